@@ -133,7 +133,7 @@ mod tests {
     fn counts_beyond_a_limit_are_bounds_that_hold_whatever_rank_a_tool_takes() {
         // 1 to 10,000; the tool takes the value of index p * n, from 0.
         let q = of(&[(0.25, 2501), (0.5, 5001), (0.99, 9901)]);
-        for limit in [0, 2500, 2501, 5000, 5001, 9900, 9901, 10_000] {
+        for limit in [0_i64, 2500, 2501, 5000, 5001, 9900, 9901, 10_000] {
             let truth = 10_000 - limit.unsigned_abs();
             let (certain, possible) = q.beyond(10_000, limit);
             assert!(certain <= truth && truth <= possible, "{limit}: {certain} {truth} {possible}");

@@ -153,7 +153,8 @@ impl Draft {
     /// Of a distribution without a histogram quantiles are known too, as the tool printed them; `who` names the thread.
     pub(crate) fn state(&mut self, who: &str, d: &mut Distribution, pairs: Vec<(f64, i64)>) {
         const ALONE: &str = "only the extremes and the average are known";
-        const MORE: &str = "only the extremes, the average and the quantiles that the tool printed are known";
+        const MORE: &str =
+            "only the extremes, the average and the quantiles that the tool printed are known";
         let Some(quantiles) = StatedQuantiles::new(pairs) else {
             return self.doubt(
                 "source-inconsistent",

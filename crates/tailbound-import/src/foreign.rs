@@ -12,13 +12,19 @@ pub enum Foreign {
     #[error("a binary program (ELF), not a measurement: run it and import what it prints")]
     Program,
     /// A trace of trace-cmd.
-    #[error("a trace that trace-cmd recorded: `tailbound blame FILE` says who made its wake-ups late (unpack it first if it is packed)")]
+    #[error(
+        "a trace that trace-cmd recorded: `tailbound blame FILE` says who made its wake-ups late (unpack it first if it is packed)"
+    )]
     TraceDat,
     /// What perf recorded.
-    #[error("a recording of perf, which is not read: record the same with `trace-cmd record -e sched -e irq` and use `tailbound blame`")]
+    #[error(
+        "a recording of perf, which is not read: record the same with `trace-cmd record -e sched -e irq` and use `tailbound blame`"
+    )]
     PerfData,
     /// A trace of LTTng or another tool in the Common Trace Format.
-    #[error("a trace in the Common Trace Format (LTTng), which is not read: record the same with `trace-cmd record -e sched -e irq` and use `tailbound blame`")]
+    #[error(
+        "a trace in the Common Trace Format (LTTng), which is not read: record the same with `trace-cmd record -e sched -e irq` and use `tailbound blame`"
+    )]
     Ctf,
     /// Network packets.
     #[error("a capture of network packets, which holds no latencies of wake-ups")]
@@ -36,34 +42,52 @@ pub enum Foreign {
     #[error("a database (SQLite); one of tailbound is read by `tailbound store`")]
     Database,
     /// Our report.
-    #[error("a report of tailbound: open it in a browser; its run is in the run file (`.tailbound.jsonl`) that was written with it, and that can be imported or shown")]
+    #[error(
+        "a report of tailbound: open it in a browser; its run is in the run file (`.tailbound.jsonl`) that was written with it, and that can be imported or shown"
+    )]
     OwnReport,
     /// Another page.
     #[error("a web page (HTML): save the text that the tool printed, and import that")]
     Page,
     /// A table that we exported.
-    #[error("a table that `tailbound export` wrote, without all that a run needs: use the run file (`.tailbound.jsonl`) that it came from")]
+    #[error(
+        "a table that `tailbound export` wrote, without all that a run needs: use the run file (`.tailbound.jsonl`) that it came from"
+    )]
     OwnTable,
     /// An answer of ours in JSON.
-    #[error("an answer of tailbound in JSON (`--json`), without all that a run needs: use the run file (`.tailbound.jsonl`) that it came from")]
+    #[error(
+        "an answer of tailbound in JSON (`--json`), without all that a run needs: use the run file (`.tailbound.jsonl`) that it came from"
+    )]
     OwnAnswer,
     /// What we exported for another program.
-    #[error("{0} as `tailbound export` writes it, without all that a run needs: use the run file (`.tailbound.jsonl`) that it came from")]
+    #[error(
+        "{0} as `tailbound export` writes it, without all that a run needs: use the run file (`.tailbound.jsonl`) that it came from"
+    )]
     OwnExport(&'static str),
     /// What we printed on a terminal.
-    #[error("what tailbound printed, without all that a run needs: use the run file that its line `Run file` names")]
+    #[error(
+        "what tailbound printed, without all that a run needs: use the run file that its line `Run file` names"
+    )]
     OwnScreen,
     /// A campaign.
-    #[error("a campaign of tailbound, which says what to measure: `tailbound campaign run FILE` measures it, and the run files it writes can be imported")]
+    #[error(
+        "a campaign of tailbound, which says what to measure: `tailbound campaign run FILE` measures it, and the run files it writes can be imported"
+    )]
     Campaign,
     /// Another file of settings.
-    #[error("a file of settings (TOML), not a measurement; one with options of a run is given to `tailbound run -c FILE`")]
+    #[error(
+        "a file of settings (TOML), not a measurement; one with options of a run is given to `tailbound run -c FILE`"
+    )]
     Settings,
     /// A log of HdrHistogram.
-    #[error("a log of HdrHistogram (.hlog), whose histograms are packed: print its percentiles (`HistogramLogProcessor -i FILE`) and import those with --unit; of a run of tailbound use the run file it came from")]
+    #[error(
+        "a log of HdrHistogram (.hlog), whose histograms are packed: print its percentiles (`HistogramLogProcessor -i FILE`) and import those with --unit; of a run of tailbound use the run file it came from"
+    )]
     HdrLog,
     /// Source text of a program.
-    #[error("source text of a program, not a measurement: run the program and import what it prints")]
+    #[error(
+        "source text of a program, not a measurement: run the program and import what it prints"
+    )]
     Source,
     /// A script.
     #[error("a script, not a measurement: run it and import what it prints")]
@@ -72,7 +96,9 @@ pub enum Foreign {
     #[error("commands for gnuplot: import the data file that they plot, as the tool wrote it")]
     PlotCommands,
     /// Columns of numbers.
-    #[error("columns of numbers without the name of a tool or of their columns (data for gnuplot?): import the file that the tool wrote, or a single column of latencies")]
+    #[error(
+        "columns of numbers without the name of a tool or of their columns (data for gnuplot?): import the file that the tool wrote, or a single column of latencies"
+    )]
     Columns,
 }
 
@@ -121,7 +147,7 @@ const TAR: usize = 257;
 /// What `head` is, by its first bytes alone.
 pub(crate) fn by_magic(head: &[u8]) -> Option<Foreign> {
     if head.get(TAR..).is_some_and(|rest| rest.starts_with(b"ustar")) {
-        return Some(Foreign::Archive("tar"));
+        return Some(Foreign::Archive("a tar file"));
     }
     // WebP has its length between.
     if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
@@ -166,7 +192,9 @@ pub(crate) fn by_text(text: &str) -> Option<Foreign> {
     let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
     let first = lines.next()?;
     let any = |test: &dyn Fn(&str) -> bool| text.lines().map(str::trim).any(test);
-    if first.starts_with("#[Histogram log format") || first.contains("Interval_Compressed_Histogram") {
+    if first.starts_with("#[Histogram log format")
+        || first.contains("Interval_Compressed_Histogram")
+    {
         return Some(Foreign::HdrLog);
     }
     if first.starts_with("KTAP version") {
@@ -175,7 +203,10 @@ pub(crate) fn by_text(text: &str) -> Option<Foreign> {
     if any(&|l| l.starts_with("# TYPE tailbound_") || l.starts_with("# HELP tailbound_")) {
         return Some(Foreign::OwnExport("OpenMetrics text"));
     }
-    if first.starts_with("thread,cpu,context") || first.starts_with("thread,second,") || first.starts_with("load,") {
+    if first.starts_with("thread,cpu,context")
+        || first.starts_with("thread,second,")
+        || first.starts_with("load,")
+    {
         return Some(Foreign::OwnTable);
     }
     if any(&|l| l.starts_with("Run file  ")) {
@@ -192,7 +223,11 @@ pub(crate) fn by_text(text: &str) -> Option<Foreign> {
     if any(&table) && text.lines().filter(|l| setting(l.trim())).count() >= 2 {
         return Some(Foreign::Settings);
     }
-    let plot = |l: &str| ["plot ", "splot ", "set terminal", "set output", "set xlabel"].iter().any(|p| l.starts_with(p));
+    let plot = |l: &str| {
+        ["plot ", "splot ", "set terminal", "set output", "set xlabel"]
+            .iter()
+            .any(|p| l.starts_with(p))
+    };
     if text.lines().filter(|l| plot(l.trim())).count() >= 2 {
         return Some(Foreign::PlotCommands);
     }
@@ -236,7 +271,7 @@ mod tests {
         }
         let mut tar = vec![b'a'; 600];
         tar.splice(257..262, *b"ustar");
-        assert_eq!(by_magic(&tar), Some(Foreign::Archive("tar")));
+        assert_eq!(by_magic(&tar), Some(Foreign::Archive("a tar file")));
         assert_eq!(by_magic(b"BZ"), None);
     }
 

@@ -268,13 +268,23 @@ fn near_miss(line: &str) -> Option<&'static str> {
     } else if line.starts_with("stress-ng-version:") {
         Some("stress-ng's YAML, which holds no latencies: import its standard output instead")
     } else if line.starts_with("stress-ng: ") {
-        Some("stress-ng's output without its stressor `cyclic`: the other stressors print how much they did, no latencies; run `stress-ng --cyclic 1`")
-    } else if line.starts_with("Starting PI Stress Test") || line.contains("Total inversion performed") {
-        Some("pi_stress, which tries priority inheritance and measures no latencies; `tailbound measure pi` does")
-    } else if line.starts_with("Running in process mode with") || line.starts_with("Running in threaded mode with") {
+        Some(
+            "stress-ng's output without its stressor `cyclic`: the other stressors print how much they did, no latencies; run `stress-ng --cyclic 1`",
+        )
+    } else if line.starts_with("Starting PI Stress Test")
+        || line.contains("Total inversion performed")
+    {
+        Some(
+            "pi_stress, which tries priority inheritance and measures no latencies; `tailbound measure pi` does",
+        )
+    } else if line.starts_with("Running in process mode with")
+        || line.starts_with("Running in threaded mode with")
+    {
         Some("hackbench, which is a load and measures no latencies of wake-ups")
     } else if line.starts_with("# tracer:") {
-        Some("a kernel trace, not a histogram or a list of latencies; record with trace-cmd and use `tailbound blame`")
+        Some(
+            "a kernel trace, not a histogram or a list of latencies; record with trace-cmd and use `tailbound blame`",
+        )
     } else {
         None
     }
@@ -302,7 +312,8 @@ mod tests {
             ("T: 0 ( 2481) A: 0 C: 216 Min: 15 Avg: 37 Max: 409", "results.json"),
             ("stress-ng-version: 0.15", "standard output"),
             ("{\"cmdline:\": \"hackbench -l 3\"}", "hackbench"),
-            ("<html>", "rteval"),
+            ("<html>", "web page"),
+            ("<x>", "rteval"),
             ("words", "no format"),
             ("\0\0", "binary"),
         ] {

@@ -136,7 +136,9 @@ fn finish(draft: &mut Draft, found: Found) -> Result<(), Fault> {
         );
     }
     draft.cut_values(1000);
-    draft.lose("On which CPU each interruption was is not in the file: the detector goes from CPU to CPU.");
+    draft.lose(
+        "On which CPU each interruption was is not in the file: the detector goes from CPU to CPU.",
+    );
     draft.note(
         Finding::new(
             "source-other-quantity",

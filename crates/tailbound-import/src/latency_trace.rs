@@ -21,8 +21,18 @@ use crate::text::Lines;
 const STACK_MAX: usize = 20;
 /// Functions of the tracer and the scheduler, which are on top of each stack.
 const OWN: [&str; 12] = [
-    "__ftrace_trace_stack", "__trace_stack", "ftrace_", "trace_", "tracer_", "probe_wakeup", "__schedule",
-    "schedule", "preempt_schedule", "migrate_enable", "__cond_resched", "do_sched_yield",
+    "__ftrace_trace_stack",
+    "__trace_stack",
+    "ftrace_",
+    "trace_",
+    "tracer_",
+    "probe_wakeup",
+    "__schedule",
+    "schedule",
+    "preempt_schedule",
+    "migrate_enable",
+    "__cond_resched",
+    "do_sched_yield",
 ];
 
 /// What a tracer times.
@@ -197,8 +207,10 @@ impl Row {
 }
 
 fn finish(draft: &mut Draft, found: Found) -> Result<(), Fault> {
-    let kind = found.kind.ok_or_else(|| Fault::file("there is no line `… latency trace v… on …`"))?;
-    let latency = found.latency_ns.ok_or_else(|| Fault::file("there is no line `latency: … us`"))?;
+    let kind =
+        found.kind.ok_or_else(|| Fault::file("there is no line `… latency trace v… on …`"))?;
+    let latency =
+        found.latency_ns.ok_or_else(|| Fault::file("there is no line `latency: … us`"))?;
     if latency == 0 && found.rows == 0 {
         return Err(Fault::file("the tracer has recorded nothing yet: its latency is 0"));
     }
@@ -288,10 +300,20 @@ fn exact(ns: i64) -> String {
 /// The system call and the function in it that a stack shows.
 fn call_words(stack: &[String]) -> String {
     let call = stack.iter().find_map(|f| {
-        ["__x64_sys_", "__arm64_sys_", "__riscv_sys_", "__ia32_sys_", "__se_sys_", "__do_sys_", "ksys_", "sys_", "SyS_"]
-            .iter()
-            .find_map(|p| f.strip_prefix(p))
-            .filter(|name| !name.starts_with("call"))
+        [
+            "__x64_sys_",
+            "__arm64_sys_",
+            "__riscv_sys_",
+            "__ia32_sys_",
+            "__se_sys_",
+            "__do_sys_",
+            "ksys_",
+            "sys_",
+            "SyS_",
+        ]
+        .iter()
+        .find_map(|p| f.strip_prefix(p))
+        .filter(|name| !name.starts_with("call"))
     });
     let own = |f: &&String| !OWN.iter().any(|o| f.starts_with(o));
     let function = stack.iter().find(own);

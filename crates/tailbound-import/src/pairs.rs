@@ -104,7 +104,8 @@ fn pair(pairs: &mut BTreeMap<u32, Pair>, line: &str, n: u64) -> Result<u32, Faul
     known.priority = part("P").and_then(|p| p.parse().ok()).filter(|p| (1..=99).contains(p));
     let cpu = part("CPU").and_then(|c| c.parse().ok());
     known.cpu = cpu.filter(|c| *c <= tailbound_core::cpus::MAX_CPU);
-    known.interval_ns = part("I").filter(|i| !i.starts_with('D')).and_then(|i| text::scaled(i, 1000));
+    known.interval_ns =
+        part("I").filter(|i| !i.starts_with('D')).and_then(|i| text::scaled(i, 1000));
     known.timeouts = fields::after(sender, "TO ").map_or(Ok(0), |to| text::count(to, n, "TO"))?;
     known.cycles = Some(fields::count(sender, "Cycles ", n)?);
     Ok(number)
@@ -144,7 +145,10 @@ fn finish(
     for (number, p) in pairs {
         let who = format!("Thread {number}");
         if p.timeouts > 0 {
-            draft.lose(format!("{who} had {} timeouts, which are not among the samples.", p.timeouts));
+            draft.lose(format!(
+                "{who} had {} timeouts, which are not among the samples.",
+                p.timeouts
+            ));
         }
         let Some([min, avg, max]) = p.figures else {
             draft.doubt(

@@ -62,7 +62,10 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         } else if inside && line.starts_with(|c: char| c.is_ascii_digit()) && !ended {
             let words = words(line);
             let [value, p, count, ..] = words.as_slice() else {
-                return Err(Fault::line(n, format!("`{}` is not a row of percentiles", excerpt(line))));
+                return Err(Fault::line(
+                    n,
+                    format!("`{}` is not a row of percentiles", excerpt(line)),
+                ));
             };
             let p: f64 = p.parse().ok().filter(|p| (0.0..=1.0).contains(p)).ok_or_else(|| {
                 Fault::line(n, format!("`{}` is no share from 0 to 1", excerpt(p)))
@@ -114,7 +117,9 @@ fn finish(
     unit_ns: u64,
 ) -> Result<(), Fault> {
     let Some(last) = rows.last() else {
-        return Err(Fault::file("no row of percentiles: the histogram was empty, or the file was cut off"));
+        return Err(Fault::file(
+            "no row of percentiles: the histogram was empty, or the file was cut off",
+        ));
     };
     let min_ns = rows.first().map(|r| r.ns);
     let mut d = coarse();

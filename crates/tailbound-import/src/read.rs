@@ -17,8 +17,8 @@ use crate::format::Format;
 use crate::stream::{Fingerprint, State, Stream};
 use crate::{
     column, cyclictest, deadline, hwlatdetect, jitterdebugger, latency_trace, latmus, oslat, pairs,
-    percentiles, raw_column, rtai, rteval, rtla, rtla_analysis, rttests, stressng, sysjitter, xenomai,
-    xenomai_rows,
+    percentiles, raw_column, rtai, rteval, rtla, rtla_analysis, rttests, stressng, sysjitter,
+    xenomai, xenomai_rows,
 };
 
 /// What is enough to know a format by.
@@ -213,7 +213,14 @@ fn whole_lines(format: Format, bytes: &[u8]) -> (&[u8], bool) {
     }
     let end = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
     let last = bytes.get(end..).map(String::from_utf8_lossy).unwrap_or_default();
-    (if of_lines && !copied_whole(format, last.trim()) { bytes.get(..end).unwrap_or(bytes) } else { bytes }, true)
+    (
+        if of_lines && !copied_whole(format, last.trim()) {
+            bytes.get(..end).unwrap_or(bytes)
+        } else {
+            bytes
+        },
+        true,
+    )
 }
 
 /// Of outputs that people copy from a screen, the last line is read where it tells that it is whole, or where

@@ -61,7 +61,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
                 draft.thread(block.cpu, Some(block.cpu), Context::Thread, one(ns))?;
             }
             Some(_) => {}
-            None => draft.lose(format!("How late the thread on CPU {} was is not in the file.", block.cpu)),
+            None => draft
+                .lose(format!("How late the thread on CPU {} was is not in the file.", block.cpu)),
         }
     }
     draft.cut_off = blocks.iter().any(|b| b.whole.is_none());
@@ -126,7 +127,9 @@ impl Block {
         let ns = text::ns(time, 1000, n, "the part")?;
         let known = PARTS.iter().find(|p| line.starts_with(**p)).copied();
         match known {
-            Some("IRQ latency" | "Thread latency" | "UserRet latency" | "User latency") if whole(line) => {
+            Some("IRQ latency" | "Thread latency" | "UserRet latency" | "User latency")
+                if whole(line) =>
+            {
                 let irq = line.starts_with("IRQ");
                 self.whole = Some((ns, if irq { Context::Irq } else { Context::Thread }));
                 if irq {
@@ -220,7 +223,10 @@ fn causes(draft: &mut Draft, blocks: &[Block]) {
         if shown.is_empty() {
             continue;
         }
-        let title = format!("CPU {}: the stack of the blocking thread, innermost first: {shown}", block.cpu);
+        let title = format!(
+            "CPU {}: the stack of the blocking thread, innermost first: {shown}",
+            block.cpu
+        );
         draft.events.push(Event::new(0, "stack", title.clone()));
         draft.note(
             Finding::new("source-stack", Impact::Notice, title)
@@ -241,7 +247,8 @@ impl Part {
         let mut aside: Vec<String> = Vec::new();
         aside.extend(self.share.filter(|s| *s > 0.0).map(|s| format!("{s:.2} %")));
         aside.extend(self.who.iter().take(4).cloned());
-        let aside = if aside.is_empty() { String::new() } else { format!(" ({})", aside.join(", ")) };
+        let aside =
+            if aside.is_empty() { String::new() } else { format!(" ({})", aside.join(", ")) };
         let exact = format!("{:.2} µs", self.ns.real() / 1000.0);
         let time = if self.ns > 0 { format!(" {exact}") } else { String::new() };
         format!("{lower}{time}{aside}")

@@ -63,7 +63,9 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
         return Err(Fault::file("there is no line `core_i:`"));
     }
     if !table.rows.contains_key("int_max(ns)") {
-        return Err(Fault::file("there is no line `int_max(ns):`: the file was cut off before the greatest"));
+        return Err(Fault::file(
+            "there is no line `int_max(ns):`: the file was cut off before the greatest",
+        ));
     }
     finish(&mut draft, &table)?;
     Ok(draft)
@@ -75,7 +77,10 @@ fn is_label(label: &str) -> bool {
 
 fn cores(values: &[&str], n: u64) -> Result<Vec<u32>, Fault> {
     if values.is_empty() || values.len() > THREADS_MAX {
-        return Err(Fault::line(n, format!("{} cores, where 1 to {THREADS_MAX} are read", values.len())));
+        return Err(Fault::line(
+            n,
+            format!("{} cores, where 1 to {THREADS_MAX} are read", values.len()),
+        ));
     }
     let core = |v: &&str| v.parse().ok().filter(|c| *c <= tailbound_core::cpus::MAX_CPU);
     values
@@ -99,7 +104,8 @@ fn finish(draft: &mut Draft, table: &Table) -> Result<(), Fault> {
     draft.no_schedule = true;
     draft.event = Some("interruption");
     for core in 0..table.cores.len() {
-        let seconds = table.field("runtime(s)", core).and_then(|(_, v)| text::scaled(v, 1_000_000_000));
+        let seconds =
+            table.field("runtime(s)", core).and_then(|(_, v)| text::scaled(v, 1_000_000_000));
         let length = table.ns("runtime(ns)", core)?.or(seconds);
         draft.duration_ns = draft.duration_ns.max(length);
     }
@@ -156,7 +162,8 @@ fn one(
 fn words(draft: &mut Draft, threshold: Option<i64>, shares: &[String], idle: &[String]) {
     let threshold = threshold.map_or_else(|| "the threshold".to_owned(), format_ns_i64);
     if !shares.is_empty() {
-        let length = draft.duration_ns.map_or_else(String::new, |ns| format!(" in {}", format_span(ns)));
+        let length =
+            draft.duration_ns.map_or_else(String::new, |ns| format!(" in {}", format_span(ns)));
         draft.note(
             Finding::new(
                 "source-taken",
@@ -167,7 +174,8 @@ fn words(draft: &mut Draft, threshold: Option<i64>, shares: &[String], idle: &[S
         );
     }
     if !idle.is_empty() {
-        let title = format!("sysjitter found no interruption above {threshold} on CPU {}", idle.join(", "));
+        let title =
+            format!("sysjitter found no interruption above {threshold} on CPU {}", idle.join(", "));
         draft.note(
             Finding::new(tailbound_core::finding::NOTHING_FOUND, Impact::Notice, title)
                 .meaning("What is below the threshold is not recorded: there is no figure of it."),

@@ -45,6 +45,18 @@ pub enum Unlike {
     Text,
 }
 
+impl Unlike {
+    /// The formats to choose from, where nothing better is known.
+    pub(crate) fn choice(&self) -> String {
+        match self {
+            Self::Empty | Self::Encoding(_) | Self::Other(_) | Self::Foreign(_) => String::new(),
+            Self::Binary | Self::Xml | Self::JsonOf(_) | Self::Json | Self::Text => {
+                format!("; readable are {}", Format::list())
+            }
+        }
+    }
+}
+
 /// A word that names no format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` is not a format{}; readable are {}", near(.word), Format::list())]

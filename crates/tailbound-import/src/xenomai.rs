@@ -113,7 +113,7 @@ pub(crate) fn text(bytes: &[u8], tester: Tester) -> Result<Draft, Fault> {
     let mut draft = Draft::new(tool, "text");
     let mut found = Found::default();
     let mut rows = Rows::default();
-    let (mut ended, mut again, mut samples) = (false, false, None);
+    let (mut ended, mut samples) = (false, None);
     for entry in Lines::new(bytes) {
         let (n, line) = entry?;
         let line = line.trim();
@@ -127,7 +127,7 @@ pub(crate) fn text(bytes: &[u8], tester: Tester) -> Result<Draft, Fault> {
                 ));
             }
             "RTH" => rows.header(rest),
-            "RTD" if ended || again => {
+            "RTD" if ended => {
                 crate::fields::second_run(&mut draft, n);
                 break;
             }
@@ -144,12 +144,11 @@ pub(crate) fn text(bytes: &[u8], tester: Tester) -> Result<Draft, Fault> {
                 draft.duration_ns = took.map(|s| s.saturating_mul(1_000_000_000));
                 ended = true;
             }
-            _ => {
-                again |= !rows.is_empty() && line.starts_with("== Sampling period:");
-                if !again {
-                    own_words(&mut draft, &mut found, line);
-                }
+            _ if !rows.is_empty() && line.starts_with("== Sampling period:") => {
+                crate::fields::second_run(&mut draft, n);
+                break;
             }
+            _ => own_words(&mut draft, &mut found, line),
         }
     }
     draft.cut_off = !ended;

@@ -118,7 +118,10 @@ impl Rows {
         self.averages = self.averages.saturating_add(average.into());
         self.overruns = self.overruns.max(overruns);
         self.switches = self.switches.max(switches);
-        self.extremes(best.map_or(least, |b| b.min(least)), worst.map_or(greatest, |w| w.max(greatest)));
+        self.extremes(
+            best.map_or(least, |b| b.min(least)),
+            worst.map_or(greatest, |w| w.max(greatest)),
+        );
         Some(())
     }
 
@@ -210,7 +213,10 @@ mod tests {
         let mut old = Rows::default();
         old.header("-----lat min|-----lat avg|-----lat max|-overrun|----lat best|---lat worst");
         old.row("  -1.2|  0.4|  9.0|  3|  -1.5|  11.0", 2);
-        assert_eq!((old.n, old.min_ns, old.max_ns, old.overruns), (1, Some(-1500), Some(11_000), 3));
+        assert_eq!(
+            (old.n, old.min_ns, old.max_ns, old.overruns),
+            (1, Some(-1500), Some(11_000), 3)
+        );
         assert!(old.summary(" -1.5| 0.4| 11.0| 4| 00:00:05/00:00:05", 3).is_ok());
         assert_eq!((old.overruns, old.switches), (4, 0));
         let mut new = Rows::default();
@@ -221,7 +227,12 @@ mod tests {
     #[test]
     fn a_row_that_is_cut_through_is_counted_and_not_read() {
         let mut rows = Rows::default();
-        for bad in ["1.592|2.847|82.516|    with", "1.4|2.9|", "9.4|2.9|21.7|0|0|1.4|21.7", "-nan|1|2|0|0|1|2"] {
+        for bad in [
+            "1.592|2.847|82.516|    with",
+            "1.4|2.9|",
+            "9.4|2.9|21.7|0|0|1.4|21.7",
+            "-nan|1|2|0|0|1|2",
+        ] {
             rows.row(bad, 7);
         }
         assert_eq!((rows.n, rows.broken, rows.max_ns), (0, 4, None));

@@ -12,9 +12,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tailbound_core::stated::StatedQuantiles;
 use tailbound_core::number::Real as _;
 use tailbound_core::record::WindowRecord;
+use tailbound_core::stated::StatedQuantiles;
 use tailbound_core::{Distribution, Histogram, Sums};
 
 use crate::moments::Moments;

@@ -52,6 +52,7 @@ mod cli_watch;
 mod cmd;
 mod completions;
 mod consent;
+mod folder;
 mod input;
 mod lazy;
 mod live;

@@ -43,7 +43,9 @@ const HWLAT: &str = "hwlatdetect:  test duration 60 seconds\n   detector: tracer
 #[test]
 fn hwlatdetect_that_found_nothing_is_a_good_result() {
     for result in ["Max Latency: Below threshold\n", "Max Latency: 0us\n"] {
-        let text = format!("{HWLAT}test finished\n{result}Samples recorded: 0\nSamples exceeding threshold: 0\n");
+        let text = format!(
+            "{HWLAT}test finished\n{result}Samples recorded: 0\nSamples exceeding threshold: 0\n"
+        );
         let r = read(Format::Hwlatdetect, &text);
         assert!(title(&r, "source-nothing-found").contains("no interruption above 10.0 µs"));
         assert!(r.findings.iter().all(|f| !f.impact.forbids_met()), "{:?}", r.findings);
@@ -86,11 +88,17 @@ fn cyclicdeadline_in_ns_live_and_cut() {
     let r = read(Format::CyclicdeadlineText, live);
     assert_eq!((r.threads[0].wakeup.n, r.threads[0].wakeup.max_ns), (20, Some(90 * US)));
     let torn = live.trim_end();
-    assert!(has(&read(Format::CyclicdeadlineText, torn), "source-cut-off"), "a digit may be missing");
+    assert!(
+        has(&read(Format::CyclicdeadlineText, torn), "source-cut-off"),
+        "a digit may be missing"
+    );
     let narrow = "T: 0 (1) I:1000 C: 9 Min: 2 Act: 4 Avg: 5 Max: 8\n";
     assert!(refused(narrow).contains("--unit"), "copied with its spaces lost");
     let us = Options { unit_ns: Some(1000), ..Options::default() };
-    assert_eq!(read_with(Format::CyclicdeadlineText, narrow, &us).threads[0].wakeup.max_ns, Some(8 * US));
+    assert_eq!(
+        read_with(Format::CyclicdeadlineText, narrow, &us).threads[0].wakeup.max_ns,
+        Some(8 * US)
+    );
     // Later than its period: what fell due meanwhile is not counted.
     let late = "T: 0 ( 1) I:1000 C:     10 Min:      2 Act:    4 Avg:    5 Max:    1800\n";
     assert!(has(&read(Format::CyclicdeadlineText, late), "source-no-missed"));
@@ -108,16 +116,28 @@ fn other_pairs_of_rt_tests() {
     assert_eq!(r.threads.iter().map(|t| t.cpu).collect::<Vec<_>>(), [Some(0), None]);
     // Without the command three programs print the same.
     let (_, bare) = text.split_once('\n').unwrap_or_default();
-    assert_eq!(read(Format::RtTestsText, bare).header.tool, "ptsematest, svsematest or sigwaittest");
+    assert_eq!(
+        read(Format::RtTestsText, bare).header.tool,
+        "ptsematest, svsematest or sigwaittest"
+    );
     // A live screen: the last block counts; a pair that is not ready has no figures.
-    let live = format!("{}{bare}", bare.replace("Max   41", "Max   40").replace("#3 -> #2, Min    1, Cur    4, Avg    2, Max   17", "#3 -> #2 (not yet ready)"));
+    let live = format!(
+        "{}{bare}",
+        bare.replace("Max   41", "Max   40").replace(
+            "#3 -> #2, Min    1, Cur    4, Avg    2, Max   17",
+            "#3 -> #2 (not yet ready)"
+        )
+    );
     assert_eq!(read(Format::RtTestsText, &live).threads[0].wakeup.max_ns, Some(41 * US));
     let cut: String = bare.lines().take(3).map(|l| format!("{l}\n")).collect();
     let r = read(Format::RtTestsText, &cut);
     assert!(has(&r, "source-no-samples") && r.threads.len() == 1);
     let signal = "0.00 0.01 0.05 1/128 2479\n\nT: 0 ( 2480) P:80 C:   2000 Min:     22 Act:   30 Avg:   45 Max:   10309\n";
     let r = read(Format::RtTestsText, signal);
-    assert_eq!((r.header.tool.as_str(), r.threads[0].wakeup.max_ns), ("signaltest", Some(10_309 * US)));
+    assert_eq!(
+        (r.header.tool.as_str(), r.threads[0].wakeup.max_ns),
+        ("signaltest", Some(10_309 * US))
+    );
 }
 
 #[test]
@@ -137,9 +157,14 @@ fn rows_of_old_xenomai_and_of_a_quiet_run() {
     // Without its head neither the period nor the number of samples is known.
     let rows = "RTD|      1.443|      2.173|     10.737|       0|     0|      1.400|     20.737\n";
     let d = &read(Format::XenomaiText, rows).threads[0].wakeup;
-    assert_eq!((d.n, d.min_ns, d.max_ns), (2, Some(1400), Some(20_737)), "best and worst since the beginning");
+    assert_eq!(
+        (d.n, d.min_ns, d.max_ns),
+        (2, Some(1400), Some(20_737)),
+        "best and worst since the beginning"
+    );
     // A row without its last digit is not read.
-    let r = read(Format::XenomaiText, &format!("{rows}{}", rows.trim_end().replace("20.737", "20.7")));
+    let r =
+        read(Format::XenomaiText, &format!("{rows}{}", rows.trim_end().replace("20.737", "20.7")));
     assert_eq!(r.threads[0].wakeup.max_ns, Some(20_737));
 }
 
@@ -148,9 +173,12 @@ fn latmus_of_other_contexts() {
     let user = "warming up on CPU1...\nRTT|  00:00:01  (user, 100 us period, priority 98, CPU1)\nRTH|----lat min|----lat avg|----lat max|-overrun|---msw|---lat best|--lat worst\nRTD|      0.211|      0.400|      5.021|       3|     0|      0.211|      5.021\n---|-----------|-----------|-----------|--------|------|-------------------------\nRTS|      0.211|      0.400|      5.021|       3|     0|    00:00:01/00:00:01\n";
     let r = read(Format::LatmusText, user);
     assert_eq!((r.threads[0].cpu, r.threads[0].wakeup.n), (Some(1), 10_000));
-    assert!(!has(&r, "source-other-quantity") && title(&r, "source-no-missed").contains("3 missed"));
+    assert!(
+        !has(&r, "source-other-quantity") && title(&r, "source-no-missed").contains("3 missed")
+    );
     assert!(!reports_loss(&r, "not isolated"));
-    let irq = user.replace("(user, 100 us period, priority 98, CPU1)", "(irq, 100 us period, CPU1-noisol)");
+    let irq = user
+        .replace("(user, 100 us period, priority 98, CPU1)", "(irq, 100 us period, CPU1-noisol)");
     let r = read(Format::LatmusText, &irq);
     assert_eq!((r.threads[0].context.clone(), r.header.plan.policy), (Context::Irq, Policy::Other));
     let kernel = user.replace("(user,", "(kernel,");
@@ -163,7 +191,10 @@ fn sysjitter_of_many_cores_and_of_none_disturbed() {
     let r = read(Format::Sysjitter, quiet);
     assert_eq!(r.threads.iter().map(|t| t.wakeup.n).collect::<Vec<_>>(), [20_000, 0]);
     assert!(title(&r, "source-nothing-found").contains("on CPU 2"));
-    assert_eq!(r.threads[0].wakeup.quantiles.at(0.99), tailbound_core::stated::Stated::Exactly(4000));
+    assert_eq!(
+        r.threads[0].wakeup.quantiles.at(0.99),
+        tailbound_core::stated::Stated::Exactly(4000)
+    );
     assert_eq!(r.threads[0].wakeup.beyond(4500).0 + r.threads[0].wakeup.beyond(4500).1, 201);
     let cut = quiet.split("int_max").next().unwrap_or_default();
     assert!(refused(cut).contains("cut off before the greatest"));
@@ -195,7 +226,8 @@ fn stress_ng_twice_in_one_file_and_without_samples() {
     assert!(has(&r, "source-mixed") && r.threads[0].wakeup.n == 10_000);
     let short = one.replace("300.01s", "1.30s").replace("5 mins, 0.01 secs", "1.30 secs");
     assert!(!has(&read(Format::StressNg, &short), "source-samples-lost"), "all of it was kept");
-    let none = "stress-ng: info:  [8828] cyclic: SCHED_DEADLINE: no latency information available\n";
+    let none =
+        "stress-ng: info:  [8828] cyclic: SCHED_DEADLINE: no latency information available\n";
     assert!(refused(none).contains("took no sample"));
     let falling = one.replace("1798633 ns", "17986 ns");
     assert!(has(&read(Format::StressNg, &falling), "source-inconsistent"));
@@ -206,10 +238,18 @@ const ANALYSIS: &str = "rtla timerlat hit stop tracing\n## CPU 3 hit stop tracin
 #[test]
 fn rtlas_analysis_of_other_versions_and_beside_figures() {
     let r = read(Format::RtlaAnalysis, ANALYSIS);
-    assert_eq!(r.threads.iter().map(|t| t.wakeup.max_ns).collect::<Vec<_>>(), [Some(1900), Some(1_235_470)]);
+    assert_eq!(
+        r.threads.iter().map(|t| t.wakeup.max_ns).collect::<Vec<_>>(),
+        [Some(1900), Some(1_235_470)]
+    );
     assert!(r.end.is_some(), "its last line is there");
     let cause = title(&r, "source-cause");
-    assert!(cause.contains("insync:4048") && cause.contains("local_timer:236") && !cause.contains("17.48"), "{cause}");
+    assert!(
+        cause.contains("insync:4048")
+            && cause.contains("local_timer:236")
+            && !cause.contains("17.48"),
+        "{cause}"
+    );
     assert!(title(&r, "source-stack").contains("timerlat_irq < delay_tsc"));
     // Copied from a terminal, tabs became single spaces.
     let spaces = ANALYSIS.replace('\t', " ");
@@ -228,7 +268,10 @@ fn rtlas_analysis_of_other_versions_and_beside_figures() {
     let both = format!("{hist}{ANALYSIS}{}", ANALYSIS.replace("CPU 3", "CPU 5"));
     let r = read(Format::RtlaTimerlat, &both);
     let cause = title(&r, "source-cause");
-    assert!(cause.starts_with("CPU 3") && cause.ends_with("And more."), "the latest first: {cause}");
+    assert!(
+        cause.starts_with("CPU 3") && cause.ends_with("And more."),
+        "the latest first: {cause}"
+    );
     let all: Vec<_> = r.events.iter().filter(|e| e.text.contains("insync:4048")).collect();
     assert_eq!(all.len(), 2, "every one is an event");
 }
@@ -251,14 +294,22 @@ fn other_latency_tracers() {
     let cause = title(&r, "source-cause");
     assert!(cause.contains("fio-2701523 kept interrupts or preemption off, from deactivate_file_folio to deactivate_file_folio, in ioctl (deactivate_file_folio)"), "{cause}");
     let irqs = OFF.replace("preemptirqsoff", "irqsoff");
-    assert!(title(&read(Format::LatencyTrace, &irqs), "source-cause").contains("kept interrupts off"));
+    assert!(
+        title(&read(Format::LatencyTrace, &irqs), "source-cause").contains("kept interrupts off")
+    );
     // Kernels of 2006 write no `#`; there may be no rows at all.
     let old = "preemption latency trace v1.1.5 on 2.6.16-rc1\n--------------------------------------------------------------------\n latency: 4183 us, #3676/3676, CPU#0 | (M:rt VP:0, KP:0, SP:0 HP:0)\n    -----------------\n    | task: evolution-2877 (uid:1000 nice:0 policy:0 rt_prio:0)\n    -----------------\n";
     let r = read(Format::LatencyTrace, old);
-    assert!(title(&r, "source-cause").contains("4,183 µs on CPU 0: evolution-2877 kept preemption off"));
+    assert!(
+        title(&r, "source-cause").contains("4,183 µs on CPU 0: evolution-2877 kept preemption off")
+    );
     let wakeup = fixture("wakeup_rt-6.5-rt.trace.txt");
     let r = read(Format::LatencyTrace, &format!("{wakeup}{wakeup}"));
     assert!(has(&r, "source-mixed"));
-    let none = OFF.lines().take(5).map(|l| format!("{}\n", l.replace("10382682", "0"))).collect::<String>();
+    let none = OFF
+        .lines()
+        .take(5)
+        .map(|l| format!("{}\n", l.replace("10382682", "0")))
+        .collect::<String>();
     assert!(refused(&none).contains("recorded nothing yet"));
 }

@@ -14,19 +14,34 @@ fn what_is_no_run_is_named() {
     for (text, words) in [
         ("", "the file is empty"),
         ("\n \n", "the file is empty"),
-        ("<!DOCTYPE html>\n<html lang=\"en\"><head><title>Tailbound, cyclic</title>", "open it in a browser"),
+        (
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><title>Tailbound, cyclic</title>",
+            "open it in a browser",
+        ),
         ("<html><body>x</body></html>", "a web page"),
         ("<?xml version=\"1.0\"?>\n<svg xmlns=\"x\"/>", "SVG"),
         ("<?xml version=\"1.0\"?>\n<testsuites><testsuite name=\"tailbound\"/>", "JUnit"),
         ("{\"schema\":\"tailbound-report/1\",\"run\":{}}", "an answer of tailbound in JSON"),
         ("{\"traceEvents\":[]}", "Perfetto"),
-        ("thread,cpu,context,kind,low_ns,high_ns,count\n0,0,user,wakeup,1000,1004,3\n", "a table that `tailbound export` wrote"),
+        (
+            "thread,cpu,context,kind,low_ns,high_ns,count\n0,0,user,wakeup,1000,1004,3\n",
+            "a table that `tailbound export` wrote",
+        ),
         ("name = \"x\"\n[text]\ntitle = \"y\"\n[[step]]\nid = \"user\"\n", "campaign run"),
         ("[package]\nname = \"x\"\nversion = \"1\"\n", "TOML"),
-        ("#[Histogram log format version 1.3]\n\"StartTimestamp\",\"Interval_Length\"\n", "log of HdrHistogram"),
+        (
+            "#[Histogram log format version 1.3]\n\"StartTimestamp\",\"Interval_Length\"\n",
+            "log of HdrHistogram",
+        ),
         ("KTAP version 1\n1..3\nok 1 x\n", "KTAP"),
-        ("# HELP tailbound_latency_seconds x\n# TYPE tailbound_latency_seconds histogram\n", "OpenMetrics"),
-        ("Met: none of 9 activations came later.\n\nRun file  a.tailbound.jsonl\n", "what tailbound printed"),
+        (
+            "# HELP tailbound_latency_seconds x\n# TYPE tailbound_latency_seconds histogram\n",
+            "OpenMetrics",
+        ),
+        (
+            "Met: none of 9 activations came later.\n\nRun file  a.tailbound.jsonl\n",
+            "what tailbound printed",
+        ),
         ("#!/bin/sh\ncyclictest -q\n", "a script"),
         ("set terminal png\nset output \"a.png\"\nplot \"x\" using 1:2\n", "commands for gnuplot"),
         (&columns, "columns of numbers"),
@@ -35,7 +50,10 @@ fn what_is_no_run_is_named() {
         ("%PDF-1.7\n", "PDF"),
         ("stress-ng: info:  [1] dispatching hogs: 4 timer\n", "without its stressor `cyclic`"),
         ("Starting PI Stress Test\nNumber of thread groups: 7\n", "pi_stress"),
-        ("Running in process mode with 10 groups using 40 file descriptors each\nTime: 1.2\n", "hackbench"),
+        (
+            "Running in process mode with 10 groups using 40 file descriptors each\nTime: 1.2\n",
+            "hackbench",
+        ),
     ] {
         let e = import("f", text.as_bytes()).unwrap_err().to_string();
         assert!(e.contains(words), "{words}: {e}");

@@ -122,7 +122,9 @@ fn broken_files_say_what_and_where() {
         assert!(e.starts_with("name") && words.iter().all(|w| e.contains(w)), "{e}");
     }
     let e = import("x.bin", b"\x7fELF\0\0").unwrap_err().to_string();
-    assert!(e.contains("binary") && e.contains("cyclictest-json"), "{e}");
+    assert!(e.contains("binary") && !e.contains("cyclictest-json"), "one sentence: {e}");
+    let e = import("x", b"words of nobody\n").unwrap_err().to_string();
+    assert!(e.contains("no format known") && e.contains("cyclictest-json"), "{e}");
     let e = import_as(Format::OslatText, "x", b"nothing").unwrap_err().to_string();
     assert!(e.contains("oslat-text") && e.contains("no thread"), "{e}");
 }

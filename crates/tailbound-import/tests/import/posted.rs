@@ -35,7 +35,12 @@ fn cyclicdeadline() {
     let r = run(Format::CyclicdeadlineText, "cyclicdeadline-2.80_verbose.txt");
     assert_eq!(
         figures(&r),
-        [of_us(60_001, 1, 2, 33), of_us(40_001, 1, 2, 21), of_us(30_001, 1, 6, 162), of_us(24_001, 3, 5, 30)]
+        [
+            of_us(60_001, 1, 2, 33),
+            of_us(40_001, 1, 2, 21),
+            of_us(30_001, 1, 6, 162),
+            of_us(24_001, 3, 5, 30)
+        ]
     );
     let plan = &r.header.plan;
     assert_eq!(plan.policy, Policy::Deadline { runtime_ns: 600_000, period_ns: 1_000_000 });
@@ -90,10 +95,18 @@ fn rtla_without_noise_is_a_good_result() {
 fn rtlas_analysis_names_who_and_where() {
     let r = run(Format::RtlaAnalysis, "rtla_auto-analysis.txt");
     let cause = title(&r, "source-cause");
-    for part in ["CPU 23", "IRQ handler delay 27.49 µs (65.52 %)", "IRQ duration 9.59 µs (22.85 %)", "blocking thread 3.79 µs (9.03 %, objtool:49256"] {
+    for part in [
+        "CPU 23",
+        "IRQ handler delay 27.49 µs (65.52 %)",
+        "IRQ duration 9.59 µs (22.85 %)",
+        "blocking thread 3.79 µs (9.03 %, objtool:49256",
+    ] {
         assert!(cause.contains(part), "{part}: {cause}");
     }
-    assert!(title(&r, "source-stack").contains("_raw_spin_unlock_irqrestore < cgroup_rstat_flush_locked"));
+    assert!(
+        title(&r, "source-stack")
+            .contains("_raw_spin_unlock_irqrestore < cgroup_rstat_flush_locked")
+    );
     assert_eq!((r.threads[0].cpu, r.threads[0].wakeup.max_ns), (Some(23), Some(28_130)));
     assert_eq!(r.threads[1].wakeup.max_ns.map(|m| m / 10), Some(4195), "27.49 µs are 65.52 %");
     assert!(reports_loss(&r, "is not in the file: it is computed") && r.end.is_none());
@@ -175,7 +188,12 @@ fn wakeup_rt_names_who_held_the_cpu() {
     assert_eq!((t.cpu, t.wakeup.n, t.wakeup.max_ns), (Some(0), 1, Some(1689 * US)));
     assert_eq!(r.header.plan.policy, Policy::Fifo(99));
     let cause = title(&r, "source-cause");
-    for part in ["1,689 µs on CPU 0", "cyclictest-217 was woken at 1 µs (stack recorded at 12 µs)", "ran at 1,676 µs", "stress-n-232 held the CPU, in munmap (free_unref_page_list)"] {
+    for part in [
+        "1,689 µs on CPU 0",
+        "cyclictest-217 was woken at 1 µs (stack recorded at 12 µs)",
+        "ran at 1,676 µs",
+        "stress-n-232 held the CPU, in munmap (free_unref_page_list)",
+    ] {
         assert!(cause.contains(part), "{part}: {cause}");
     }
     assert!(title(&r, "source-stack").contains("free_unref_page_list < release_pages"));
