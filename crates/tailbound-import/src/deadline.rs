@@ -20,7 +20,7 @@ use crate::error::Fault;
 use crate::json;
 use crate::read::Options;
 use crate::text::{Lines, THREADS_MAX};
-use crate::{fields, missed, rttests};
+use crate::{cyclictest, fields, missed, rttests};
 
 /// The last line of a thread, in the file's unit.
 #[derive(Clone, Copy)]
@@ -41,6 +41,13 @@ pub(crate) fn is_line(line: &str) -> bool {
 }
 
 pub(crate) fn text(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
+    // `-h` prints cyclictest's histogram behind the lines.
+    let mut lines = Lines::new(bytes).filter_map(Result::ok);
+    if lines.any(|(_, line)| line.starts_with("# Histogram")) {
+        let mut draft = cyclictest::histogram::parse(bytes, options)?;
+        draft.tool = "cyclicdeadline".to_owned();
+        return Ok(draft);
+    }
     let mut draft = Draft::new("cyclicdeadline", "text");
     draft.command = fields::command(bytes, &["cyclicdeadline"]);
     let mut threads: BTreeMap<u32, Status> = BTreeMap::new();

@@ -29,7 +29,7 @@ pub(crate) fn command(bytes: &[u8], tools: &[&str]) -> Vec<String> {
     for (_, line) in Lines::new(bytes).take(200).filter_map(Result::ok) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let named = |w: &&str| tools.contains(&w.rsplit('/').next().unwrap_or(w));
-        let Some(at) = words.iter().position(|w| named(&w)) else { continue };
+        let Some(at) = words.iter().position(named) else { continue };
         // A prompt ends so; words alone could be a sentence about the tool.
         let prompt = at.checked_sub(1).and_then(|i| words.get(i)).map(|w| w.trim_end());
         let typed = prompt.is_none_or(|w| w.ends_with(['$', '#', '%', '>']) || w == "sudo");

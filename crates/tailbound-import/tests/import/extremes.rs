@@ -102,6 +102,10 @@ fn cyclicdeadline_in_ns_live_and_cut() {
     // Later than its period: what fell due meanwhile is not counted.
     let late = "T: 0 ( 1) I:1000 C:     10 Min:      2 Act:    4 Avg:    5 Max:    1800\n";
     assert!(has(&read(Format::CyclicdeadlineText, late), "source-no-missed"));
+    // With -h the histogram follows: it holds more.
+    let text = "T: 0 ( 1) I:1000 C:      3 Min:      2 Act:    4 Avg:    3 Max:       4\n# Histogram\n000002 000002\n000004 000001\n# Total: 000000003\n# Min Latencies: 00002\n# Avg Latencies: 00002\n# Max Latencies: 00004\n# Histogram Overflows: 00000\n";
+    let r = read(Format::CyclicdeadlineText, text);
+    assert_eq!((r.header.tool.as_str(), r.threads[0].wakeup.unbinned), ("cyclicdeadline", 0));
     let json = r#"{"file_version": 1, "cmdline:": "cyclicdeadline -N -i 1000", "rt_test_version:": "2.10",
         "num_threads": 1, "resolution_in_ns": 1, "thread": {"0": {"cycles": 10, "min": 2310, "max": 81233, "avg": 5120.5}}}"#;
     let r = read(Format::CyclicdeadlineJson, json);
@@ -180,7 +184,7 @@ fn latmus_of_other_contexts() {
     let irq = user
         .replace("(user, 100 us period, priority 98, CPU1)", "(irq, 100 us period, CPU1-noisol)");
     let r = read(Format::LatmusText, &irq);
-    assert_eq!((r.threads[0].context.clone(), r.header.plan.policy), (Context::Irq, Policy::Other));
+    assert_eq!((r.threads[0].context, r.header.plan.policy), (Context::Irq, Policy::Other));
     let kernel = user.replace("(user,", "(kernel,");
     assert_eq!(read(Format::LatmusText, &kernel).threads[0].context, Context::Thread);
 }
@@ -257,12 +261,15 @@ fn rtlas_analysis_of_other_versions_and_beside_figures() {
     // The interrupt itself was late: the thread never came to run.
     let irq = "## CPU 7 hit stop tracing, analyzing it ##\n  IRQ handler delay: 55.01 us (99.8 %)\n  IRQ latency: 55.12 us\n  Blocking thread:\n        stress-ng-cpu:1234\n    Blocking thread stack trace\n -> asm_sysvec\n------------------------------------------------------------------------\n     IRQ latency: 55.12 us (100%)\n";
     let r = read(Format::RtlaAnalysis, irq);
-    assert_eq!((r.threads.len(), r.threads[0].context.clone()), (1, Context::Irq));
+    assert_eq!((r.threads.len(), r.threads[0].context), (1, Context::Irq));
     assert!(title(&r, "source-cause").contains("stress-ng-cpu:1234"));
     // Old versions print 0.00 % for each share: nothing is computed from it.
     let old = "## CPU 12 hit stop tracing, analyzing it ##\n IRQ handler delay: 18.06 us (0.00 %)\n IRQ latency: 18.52 us\n Timerlat IRQ duration: 4.41 us (0.00 %)\n Blocking thread: 216.93 us (0.03 %)\n";
     let r = read(Format::RtlaAnalysis, old);
     assert!(r.threads.len() == 1 && reports_loss(&r, "How late the thread on CPU 12 was"));
+    // The screen of `top` before it is not read, and that is said.
+    let top = fixture("near/rtla-6.1_timerlat_top.stdout.txt");
+    assert!(reports_loss(&read(Format::RtlaAnalysis, &format!("{top}\n{ANALYSIS}")), "`top`"));
     // After a histogram it says why the run stopped; two CPUs may have hit the threshold.
     let hist = fixture("handmade_rtla-7.2_timerlat_stopped.stdout.txt");
     let both = format!("{hist}{ANALYSIS}{}", ANALYSIS.replace("CPU 3", "CPU 5"));

@@ -11,8 +11,11 @@ use crate::{bytes, has, reports_loss, run, run_with};
 
 const US: i64 = 1000;
 
+/// n, least, greatest, mean.
+type Figures = (u64, Option<i64>, Option<i64>, Option<i64>);
+
 /// n, least, greatest of every thread, in ns, and its mean in whole ns.
-fn figures(run: &Run) -> Vec<(u64, Option<i64>, Option<i64>, Option<i64>)> {
+fn figures(run: &Run) -> Vec<Figures> {
     let mean = |m: Option<f64>| m.map(|m| m as i64);
     run.threads
         .iter()
@@ -20,7 +23,7 @@ fn figures(run: &Run) -> Vec<(u64, Option<i64>, Option<i64>, Option<i64>)> {
         .collect()
 }
 
-fn of_us(n: u64, min: i64, mean: i64, max: i64) -> (u64, Option<i64>, Option<i64>, Option<i64>) {
+fn of_us(n: u64, min: i64, mean: i64, max: i64) -> Figures {
     (n, Some(min * US), Some(max * US), Some(mean * US))
 }
 
