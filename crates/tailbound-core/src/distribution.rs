@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::number::Real as _;
+use crate::stated::StatedQuantiles;
 use crate::sums_as_text;
 use tailbound_rt::h2;
 use tailbound_rt::sums::Sums;
@@ -45,6 +46,9 @@ pub struct Distribution {
     /// Every unbinned value is at least this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unbinned_from_ns: Option<i64>,
+    /// Quantiles that the source printed, where it gave no histogram at all.
+    #[serde(default, skip_serializing_if = "StatedQuantiles::is_empty")]
+    pub quantiles: StatedQuantiles,
     /// Step of the source's values: 1 for ours, 1000 for a tool that counts µs.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub resolution_ns: u64,
@@ -81,6 +85,7 @@ impl Default for Distribution {
             over_range: 0,
             unbinned: 0,
             unbinned_from_ns: None,
+            quantiles: StatedQuantiles::default(),
             resolution_ns: 1,
         }
     }
@@ -139,6 +144,9 @@ impl Distribution {
             (Some(a), Some(b)) => Some(f(a, b)),
             (a, b) => a.or(b),
         };
+        // Quantiles of two sets say nothing of both together.
+        self.quantiles =
+            if self.n == 0 { other.quantiles.clone() } else { StatedQuantiles::default() };
         self.n = self.n.saturating_add(other.n);
         self.min_ns = pick(self.min_ns, other.min_ns, i64::min);
         self.max_ns = pick(self.max_ns, other.max_ns, i64::max);
@@ -189,8 +197,14 @@ impl Distribution {
                 }
             }
         }
+        let nothing_binned = self.unbinned == self.n && !self.quantiles.is_empty();
         match self.unbinned_from_ns {
             Some(from) if from > limit_ns => beyond = beyond.saturating_add(self.unbinned),
+            _ if nothing_binned => {
+                let (certain, possible) = self.quantiles.beyond(self.n, limit_ns);
+                beyond = beyond.saturating_add(certain);
+                unknown = unknown.saturating_add(possible.saturating_sub(certain));
+            }
             _ => unknown = unknown.saturating_add(self.unbinned),
         }
         // The greatest value is exact and is beyond: at least one of the unknown is.

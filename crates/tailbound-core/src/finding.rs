@@ -30,6 +30,9 @@ impl Impact {
     }
 }
 
+/// The finding of a run whose tool records only what is above a threshold, and recorded nothing.
+pub const NOTHING_FOUND: &str = "source-nothing-found";
+
 /// Something noticed, what it means and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {

@@ -42,6 +42,7 @@ pub mod rules;
 pub mod run;
 pub mod runfile;
 pub mod spec;
+pub mod stated;
 pub mod stretches;
 mod sums_as_text;
 pub mod tasks;

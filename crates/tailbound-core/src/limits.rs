@@ -73,6 +73,9 @@ pub enum LimitError {
         /// The limit.
         most: u64,
     },
+    /// Stated quantiles that do not rise, or of no probability.
+    #[error("the quantiles do not rise with their probabilities, from above 0 to below 1")]
+    Quantiles,
     /// A negative interval.
     #[error("the plan's interval_ns is negative")]
     NegativeInterval,
@@ -321,6 +324,10 @@ fn cycle(c: &CycleRecord) -> Result<(), LimitError> {
 fn distribution(d: &Distribution) -> Result<(), LimitError> {
     count("n", [d.n, d.over_range, d.unbinned])?;
     ns("min_ns or max_ns", d.min_ns.into_iter().chain(d.max_ns).chain(d.unbinned_from_ns))?;
+    ns("quantiles", d.quantiles.values())?;
+    if !d.quantiles.is_sound() {
+        return Err(LimitError::Quantiles);
+    }
     ns("resolution_ns", [i64::try_from(d.resolution_ns).unwrap_or(i64::MAX)])?;
     d.sums.as_ref().map_or(Ok(()), is_bounded)
 }

@@ -56,6 +56,21 @@ pub(crate) const CYCLICTEST: Spelling = Spelling {
     ],
 };
 
+pub(crate) const CYCLICDEADLINE: Spelling = Spelling {
+    with: "bDhis",
+    maybe: "at",
+    long: &[
+        ("affinity", 'a'),
+        ("breaktrace", 'b'),
+        ("duration", 'D'),
+        ("histogram", 'h'),
+        ("interval", 'i'),
+        ("step", 's'),
+        ("threads", 't'),
+        ("json", '-'),
+    ],
+};
+
 pub(crate) const OSLAT: Spelling = Spelling {
     with: "bcCDfmTwW",
     maybe: "",

@@ -10,6 +10,7 @@ use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{
     BlockRecord, End, Event, Fact, Facts, RawRecord, SecondRecord, Source, ThreadRecord,
 };
+use tailbound_core::stated::StatedQuantiles;
 use tailbound_core::units::{format_span, grouped};
 use tailbound_core::{
     Context, CpuSet, Distribution, EndReason, Finding, Impact, Plan, Policy, Requirement, Run,
@@ -31,6 +32,8 @@ pub(crate) struct Draft {
     pub(crate) started_s: Option<i64>,
     pub(crate) command: Vec<String>,
     pub(crate) interval_ns: Option<i64>,
+    /// What is due, where that is no wake-up.
+    pub(crate) event: Option<&'static str>,
     /// Every next thread's interval is longer by this.
     pub(crate) distance_ns: i64,
     pub(crate) duration_ns: Option<i64>,
@@ -130,6 +133,46 @@ impl Draft {
     pub(crate) fn fact(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.machine.insert(name.to_owned(), Fact::of(value));
+        }
+    }
+
+    /// A tool that records only what is above a threshold recorded nothing: a good result.
+    ///
+    /// # Errors
+    /// More than [`THREADS_MAX`] threads.
+    pub(crate) fn nothing_found(&mut self, context: Context, title: String) -> Result<(), Fault> {
+        self.thread(0, None, context, coarse())?;
+        self.note(
+            Finding::new(tailbound_core::finding::NOTHING_FOUND, Impact::Notice, title)
+                .meaning("What is below the threshold is not recorded: there is no figure of it.")
+                .remedy("Lower the threshold if shorter ones matter."),
+        );
+        Ok(())
+    }
+
+    /// Of a distribution without a histogram quantiles are known too, as the tool printed them; `who` names the thread.
+    pub(crate) fn state(&mut self, who: &str, d: &mut Distribution, pairs: Vec<(f64, i64)>) {
+        const ALONE: &str = "only the extremes and the average are known";
+        const MORE: &str =
+            "only the extremes, the average and the quantiles that the tool printed are known";
+        let Some(quantiles) = StatedQuantiles::new(pairs) else {
+            return self.doubt(
+                "source-inconsistent",
+                format!("{who}: the quantiles do not rise with their probabilities; none is read."),
+                "Figures were changed or cut off.",
+                "Import the output as the tool wrote it.",
+            );
+        };
+        d.quantiles = quantiles;
+        if d.quantiles.is_empty() || d.unbinned < d.n {
+            return;
+        }
+        let own = format!("{who} has no histogram");
+        for sentence in self.lost.iter_mut().filter(|l| l.starts_with(&own)) {
+            *sentence = sentence.replace(ALONE, MORE);
+        }
+        for f in self.findings.iter_mut().filter(|f| f.title.contains(&own)) {
+            f.title = f.title.replace(ALONE, MORE);
         }
     }
 
@@ -278,7 +321,7 @@ impl Draft {
             name: None,
             probe: self.tool.clone(),
             options: std::collections::BTreeMap::new(),
-            event: None,
+            event: self.event.map(str::to_owned),
             property: None,
             interval_ns,
             activations,

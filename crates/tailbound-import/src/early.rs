@@ -36,6 +36,7 @@ pub(crate) const fn kind(format: Format) -> Kind {
         | Format::CyclictestJson
         | Format::OslatJson
         | Format::RtTestsJson
+        | Format::CyclicdeadlineJson
         | Format::JitterdebuggerJson => Kind::Document(b'{', "JSON"),
         Format::RtevalXml => Kind::Document(b'<', "XML"),
         Format::CyclictestHistogram
@@ -48,6 +49,14 @@ pub(crate) const fn kind(format: Format) -> Kind {
         | Format::XenomaiText
         | Format::RtaiText
         | Format::Latmus
+        | Format::LatmusText
+        | Format::RtTestsText
+        | Format::CyclicdeadlineText
+        | Format::Hwlatdetect
+        | Format::RtlaAnalysis
+        | Format::LatencyTrace
+        | Format::Sysjitter
+        | Format::HdrHistogram
         | Format::StressNg
         | Format::Column => Kind::Lines,
     }
@@ -162,7 +171,7 @@ impl Early {
 
     /// Are lines of `other` to be expected? RTAI's rows look like Xenomai's.
     fn is(&self, other: Format) -> bool {
-        let alike = [Format::XenomaiText, Format::RtaiText];
+        let alike = [Format::XenomaiText, Format::RtaiText, Format::LatmusText];
         other == self.format || (alike.contains(&other) && alike.contains(&self.format))
     }
 }

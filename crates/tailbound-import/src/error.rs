@@ -48,7 +48,7 @@ pub enum ImportError {
         why: std::io::Error,
     },
     /// The content is of no format known here.
-    #[error("{file}: {hint}; readable are {}", Format::list())]
+    #[error("{file}: {hint}{}", .hint.choice())]
     Unknown {
         /// The file's name.
         file: String,

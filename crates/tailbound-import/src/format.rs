@@ -8,6 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::foreign::{self, Foreign};
 use crate::jitterdebugger;
 use crate::text::Lines;
 use crate::unlike::{UnknownFormat, Unlike};
@@ -54,10 +55,22 @@ formats! {
     OslatText = "oslat-text", "oslat on standard output (2.4 to 2.10)";
     /// The small programs of rt-tests.
     RtTestsJson = "rt-tests-json", "--json of ptsematest, svsematest, sigwaittest, pmqtest, signaltest: extremes and average only";
+    /// The same programs on standard output.
+    RtTestsText = "rt-tests-text", "pmqtest, ptsematest, svsematest, sigwaittest, signaltest on standard output: extremes and average only";
+    /// cyclicdeadline `--json`.
+    CyclicdeadlineJson = "cyclicdeadline-json", "cyclicdeadline --json";
+    /// cyclicdeadline's status lines.
+    CyclicdeadlineText = "cyclicdeadline", "cyclicdeadline on standard output: extremes and average only";
+    /// hwlatdetect.
+    Hwlatdetect = "hwlatdetect", "hwlatdetect on standard output, old and new";
     /// rtla timerlat hist.
     RtlaTimerlat = "rtla-timerlat", "rtla timerlat hist (6.1 to 7.2): contexts irq, thread, user";
     /// rtla osnoise hist.
     RtlaOsnoise = "rtla-osnoise", "rtla osnoise hist (6.1 to 7.2)";
+    /// rtla's auto-analysis.
+    RtlaAnalysis = "rtla-analysis", "rtla timerlat's auto-analysis of the latency that stopped it";
+    /// The kernel's latency tracers.
+    LatencyTrace = "latency-trace", "trace of the tracers wakeup, wakeup_rt, wakeup_dl, irqsoff, preemptoff, preemptirqsoff: the longest";
     /// jitterdebugger's results.json.
     JitterdebuggerJson = "jitterdebugger-json", "jitterdebugger results.json (version 3)";
     /// jitterdebugger's samples.raw.
@@ -67,13 +80,19 @@ formats! {
     /// Xenomai `latency -g`.
     XenomaiGnuplot = "xenomai-gnuplot", "Xenomai latency -g file";
     /// Xenomai `latency` on standard output.
-    XenomaiText = "xenomai-text", "Xenomai latency on standard output (RTD/RTS/HSD lines)";
+    XenomaiText = "xenomai-text", "Xenomai latency on standard output (RTD/RTS/HSD lines; without -h extremes and average only)";
     /// RTAI's latency and display.
     RtaiText = "rtai-text", "RTAI latency, as its display prints it: extremes and average only";
     /// latmus `-g`.
     Latmus = "latmus", "EVL latmus -g file";
+    /// latmus on standard output.
+    LatmusText = "latmus-text", "EVL latmus on standard output (RTD/RTS lines): extremes and average only";
+    /// sysjitter.
+    Sysjitter = "sysjitter", "sysjitter: interruptions of each core";
+    /// HdrHistogram's percentiles.
+    HdrHistogram = "hdrhistogram", "percentiles that HdrHistogram prints; --unit says what they count in";
     /// stress-ng `--cyclic`.
-    StressNg = "stress-ng", "stress-ng --cyclic on standard output, with --cyclic-dist for the histogram";
+    StressNg = "stress-ng", "stress-ng --cyclic on standard output, with --cyclic-dist for the histogram, else percentiles";
     /// Plain numbers of 32 bits.
     RawU32 = "raw-u32", "plain little-endian numbers of 32 bits, without header; never guessed: the format must be given, and --unit where it is not ns";
     /// Plain numbers of 64 bits.
@@ -121,6 +140,9 @@ impl Format {
         if jitterdebugger::raw::looks_like_it(bytes) {
             return Ok(Self::JitterdebuggerRaw);
         }
+        if let Some(foreign) = foreign::by_magic(head) {
+            return Err(Unlike::Foreign(foreign));
+        }
         if let Some(encoding) = tailbound_core::runfile::utf16(head) {
             return Err(Unlike::Encoding(encoding));
         }
@@ -133,9 +155,13 @@ impl Format {
             return json(start);
         }
         if start.starts_with('<') {
-            return if start.contains("<rteval") { Ok(Self::RtevalXml) } else { Err(Unlike::Xml) };
+            let other = foreign::by_markup(start).map_or(Unlike::Xml, Unlike::Foreign);
+            return if start.contains("<rteval") { Ok(Self::RtevalXml) } else { Err(other) };
         }
-        by_lines(head)
+        if foreign::is_source(start) {
+            return Err(Unlike::Foreign(Foreign::Source));
+        }
+        by_lines(head, start)
     }
 }
 
@@ -157,15 +183,16 @@ fn json(start: &str) -> Result<Format, Unlike> {
         Some("ptsematest" | "svsematest" | "sigwaittest" | "pmqtest" | "signaltest") => {
             Ok(Format::RtTestsJson)
         }
+        Some("cyclicdeadline") => Ok(Format::CyclicdeadlineJson),
         Some(other) => Err(Unlike::JsonOf(other.to_owned())),
         None if start.contains("\"resolution_in_ns\"") && start.contains("\"cpu\"") => {
             Ok(Format::JitterdebuggerJson)
         }
-        None => Err(Unlike::Json),
+        None => Err(foreign::by_json(start).map_or(Unlike::Json, Unlike::Foreign)),
     }
 }
 
-fn by_lines(head: &[u8]) -> Result<Format, Unlike> {
+fn by_lines(head: &[u8], text: &str) -> Result<Format, Unlike> {
     let mut hint = None;
     let mut numbers = false;
     for (_, line) in Lines::new(head).filter_map(Result::ok) {
@@ -179,7 +206,7 @@ fn by_lines(head: &[u8]) -> Result<Format, Unlike> {
     match hint {
         Some(hint) => Err(Unlike::Other(hint)),
         None if numbers => Ok(Format::Column),
-        None => Err(Unlike::Text),
+        None => Err(foreign::by_text(text).map_or(Unlike::Text, Unlike::Foreign)),
     }
 }
 
@@ -193,6 +220,10 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
         Some(Format::RtlaOsnoise)
     } else if begins("# Histogram") {
         Some(Format::CyclictestHistogram)
+    } else if crate::pairs::is_signaltest(line) || crate::pairs::is_pair(line) {
+        Some(Format::RtTestsText)
+    } else if crate::deadline::is_line(line) {
+        Some(Format::CyclicdeadlineText)
     } else if begins("T:") && has(&["P:", "Min:", "Max:"]) {
         Some(Format::CyclictestStatus)
     } else if crate::cyclictest::verbose::sample(line).is_some() {
@@ -205,8 +236,20 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
         Some(Format::XenomaiGnuplot)
     } else if begins("RTH|    lat min|") || begins("RTAI testsuite") {
         Some(Format::RtaiText)
-    } else if begins("RTH|----lat min|") || begins("RTD|") {
+    } else if begins("RTT|") && has(&["us period", ", CPU"]) || begins("connecting to latmon at ") {
+        Some(Format::LatmusText)
+    } else if begins("RTH|----") || begins("RTD|") || begins("== Sampling period:") {
         Some(Format::XenomaiText)
+    } else if crate::hwlatdetect::begins(line) {
+        Some(Format::Hwlatdetect)
+    } else if begins("core_i:") {
+        Some(Format::Sysjitter)
+    } else if crate::percentiles::begins(line) {
+        Some(Format::HdrHistogram)
+    } else if crate::rtla_analysis::begins(line).is_some() {
+        Some(Format::RtlaAnalysis)
+    } else if crate::latency_trace::begins(line).is_some() {
+        Some(Format::LatencyTrace)
     } else if has(&["stress-ng:", "cyclic:"]) {
         Some(Format::StressNg)
     } else {
@@ -224,8 +267,24 @@ fn near_miss(line: &str) -> Option<&'static str> {
         Some("rtla's `top` screen: run `rtla osnoise hist` and import that")
     } else if line.starts_with("stress-ng-version:") {
         Some("stress-ng's YAML, which holds no latencies: import its standard output instead")
+    } else if line.starts_with("stress-ng: ") {
+        Some(
+            "stress-ng's output without its stressor `cyclic`: the other stressors print how much they did, no latencies; run `stress-ng --cyclic 1`",
+        )
+    } else if line.starts_with("Starting PI Stress Test")
+        || line.contains("Total inversion performed")
+    {
+        Some(
+            "pi_stress, which tries priority inheritance and measures no latencies; `tailbound measure pi` does",
+        )
+    } else if line.starts_with("Running in process mode with")
+        || line.starts_with("Running in threaded mode with")
+    {
+        Some("hackbench, which is a load and measures no latencies of wake-ups")
     } else if line.starts_with("# tracer:") {
-        Some("a kernel trace, not a histogram or a list of latencies")
+        Some(
+            "a kernel trace, not a histogram or a list of latencies; record with trace-cmd and use `tailbound blame`",
+        )
     } else {
         None
     }
@@ -253,7 +312,8 @@ mod tests {
             ("T: 0 ( 2481) A: 0 C: 216 Min: 15 Avg: 37 Max: 409", "results.json"),
             ("stress-ng-version: 0.15", "standard output"),
             ("{\"cmdline:\": \"hackbench -l 3\"}", "hackbench"),
-            ("<html>", "rteval"),
+            ("<html>", "web page"),
+            ("<x>", "rteval"),
             ("words", "no format"),
             ("\0\0", "binary"),
         ] {

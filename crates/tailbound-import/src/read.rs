@@ -16,8 +16,9 @@ use crate::error::{Fault, ImportError, excerpt};
 use crate::format::Format;
 use crate::stream::{Fingerprint, State, Stream};
 use crate::{
-    column, cyclictest, jitterdebugger, latmus, oslat, raw_column, rtai, rteval, rtla, rttests,
-    stressng, xenomai,
+    column, cyclictest, deadline, hwlatdetect, jitterdebugger, latency_trace, latmus, oslat, pairs,
+    percentiles, raw_column, rtai, rteval, rtla, rtla_analysis, rttests, stressng, sysjitter,
+    xenomai, xenomai_rows,
 };
 
 /// What is enough to know a format by.
@@ -211,7 +212,30 @@ fn whole_lines(format: Format, bytes: &[u8]) -> (&[u8], bool) {
         return (bytes, false);
     }
     let end = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
-    (if of_lines { bytes.get(..end).unwrap_or(bytes) } else { bytes }, true)
+    let last = bytes.get(end..).map(String::from_utf8_lossy).unwrap_or_default();
+    (
+        if of_lines && !copied_whole(format, last.trim()) {
+            bytes.get(..end).unwrap_or(bytes)
+        } else {
+            bytes
+        },
+        true,
+    )
+}
+
+/// Of outputs that people copy from a screen, the last line is read where it tells that it is whole, or where
+/// a number cut short in it shows.
+fn copied_whole(format: Format, last: &str) -> bool {
+    match format {
+        Format::XenomaiText | Format::LatmusText => xenomai_rows::is_whole_row(last),
+        Format::Sysjitter => last.starts_with("int_total(%)"),
+        Format::CyclicdeadlineText
+        | Format::RtTestsText
+        | Format::Hwlatdetect
+        | Format::RtlaAnalysis
+        | Format::LatencyTrace => true,
+        _ => false,
+    }
 }
 
 fn parse(format: Format, bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
@@ -228,12 +252,21 @@ fn parse(format: Format, bytes: &[u8], options: &Options) -> Result<Draft, Fault
         Format::OslatJson => oslat::json(bytes),
         Format::OslatText => oslat::text(bytes),
         Format::RtTestsJson => rttests::parse(bytes, options),
+        Format::RtTestsText => pairs::parse(bytes, options),
+        Format::CyclicdeadlineJson => deadline::json(bytes, options),
+        Format::CyclicdeadlineText => deadline::text(bytes, options),
+        Format::Hwlatdetect => hwlatdetect::parse(bytes),
+        Format::RtlaAnalysis => rtla_analysis::parse(bytes),
+        Format::LatencyTrace => latency_trace::parse(bytes),
+        Format::Sysjitter => sysjitter::parse(bytes),
+        Format::HdrHistogram => percentiles::parse(bytes, options),
         Format::RtlaTimerlat => rtla::parse(bytes, rtla::Kind::Timerlat, options),
         Format::RtlaOsnoise => rtla::parse(bytes, rtla::Kind::Osnoise, options),
         Format::JitterdebuggerJson => jitterdebugger::results::parse(bytes, options),
         Format::RtevalXml => rteval::parse(bytes, options),
         Format::XenomaiGnuplot => xenomai::gnuplot(bytes),
-        Format::XenomaiText => xenomai::text(bytes),
+        Format::XenomaiText => xenomai::text(bytes, xenomai::Tester::Xenomai),
+        Format::LatmusText => xenomai::text(bytes, xenomai::Tester::Latmus),
         Format::RtaiText => rtai::parse(bytes),
         Format::Latmus => latmus::parse(bytes),
         Format::StressNg => stressng::parse(bytes),

@@ -18,6 +18,7 @@ use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::missed;
 use crate::read::Options;
+use crate::rtla_analysis;
 use crate::text::{self, Lines, THREADS_MAX, gcd};
 use tailbound_core::utc::hms;
 
@@ -43,6 +44,8 @@ struct Column {
 #[derive(Default)]
 struct Table {
     unit_ns: Option<u64>,
+    /// The line `Index` was there, with columns or without.
+    headed: bool,
     columns: Vec<Column>,
     width_ns: u64,
     last_ns: Option<i64>,
@@ -94,6 +97,7 @@ pub(crate) fn parse(bytes: &[u8], kind: Kind, options: &Options) -> Result<Draft
         return Err(Fault::file(format!("there is no line `{title}`")));
     }
     finish(&mut draft, table, kind, options)?;
+    rtla_analysis::beside(&mut draft, bytes)?;
     Ok(draft)
 }
 
@@ -109,15 +113,19 @@ fn duration(rest: &str, n: u64) -> Result<i64, Fault> {
 
 impl Table {
     fn line(&mut self, line: &str, n: u64) -> Result<(), Fault> {
-        let Some((label, rest)) = line.split_once(|c: char| c.is_ascii_whitespace()) else {
-            return Ok(());
-        };
+        let (label, rest) =
+            line.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((line, ""));
         if label == "Index" {
+            self.headed = true;
             return self.header(rest, n);
+        }
+        if self.columns.is_empty() {
+            self.ended |= self.headed && label == "max:";
+            return Ok(());
         }
         let number = label.bytes().all(|b| b.is_ascii_digit());
         let known = ["over:", "count:", "min:", "avg:", "max:"].contains(&label);
-        if self.columns.is_empty() || !(number || known) || self.ended {
+        if !(number || known) || self.ended {
             return Ok(());
         }
         let fields: Vec<&str> = rest.split_whitespace().take(self.columns.len() + 1).collect();
@@ -181,6 +189,21 @@ impl Table {
     }
 }
 
+/// No CPU has a column: osnoise records only what is above its threshold, timerlat every activation.
+fn without_samples(draft: &mut Draft, table: &Table, kind: Kind) -> Result<(), Fault> {
+    match kind {
+        Kind::Osnoise if table.headed && table.ended => draft.nothing_found(
+            Context::Osnoise,
+            "rtla osnoise found no noise above its threshold on any CPU".to_owned(),
+        ),
+        Kind::Osnoise => Ok(()),
+        Kind::Timerlat if table.headed => Err(Fault::file(
+            "no CPU has a column: timerlat took no sample. Its threads never ran: look at the CPUs it was given and at the kernel's log",
+        )),
+        Kind::Timerlat => Ok(()),
+    }
+}
+
 fn finish(draft: &mut Draft, table: Table, kind: Kind, options: &Options) -> Result<(), Fault> {
     let unit = table.unit_ns.unwrap_or(1000);
     let greatest = table.columns.iter().filter_map(|c| c.max).max().unwrap_or(0);
@@ -190,6 +213,9 @@ fn finish(draft: &mut Draft, table: Table, kind: Kind, options: &Options) -> Res
         w => w,
     };
     draft.cut_off = !table.ended;
+    if table.columns.is_empty() {
+        without_samples(draft, &table, kind)?;
+    }
     if width != unit && table.last_ns.is_some() {
         draft.lose("The width of the buckets is not in the file; it was taken as the greatest that fits their lower edges.");
     }

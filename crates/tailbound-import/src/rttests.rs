@@ -99,8 +99,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     elapsed(&mut draft, &o);
     draft.clock = Some(tailbound_core::plan::Clock::Monotonic);
     if draft.tool != "signaltest" {
-        realtime_clock(&mut draft);
-        draft.lose("Only the part below a second of each time is compared: a latency of a second or more wraps.");
+        wrapping_clock(&mut draft);
     }
     let threads = json::object(&o, "thread", "")?;
     for (number, t, path) in json::numbered(threads, "thread")? {
@@ -114,6 +113,13 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     not_realtime(&mut draft);
     draft.cut_values(1000);
     options.apply(&mut draft);
+    hand_over(&mut draft);
+    Ok(draft)
+}
+
+/// Says what these programs measure.
+pub(crate) fn hand_over(draft: &mut Draft) {
+    draft.event = Some("hand-over");
     draft.note(
         Finding::new(
             "source-other-quantity",
@@ -126,7 +132,17 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         .meaning("The figures are not comparable with wake-up latencies.")
         .remedy("Compare with runs of the same program."),
     );
-    Ok(draft)
+}
+
+/// Says what the clock of all of them but signaltest does to the figures.
+pub(crate) fn wrapping_clock(draft: &mut Draft) {
+    realtime_clock(draft);
+    draft.lose("Only the part below a second of each time is compared: a latency of a second or more wraps.");
+}
+
+/// Says what signaltest writes wrongly.
+pub(crate) fn signaltests_pause(draft: &mut Draft) {
+    draft.lose("signaltest's first thread pauses every 16 rounds, and only its own figures leave the pause out.");
 }
 
 fn thread(draft: &mut Draft, number: u32, t: &Object, path: &str) -> Result<(), Fault> {
@@ -172,7 +188,7 @@ fn thread(draft: &mut Draft, number: u32, t: &Object, path: &str) -> Result<(), 
         draft.lose(
             "signaltest writes the CPU of thread 0 for every thread: the CPUs are not imported.",
         );
-        draft.lose("signaltest's first thread pauses every 16 rounds, and only its own figures leave the pause out.");
+        signaltests_pause(draft);
     }
     let d = draft.settle(&format!("Thread {number}"), coarse(), stated);
     draft.thread(number, cpu, Context::User, d)

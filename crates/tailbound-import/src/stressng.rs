@@ -2,14 +2,15 @@
 //! stress-ng's `cyclic` stressor on standard output.
 //!
 //! Context: COLD. Units: ns. Layout: every line after `stress-ng: info:  [pid] cyclic:`; the
-//! policy and delay, `mean`, `min`/`max`, percentiles, and with `--cyclic-dist` rows `lower-edge
-//! frequency` under `latency distribution (N ns intervals)`, which may stop at the first M
-//! buckets or at `..`. All figures are of the first `--cyclic-samples` sleeps only; a note says
-//! how many there were. Sleeps are relative, timed on CLOCK_REALTIME.
-//! Source: stress-ng(1); output of stress-ng 0.15.06.
+//! policy, delay and number of samples, `mean`, `min`/`max`, percentiles, and with `--cyclic-dist` rows
+//! `lower-edge frequency` under `latency distribution (N ns intervals)`, which may stop at the first M
+//! buckets or at `..`. All figures are of the first `--cyclic-samples` sleeps only (10,000 before that option);
+//! a note of later versions says how many there were. A percentile is the value of index `p * n`, from 0.
+//! Sleeps are relative, timed on CLOCK_REALTIME.
+//! Source: stress-ng(1); its sources of 0.11; output of stress-ng 0.15.06 and 0.17.
 
 use tailbound_core::plan::Means;
-use tailbound_core::units::grouped;
+use tailbound_core::units::{format_span, grouped};
 use tailbound_core::{Context, Distribution, Policy};
 
 use crate::command::{not_realtime, realtime_clock};
@@ -27,6 +28,9 @@ struct Found {
     stated: Stated,
     rows: bool,
     last: Option<i64>,
+    percentiles: Vec<(f64, i64)>,
+    /// The tool itself says that it has none.
+    no_latency: bool,
 }
 
 pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
@@ -51,6 +55,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
                 "Import the output of one instance.",
             );
             continue;
+        }
+        if rest.trim().starts_with("sched SCHED_") && found.limit.is_some() {
+            crate::fields::second_run(&mut draft, n);
+            break;
         }
         row(&mut draft, &mut found, &mut d, rest.trim(), n)?;
     }
@@ -83,6 +91,13 @@ fn row(
     } else if text.starts_with("Note:") {
         found.needed =
             after("needed to be ").map(|f| text::count(f, n, "the samples")).transpose()?;
+    } else if text.contains("no latency information") {
+        found.no_latency = true;
+    } else if let Some((share, value)) = text.split_once("%:") {
+        let share: Option<f64> = share.trim().parse().ok();
+        let value = value.split_whitespace().next().unwrap_or("");
+        let value = text::ns(value, 1, n, "the percentile")?;
+        found.percentiles.extend(share.map(|p| (p / 100.0, value)));
     } else if found.rows && text.starts_with(|c: char| c.is_ascii_digit()) {
         let mut words = text.split_whitespace();
         let low = text::ns(words.next().unwrap_or(""), 1, n, "the latency")?;
@@ -117,44 +132,78 @@ fn policy_of(draft: &mut Draft, name: &str) {
 
 fn finish(draft: &mut Draft, found: Found, d: Distribution) -> Result<(), Fault> {
     let binned = d.n;
-    let kept = found.needed.map(|n| n.min(found.limit.unwrap_or(n)));
-    if kept.is_none() && binned == 0 {
-        let d = extremes(draft, &found)?;
-        settings(draft);
-        return draft.thread(0, None, Context::User, d);
+    let kept = match (found.limit, found.needed) {
+        (Some(limit), Some(needed)) => Some(needed.min(limit)),
+        (limit, needed) => limit.or(needed),
+    };
+    if binned == 0 && (found.stated.min_ns.is_none() || found.stated.max_ns.is_none()) {
+        return Err(Fault::file(if found.no_latency {
+            "stress-ng has no latency information: it took no sample, often because it may not use the policy (run it as root)"
+        } else {
+            "neither a distribution nor the extremes are in the output: run stress-ng with --cyclic-dist"
+        }));
     }
     let width = i64::try_from(found.width_ns).unwrap_or(i64::MAX);
     let end = found.last.map(|l| l.saturating_add(width));
     let cut = end.zip(found.stated.max_ns).is_some_and(|(e, m)| m >= e);
-    let n = kept.unwrap_or_else(|| {
-        if cut {
-            draft.lose(
-                "How many samples are beyond the distribution is not in the file; at least one is.",
-            );
-        }
-        binned.saturating_add(u64::from(cut))
-    });
+    let n = kept.unwrap_or_else(|| at_least(draft, &found, binned, cut)).max(binned);
     let stated = Stated {
         n: Some(n),
         resolution_ns: found.width_ns.max(1),
         beyond_ns: if cut { end } else { found.stated.min_ns.filter(|_| binned == 0) },
         ..found.stated
     };
-    if let Some(needed) = found.needed.filter(|needed| *needed > n) {
-        draft.doubt(
-            "source-samples-lost",
-            format!(
-                "stress-ng kept the first {} of {} samples; all its figures are of these.",
-                grouped(n),
-                grouped(needed)
-            ),
-            "The latest wake-up may be among the samples that were not kept.",
-            "Run stress-ng with --cyclic-samples large enough.",
+    not_all(draft, &found, n);
+    settings(draft);
+    let mut d = draft.settle("The stressor", d, stated);
+    draft.state("The stressor", &mut d, found.percentiles);
+    draft.thread(0, None, Context::User, d)
+}
+
+/// The number of samples that is certain where none is told.
+fn at_least(draft: &mut Draft, found: &Found, binned: u64, cut: bool) -> u64 {
+    if binned == 0 {
+        draft.lose("How many samples there were is not in the file; the run counts those that are certain.");
+        return if found.stated.min_ns < found.stated.max_ns { 2 } else { 1 };
+    }
+    if cut {
+        draft.lose(
+            "How many samples are beyond the distribution is not in the file; at least one is.",
         );
     }
-    settings(draft);
-    let d = draft.settle("The stressor", d, stated);
-    draft.thread(0, None, Context::User, d)
+    binned.saturating_add(u64::from(cut))
+}
+
+/// Only the first samples are kept: a note says how many more there were, and else the length of the run.
+fn not_all(draft: &mut Draft, found: &Found, n: u64) {
+    let of = match found.needed {
+        Some(needed) if needed > n => {
+            format!("the first {} of {} samples", grouped(n), grouped(needed))
+        }
+        Some(_) => return,
+        None => {
+            let Some((length, interval)) = draft.duration_ns.zip(draft.interval_ns) else { return };
+            // Each sleep begins when the one before is over.
+            let mean = found.stated.mean_ns.filter(|m| *m >= 0.0).and_then(text::float_ns);
+            let each = interval.saturating_add(mean.unwrap_or(0));
+            let covered = each.saturating_mul(i64::try_from(n).unwrap_or(i64::MAX));
+            if covered <= 0 || covered.saturating_mul(5) / 4 > length {
+                return;
+            }
+            format!(
+                "the first {} samples, about {} of the {}",
+                grouped(n),
+                format_span(covered),
+                format_span(length)
+            )
+        }
+    };
+    draft.doubt(
+        "source-samples-lost",
+        format!("stress-ng kept {of}; all its figures are of these."),
+        "The latest wake-up may be among the samples that were not kept.",
+        "Run stress-ng with --cyclic-samples large enough.",
+    );
 }
 
 fn settings(draft: &mut Draft) {
@@ -163,33 +212,4 @@ fn settings(draft: &mut Draft) {
     not_realtime(draft);
     missed::relative(draft);
     draft.lose("The way into the sleeping system call is part of each figure.");
-}
-
-/// Without a distribution and without the note there are the extremes and the average, of an
-/// unknown number of samples: as many stand in the run as are certain.
-fn extremes(draft: &mut Draft, found: &Found) -> Result<Distribution, Fault> {
-    let (Some(min), Some(max)) = (found.stated.min_ns, found.stated.max_ns) else {
-        return Err(Fault::file(
-            "neither a distribution nor the extremes are in the output: run stress-ng with --cyclic-dist",
-        ));
-    };
-    let certain = if min < max { 2 } else { 1 };
-    let most = found.limit.map_or_else(String::new, |n| format!(" and at most {}", grouped(n)));
-    draft.doubt(
-        "source-no-histogram",
-        format!(
-            "The output has no histogram and does not say how many samples there were, at least {certain}{most}: only the extremes and the average are known, and the run counts {certain}."
-        ),
-        "Quantiles, any tail bound and how much was measured are unknown.",
-        "Run stress-ng with --cyclic-dist, or measure with tailbound itself.",
-    );
-    Ok(Distribution {
-        n: certain,
-        min_ns: Some(min),
-        max_ns: Some(max),
-        mean_ns: found.stated.mean_ns.filter(|m| m.is_finite()),
-        unbinned: certain,
-        unbinned_from_ns: Some(min),
-        ..coarse()
-    })
 }

@@ -6,6 +6,7 @@
 use tailbound_core::words::did_you_mean;
 
 use crate::error::excerpt;
+use crate::foreign::Foreign;
 use crate::format::Format;
 
 /// Why a content is of no format.
@@ -36,9 +37,24 @@ pub enum Unlike {
     /// Another output of a known tool: which, and what to import instead.
     #[error("{0}")]
     Other(&'static str),
+    /// A file that holds no run: what it is, and what to do.
+    #[error("{0}")]
+    Foreign(Foreign),
     /// Text of something else.
     #[error("of no format known here")]
     Text,
+}
+
+impl Unlike {
+    /// The formats to choose from, where nothing better is known.
+    pub(crate) fn choice(&self) -> String {
+        match self {
+            Self::Empty | Self::Encoding(_) | Self::Other(_) | Self::Foreign(_) => String::new(),
+            Self::Binary | Self::Xml | Self::JsonOf(_) | Self::Json | Self::Text => {
+                format!("; readable are {}", Format::list())
+            }
+        }
+    }
 }
 
 /// A word that names no format.

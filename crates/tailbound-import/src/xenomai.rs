@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Xenomai's `latency`: the `-g` file and the standard output.
+//! Xenomai's `latency`: the `-g` file and the standard output; EVL's latmus prints the latter too.
 //!
 //! Context: COLD. Units: µs with decimals. Layout of `-g`: `# elapsed (task, period, priority)`,
 //! `# min| avg| max| overrun| msw|`, then pairs: the left edge of the first cell and 1, for each
@@ -14,17 +14,22 @@
 
 use tailbound_core::number::Real as _;
 use tailbound_core::plan::{Clock, Means};
-use tailbound_core::{Context, Policy};
+use tailbound_core::{Context, Finding, Impact, Policy};
 
 use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::missed;
 use crate::text::{self, Lines};
+use crate::xenomai_rows::Rows;
 use tailbound_core::utc::hms;
 
 #[derive(Default)]
 struct Found {
     context: Option<Context>,
+    /// latmus names it.
+    cpu: Option<u32>,
+    /// The stimulus came from outside.
+    external: bool,
     min_ns: Option<i64>,
     mean_ns: Option<f64>,
     max_ns: Option<i64>,
@@ -96,50 +101,64 @@ fn unbracket(draft: &mut Draft, found: &mut Found, pairs: &[(i64, u64, u64)]) ->
     Ok(())
 }
 
-pub(crate) fn text(bytes: &[u8]) -> Result<Draft, Fault> {
-    let mut draft = Draft::new("xenomai latency", "text");
+/// Whose standard output it is: both print the same rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tester {
+    Xenomai,
+    Latmus,
+}
+
+pub(crate) fn text(bytes: &[u8], tester: Tester) -> Result<Draft, Fault> {
+    let tool = if tester == Tester::Latmus { "latmus" } else { "xenomai latency" };
+    let mut draft = Draft::new(tool, "text");
     let mut found = Found::default();
-    let (mut ended, mut best, mut samples) = (false, None, None);
+    let mut rows = Rows::default();
+    let (mut ended, mut samples) = (false, None);
     for entry in Lines::new(bytes) {
         let (n, line) = entry?;
         let line = line.trim();
         let (tag, rest) = line.split_once('|').unwrap_or((line, ""));
         match tag {
             "RTT" => task(&mut draft, &mut found, rest.trim()),
-            "RTH" if !rest.contains("----lat min") => {
+            "RTH" if !rest.contains("--lat min") => {
                 return Err(Fault::line(
                     n,
                     "RTAI's layout, whose columns and units differ: import it as rtai-text",
                 ));
             }
-            "RTD" => {
-                let mut c = rest.split('|').skip(5);
-                best = c.next().zip(c.next()).map(|(a, b)| (a.to_owned(), b.to_owned(), n));
+            "RTH" => rows.header(rest),
+            "RTD" if ended => {
+                crate::fields::second_run(&mut draft, n);
+                break;
             }
+            "RTD" => rows.row(rest, n),
             "HSD" if rest.trim_start().starts_with("avg|") => cell(&mut found, rest, n)?,
             "HSS" if rest.trim_start().starts_with("avg|") => {
                 samples =
                     rest.split('|').nth(1).map(|f| text::count(f, n, "the samples")).transpose()?;
             }
             "RTS" => {
+                rows.summary(rest, n)?;
                 summary(&mut found, rest, n)?;
                 let took = rest.rsplit('|').next().and_then(|t| t.split('/').next()).and_then(hms);
                 draft.duration_ns = took.map(|s| s.saturating_mul(1_000_000_000));
                 ended = true;
             }
-            _ => {}
+            _ if !rows.is_empty() && line.starts_with("== Sampling period:") => {
+                crate::fields::second_run(&mut draft, n);
+                break;
+            }
+            _ => own_words(&mut draft, &mut found, line),
         }
-    }
-    if let (false, Some((min, max, n))) = (ended, best) {
-        found.min_ns = Some(text::ns(&min, 1000, n, "the least")?);
-        found.max_ns = Some(text::ns(&max, 1000, n, "the greatest")?);
     }
     draft.cut_off = !ended;
     let binned = found.cells.iter().fold(0u64, |a, c| a.saturating_add(c.1));
     if binned == 0 {
-        return Err(Fault::file(
-            "no histogram of the samples is in the output: run latency with -h or -g and import that",
-        ));
+        extremes_alone(&mut draft, found, &rows, samples)?;
+        return Ok(draft);
+    }
+    if !ended {
+        (found.min_ns, found.max_ns) = (rows.min_ns, rows.max_ns);
     }
     cells_are_of_a_microsecond(&found)?;
     if samples.is_some_and(|s| s != binned) {
@@ -152,6 +171,71 @@ pub(crate) fn text(bytes: &[u8]) -> Result<Draft, Fault> {
     }
     finish(&mut draft, found)?;
     Ok(draft)
+}
+
+/// Lines before the first row: the period, and what latmus says of its CPU.
+fn own_words(draft: &mut Draft, found: &mut Found, line: &str) {
+    if let Some(period) = line.strip_prefix("== Sampling period:") {
+        let us = period.split_whitespace().next().unwrap_or("");
+        draft.interval_ns = text::scaled(us, 1000).filter(|i| *i > 0).or(draft.interval_ns);
+    } else if let Some(mode) = line.strip_prefix("== Test mode:") {
+        found.context = Some(context(mode.trim()));
+    } else if let Some(cpu) = line.strip_prefix("warming up on CPU") {
+        own_cpu(draft, found, cpu);
+    }
+}
+
+/// Without a histogram extremes, average and overruns are known.
+fn extremes_alone(
+    draft: &mut Draft,
+    found: Found,
+    rows: &Rows,
+    samples: Option<u64>,
+) -> Result<(), Fault> {
+    if rows.is_empty() {
+        let period = draft.interval_ns.map_or_else(String::new, |ns| {
+            format!(", every {}", tailbound_core::units::format_ns_i64(ns))
+        });
+        return Err(Fault::file(format!(
+            "nothing was measured{period}: the output has no row of a second (RTD), and its statistics are of 0 samples. \
+             The tool was ended within its first second, or the period is too short for this machine"
+        )));
+    }
+    let d = rows.distribution(draft, samples)?;
+    draft.clock = Some(Clock::Monotonic);
+    draft.means = Some(Means::Timerfd);
+    draft.warm_up_ns = 1_000_000_000;
+    draft.thread(0, found.cpu, found.context.unwrap_or_default(), d)?;
+    if found.external {
+        external(draft);
+    }
+    switches(draft, rows.switches);
+    missed::counted(draft, rows.overruns);
+    draft.lose("The first second is discarded by the tool and is not in the file.");
+    Ok(())
+}
+
+/// latmus answers a signal from outside and is timed there.
+fn external(draft: &mut Draft) {
+    draft.means = Some(Means::NotTold);
+    draft.event = Some("response");
+    draft.note(
+        Finding::new(
+            "source-other-quantity",
+            Impact::Notice,
+            "latmus measured responses to an external stimulus (a GPIO pulse of the monitor latmon), not timer wake-ups",
+        )
+        .meaning("From the monitor's pulse until the answer came back: both pins and the monitor's own clock are in each figure.")
+        .remedy("Compare with runs of the same wiring."),
+    );
+}
+
+fn switches(draft: &mut Draft, switches: u64) {
+    if switches > 0 {
+        draft.lose(format!(
+            "{switches} switches to the Linux side were counted; their delays are among the samples."
+        ));
+    }
 }
 
 /// Standard output numbers the cells without saying how wide they are: with `-B` not 1 µs.
@@ -175,7 +259,7 @@ fn cells_are_of_a_microsecond(found: &Found) -> Result<(), Fault> {
     ))
 }
 
-/// `00:00:05 (periodic user-mode task, 1000 us period, priority 99)`
+/// `00:00:05 (periodic user-mode task, 1000 us period, priority 99)`, of latmus also `CPU0-noisol`.
 fn task(draft: &mut Draft, found: &mut Found, text: &str) {
     let (took, rest) = text.split_once('(').unwrap_or((text, ""));
     draft.duration_ns = hms(took).map(|s| s.saturating_mul(1_000_000_000)).or(draft.duration_ns);
@@ -185,14 +269,31 @@ fn task(draft: &mut Draft, found: &mut Found, text: &str) {
         } else if let Some(p) = part.strip_prefix("priority ") {
             let p = p.trim().parse().ok().filter(|p| (1..=99).contains(p));
             draft.policy = p.map(Policy::Fifo);
+        } else if let Some(cpu) = part.strip_prefix("CPU") {
+            own_cpu(draft, found, cpu);
         } else {
-            found.context = match part {
-                // "in-kernel timer handler" is both.
-                p if p.contains("timer") || p.contains("handler") => Some(Context::Irq),
-                p if p.contains("kernel") => Some(Context::Thread),
-                _ => Some(Context::User),
-            };
+            found.external = part.ends_with("-gpio");
+            found.context = Some(context(part));
         }
+    }
+}
+
+fn own_cpu(draft: &mut Draft, found: &mut Found, text: &str) {
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+    found.cpu = digits.parse().ok().filter(|c| *c <= tailbound_core::cpus::MAX_CPU).or(found.cpu);
+    if text.contains("noisol") || text.contains("not isolated") {
+        draft.lose("latmus says that its CPU was not isolated.");
+    }
+}
+
+fn context(words: &str) -> Context {
+    match words {
+        // "in-kernel timer handler" is both.
+        w if w.contains("timer") || w.contains("handler") || w == "irq" || w == "sirq" => {
+            Context::Irq
+        }
+        w if w.contains("kernel") => Context::Thread,
+        _ => Context::User,
     }
 }
 
@@ -206,7 +307,11 @@ fn summary(found: &mut Found, text: &str, n: u64) -> Result<(), Fault> {
     }
     found.max_ns = Some(text::ns(next()?, 1000, n, "the greatest")?);
     found.overruns = text::count(next()?, n, "the overruns")?;
-    found.switches = text::count(next()?, n, "the mode switches")?;
+    // Xenomai 2.5 and before has the times here.
+    let switches = next()?;
+    if !switches.contains(':') {
+        found.switches = text::count(switches, n, "the mode switches")?;
+    }
     Ok(())
 }
 
@@ -277,12 +382,7 @@ fn finish(draft: &mut Draft, found: Found) -> Result<(), Fault> {
             "Measure longer, or with narrower cells (-B 100).",
         );
     }
-    if found.switches > 0 {
-        draft.lose(format!(
-            "{} switches to the Linux side were counted; their delays are among the samples.",
-            found.switches
-        ));
-    }
+    switches(draft, found.switches);
     missed::counted(draft, found.overruns);
     draft.lose("The first second is discarded by the tool and is not in the file.");
     Ok(())

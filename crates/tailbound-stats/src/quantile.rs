@@ -11,12 +11,16 @@
 use serde::Serialize;
 use tailbound_core::Distribution;
 use tailbound_core::number::{Real as _, Whole as _};
+use tailbound_core::stated::Stated;
 
 /// The quantiles that every summary gives.
 pub const STANDARD: [f64; 8] = [0.05, 0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 
 /// Values that must lie beyond a quantile for it to be given.
 const BEYOND_MIN: f64 = 10.0;
+
+/// Stated quantiles that differ by less than this factor are one.
+const NEAR: f64 = 1.02;
 
 /// A quantile, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -152,6 +156,13 @@ pub fn quantile(d: &Distribution, p: f64) -> Quantile {
     if all < needed(p) {
         return needs(p, all);
     }
+    if !d.quantiles.is_empty() {
+        let known = d.quantiles.at(p);
+        // Beside a histogram only what the source says exactly is better.
+        if binned == 0 || matches!(known, Stated::Exactly(_)) {
+            return stated(d, known);
+        }
+    }
     let rank = round_up(p * all.real()).clamp(1, all);
     let unbinned_from = (d.unbinned > 0).then_some(d.unbinned_from_ns);
     if unbinned_from == Some(None) {
@@ -170,6 +181,22 @@ pub fn quantile(d: &Distribution, p: f64) -> Quantile {
         below = below.saturating_add(cell.count);
     }
     unbinned_from.map_or(Quantile::Unknown, |ns| Quantile::AtLeast { ns })
+}
+
+/// A quantile of which only others that the source printed are known.
+fn stated(d: &Distribution, known: Stated) -> Quantile {
+    match known {
+        Stated::Exactly(ns) => {
+            Quantile::Value { ns: ns.real(), low_ns: ns.real(), high_ns: ns.real() }
+        }
+        // Two that are as near to each other as the edges of a bucket are one value.
+        Stated::Between(low, high) if low >= 0 && high.real() <= low.real() * NEAR => {
+            let (low_ns, high_ns) = (low.real(), high.real());
+            Quantile::Value { ns: f64::midpoint(low_ns, high_ns), low_ns, high_ns }
+        }
+        Stated::Between(ns, _) | Stated::AtLeast(ns) => Quantile::AtLeast { ns },
+        Stated::Unknown => d.min_ns.map_or(Quantile::Unknown, |ns| Quantile::AtLeast { ns }),
+    }
 }
 
 /// The greatest value a bucket stands for.

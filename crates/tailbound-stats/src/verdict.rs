@@ -11,6 +11,7 @@
 //! Not here: counting ([`crate::exceed`]), limits of rates ([`crate::rates`]); no bound
 //! extrapolates beyond what was seen.
 
+use tailbound_core::finding::NOTHING_FOUND;
 use tailbound_core::number::Real as _;
 use tailbound_core::record::{SecondRecord, ThreadRecord};
 use tailbound_core::requirement::{Class, Rate};
@@ -87,6 +88,9 @@ impl Case<'_> {
             return (Outcome::NotMet, text);
         }
         if self.tally.due.n == 0 {
+            if let Some(answer) = self.nothing_found() {
+                return answer;
+            }
             let why = self.incomplete().unwrap_or_else(|| "the run is complete but empty".into());
             return (Outcome::Undecided, format!("Undecided: no activation was recorded; {why}."));
         }
@@ -120,6 +124,26 @@ impl Case<'_> {
                 None => (Outcome::Met, format!("Met: {text}{missed}.")),
             },
         }
+    }
+
+    /// A tool that records only what is above a threshold recorded nothing: that is an answer, but
+    /// not one about a deadline.
+    fn nothing_found(&self) -> Option<(Outcome, String)> {
+        let found = self.findings.iter().find(|f| f.id == NOTHING_FOUND)?;
+        let what = phrases::clause(&found.title);
+        let length = tailbound_core::units::format_span(self.measured_ns);
+        let length = if self.measured_ns > 0 { format!(" in {length}") } else { String::new() };
+        let requirement = &self.plan.requirement;
+        let end = self.incomplete().map_or_else(String::new, |why| format!("; {why}"));
+        Some(if requirement.deadline_ns.is_none() && requirement.early_ns.is_none() {
+            let text = format!("Measured: {what}{length}{end}; no deadline was given.");
+            (Outcome::Measured, text)
+        } else {
+            let text = format!(
+                "Undecided: {what}{length}{end}; what it does not record cannot be judged by a deadline."
+            );
+            (Outcome::Undecided, text)
+        })
     }
 
     /// Without a deadline, what the probe tries the kernel for is the requirement.

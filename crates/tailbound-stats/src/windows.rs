@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tailbound_core::number::Real as _;
 use tailbound_core::record::WindowRecord;
+use tailbound_core::stated::StatedQuantiles;
 use tailbound_core::{Distribution, Histogram, Sums};
 
 use crate::moments::Moments;
@@ -175,6 +176,7 @@ impl Windows {
             over_range: 0,
             unbinned: 0,
             unbinned_from_ns: None,
+            quantiles: StatedQuantiles::default(),
             resolution_ns: 1,
         };
         let second = self.covered.saturating_sub(1);

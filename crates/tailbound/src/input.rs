@@ -18,6 +18,7 @@ use tailbound_sys::given;
 use tailbound_sys::new_file::{self, Existing, NewFile};
 use tailbound_sys::signal::Signals;
 
+use crate::folder;
 use crate::packed;
 use crate::reading::Reading;
 use crate::say::{self, Failure};
@@ -144,7 +145,10 @@ fn open(path: &Path) -> Result<(Source, Option<u64>), Failure> {
     let source: Box<dyn Read + Send> = if path == Path::new("-") {
         Box::new(given::Reader::stdin().map_err(|e| failed(path, &e))?)
     } else {
-        Box::new(given::Reader::open(path).map_err(|e| failed(path, &e))?)
+        Box::new(given::Reader::open(path).map_err(|e| match folder::advice(path) {
+            Some(advice) => failed(path, &format!("{e}{advice}")),
+            None => failed(path, &e),
+        })?)
     };
     let unpacked = packed::unpacked(source).map_err(|e| failed(path, &e))?;
     let length = length(path).filter(|_| !unpacked.packed);

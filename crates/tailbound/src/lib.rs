@@ -53,6 +53,7 @@ mod cmd;
 mod completions;
 mod consent;
 mod cyclictest;
+mod folder;
 mod input;
 mod lazy;
 mod live;

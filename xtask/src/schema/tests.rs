@@ -8,6 +8,7 @@
 use serde_json::{Value, json};
 use tailbound_core::record::{self, Fact, Facts, Line};
 use tailbound_core::runfile::pack_raw;
+use tailbound_core::stated::StatedQuantiles;
 use tailbound_core::{Distribution, Finding, Impact, Outcome, Verdict, histogram::Histogram};
 
 use super::check::published;
@@ -32,6 +33,7 @@ fn imported_distribution() -> Distribution {
     d.mean_ns = Some(12.5);
     d.unbinned = 2;
     d.unbinned_from_ns = Some(400_000);
+    d.quantiles = StatedQuantiles::new([(0.5, 900), (0.99, 54_000)]).unwrap();
     d.resolution_ns = 1000;
     d
 }

@@ -4,11 +4,14 @@
 //! Context: COLD. One binary; a module a theme. Not here: unit tests of the helpers.
 
 mod altered;
+mod extremes;
 mod figures;
+mod foreign;
 mod hostile;
 mod live;
 mod lost;
 mod newer;
+mod posted;
 mod stream;
 
 use std::path::PathBuf;

@@ -5,6 +5,7 @@
 
 use proptest::prelude::*;
 use tailbound_core::Distribution;
+use tailbound_core::stated::StatedQuantiles;
 use tailbound_stats::quantile::{label, needed};
 use tailbound_stats::{Quantile, STANDARD, Summary, median, mode, quantile, survival};
 
@@ -145,6 +146,35 @@ fn what_a_source_lost_is_not_made_up() {
     let lost = Distribution { n: 5000, max_ns: Some(9), sums: None, ..Distribution::default() };
     assert_eq!(quantile(&lost, 0.5), Quantile::Unknown);
     assert_eq!(mode(&lost), None);
+}
+
+#[test]
+fn quantiles_that_a_source_printed_are_its_own_and_bound_the_others() {
+    let printed = [(0.25, 6289), (0.5, 13_945), (0.9, 34_500), (0.954, 34_600), (0.999, 1_798_633)];
+    let mut d = Distribution {
+        n: 10_000,
+        min_ns: Some(2688),
+        max_ns: Some(5_701_735),
+        unbinned: 10_000,
+        unbinned_from_ns: Some(2688),
+        quantiles: StatedQuantiles::new(printed).expect("they rise"),
+        sums: None,
+        ..Distribution::default()
+    };
+    assert_eq!(quantile(&d, 0.5).ns(), Some(13_945.0));
+    assert_eq!(quantile(&d, 0.999).ns(), Some(1_798_633.0));
+    assert_eq!(quantile(&d, 0.99), Quantile::AtLeast { ns: 34_600 }, "nothing is made up");
+    assert_eq!(quantile(&d, 0.05), Quantile::AtLeast { ns: 2688 });
+    assert_eq!(quantile(&d, 0.9999), Quantile::Needs { more: 90_000 });
+    // Two that are next to each other leave nothing open.
+    let between = Quantile::Value { ns: 34_550.0, low_ns: 34_500.0, high_ns: 34_600.0 };
+    assert_eq!(quantile(&d, 0.95), between);
+    // Quantiles of one thread are not those of all.
+    let mut all = d.clone();
+    all.merge(&d);
+    assert!(all.quantiles.is_empty() && quantile(&all, 0.5) == Quantile::AtLeast { ns: 2688 });
+    d.quantiles = StatedQuantiles::default();
+    assert_eq!(quantile(&d, 0.5), Quantile::AtLeast { ns: 2688 });
 }
 
 #[test]

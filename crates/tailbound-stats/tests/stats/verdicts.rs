@@ -216,6 +216,23 @@ fn silence_is_not_success() {
 }
 
 #[test]
+fn a_tool_that_found_nothing_above_its_threshold_has_an_answer() {
+    let mut scene = Scene::new(&[]);
+    scene.threads.clear();
+    scene.threads.push(ThreadRecord { ended: "complete".into(), ..ThreadRecord::default() });
+    let id = tailbound_core::finding::NOTHING_FOUND;
+    scene.findings.push(Finding::new(id, Impact::Notice, "hwlatdetect found nothing above 10 µs"));
+    let v = scene.verdict();
+    assert_eq!(v.outcome, Outcome::Undecided, "what it does not record may be beyond a deadline");
+    scene.plan.requirement.deadline_ns = None;
+    let v = scene.verdict();
+    assert_eq!(v.outcome, Outcome::Measured);
+    assert!(v.sentence.contains("found nothing above 10 µs in 60 s"), "{}", v.sentence);
+    scene.ended = EndReason::Interrupted;
+    assert!(scene.verdict().sentence.contains("interrupted"));
+}
+
+#[test]
 fn missed_activations_count_with_their_lateness() {
     // Woken 1.5 ms late at 1 ms: one missed that would have been 0.5 ms late.
     let mut scene = Scene::new(&[(3, 1_500_000)]);

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The percentile distribution that HdrHistogram's libraries print, as columns or as comma-separated values.
+//!
+//! Context: COLD. Units: none in the file: an option. Layout: `Value Percentile TotalCount 1/(1-Percentile)`, then rows whose count is of
+//! all values up to theirs, the last of them of percentile 1; `#[Mean = …, StdDeviation = …]`, `#[Max = …, Total count = …]`.
+//! A row's value was seen; of values between two rows only how many there are is known. Where each row holds one value more than the one
+//! above, every value is known.
+//! Not here: logs of it (`.hlog`), which are packed. Source: HdrHistogram 2.x (Java), HdrHistogram_c 0.11; wrk2.
+
+use tailbound_core::Context;
+use tailbound_core::number::Real as _;
+
+use crate::draft::{Draft, Stated, coarse};
+use crate::error::{Fault, excerpt};
+use crate::read::Options;
+use crate::text::{self, Lines};
+
+/// A row, its value in ns.
+struct Row {
+    ns: i64,
+    p: f64,
+    count: u64,
+}
+
+/// Is it the line that names the columns?
+pub(crate) fn begins(line: &str) -> bool {
+    let has = |w: &str| line.contains(w);
+    has("Value") && has("Percentile") && has("TotalCount") && has("1/(1-Percentile)")
+}
+
+fn words(line: &str) -> Vec<&str> {
+    let comma = line.contains(',');
+    line.split(|c: char| if comma { c == ',' } else { c.is_whitespace() })
+        .map(|w| w.trim().trim_matches('"'))
+        .filter(|w| !w.is_empty())
+        .collect()
+}
+
+pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
+    let mut draft = Draft::new("HdrHistogram", "percentile text");
+    let (mut inside, mut ended) = (false, false);
+    let mut values: Vec<(String, f64, u64, u64)> = Vec::new();
+    let (mut mean, mut max, mut total) = (None, None, None);
+    for entry in Lines::new(bytes) {
+        let (n, line) = entry?;
+        let line = line.trim();
+        if begins(line) {
+            if inside {
+                draft.second_histogram(n);
+                break;
+            }
+            inside = true;
+        } else if let Some(rest) = line.strip_prefix("#[").filter(|_| inside) {
+            ended = true;
+            let after = |key: &str| {
+                let (_, value) = rest.split_once(key)?.1.split_once('=')?;
+                value.split([',', ']']).next().map(|v| v.trim().to_owned())
+            };
+            mean = mean.or(after("Mean"));
+            max = max.or(after("Max"));
+            total = total.or(after("Total count"));
+        } else if inside && line.starts_with(|c: char| c.is_ascii_digit()) && !ended {
+            let words = words(line);
+            let [value, p, count, ..] = words.as_slice() else {
+                return Err(Fault::line(
+                    n,
+                    format!("`{}` is not a row of percentiles", excerpt(line)),
+                ));
+            };
+            let p: f64 = p.parse().ok().filter(|p| (0.0..=1.0).contains(p)).ok_or_else(|| {
+                Fault::line(n, format!("`{}` is no share from 0 to 1", excerpt(p)))
+            })?;
+            values.push(((*value).to_owned(), p, text::count(count, n, "the count")?, n));
+        }
+    }
+    let Some(unit_ns) = options.unit_ns else { return Err(no_unit(&values)) };
+    draft.cut_off = !ended || values.last().is_none_or(|v| v.1 < 1.0);
+    let total = total.and_then(|t| t.parse().ok());
+    let mean_ns = mean.and_then(|m| m.parse::<f64>().ok()).map(|m| m * unit_ns.real());
+    let rows = rows(&values, unit_ns)?;
+    let max_ns = max.and_then(|m| text::scaled(&m, unit_ns));
+    finish(&mut draft, &rows, (total, mean_ns, max_ns), unit_ns)?;
+    options.apply(&mut draft);
+    Ok(draft)
+}
+
+/// The libraries do not know the unit of the values they count.
+fn no_unit(values: &[(String, f64, u64, u64)]) -> Fault {
+    let known = match (values.first(), values.last()) {
+        (Some(first), Some(last)) => format!(
+            "{} values from {} to {}, of a unit that the file does not name",
+            last.2,
+            excerpt(&first.0),
+            excerpt(&last.0)
+        ),
+        _ => "the file does not name the unit of its values".to_owned(),
+    };
+    Fault::file(format!("{known}: give it with --unit ns, us, ms or s"))
+}
+
+fn rows(values: &[(String, f64, u64, u64)], unit_ns: u64) -> Result<Vec<Row>, Fault> {
+    let mut out: Vec<Row> = Vec::new();
+    for (value, p, count, n) in values {
+        let row = Row { ns: text::ns(value, unit_ns, *n, "the value")?, p: *p, count: *count };
+        if out.last().is_some_and(|l| row.ns < l.ns || row.p < l.p || row.count < l.count) {
+            return Err(Fault::line(*n, "the row does not follow the one above"));
+        }
+        out.push(row);
+    }
+    Ok(out)
+}
+
+fn finish(
+    draft: &mut Draft,
+    rows: &[Row],
+    (total, mean_ns, max_ns): (Option<u64>, Option<f64>, Option<i64>),
+    unit_ns: u64,
+) -> Result<(), Fault> {
+    let Some(last) = rows.last() else {
+        return Err(Fault::file(
+            "no row of percentiles: the histogram was empty, or the file was cut off",
+        ));
+    };
+    let min_ns = rows.first().map(|r| r.ns);
+    let mut d = coarse();
+    let mut before = 0;
+    let single = rows.iter().all(|r| {
+        let more = r.count - before;
+        before = r.count;
+        more <= 1
+    });
+    if single && last.p >= 1.0 {
+        let mut before = 0;
+        for r in rows {
+            d.add_many(r.ns, r.count - before);
+            before = r.count;
+        }
+    }
+    let stated = Stated {
+        n: Some(total.unwrap_or(last.count).max(last.count)),
+        min_ns,
+        max_ns: max_ns.max(Some(last.ns)),
+        mean_ns,
+        resolution_ns: 1,
+        beyond_ns: min_ns,
+    };
+    let exact = d.n > 0;
+    let mut d = draft.settle("The histogram", d, stated);
+    if !exact {
+        let mut pairs: Vec<(f64, i64)> = Vec::new();
+        for r in rows.iter().filter(|r| r.p > 0.0 && r.p < 1.0) {
+            // Percentiles are printed with twelve decimals: beyond, two rows look alike.
+            pairs.pop_if(|(p, _)| *p >= r.p);
+            pairs.push((r.p, r.ns));
+        }
+        draft.state("The histogram", &mut d, pairs);
+        draft.lose("Of values between two rows only their number is in the file.");
+    }
+    draft.thread(0, None, Context::User, d)?;
+    draft.cut_values(unit_ns);
+    draft.lose("HdrHistogram keeps some significant digits of each value, often three; how many is not in the file.");
+    draft.doubt(
+        "source-unknown-quantity",
+        "What was measured, how often and against which schedule is not in the file.".to_owned(),
+        "Whether late events delayed the next ones without being counted is unknown.",
+        "Import the file of the tool that measured, or a run file.",
+    );
+    Ok(())
+}
