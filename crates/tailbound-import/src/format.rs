@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The formats that can be imported, and how each is known by its content.
 //!
-//! Context: COLD. Only the first 64 KiB are looked at. What is nearly a format (a live
+//! Context: COLD. Only the first 64 KiB are looked at, freed of what mail and consoles did to them (`carried`). What is nearly a format (a live
 //! screen, a YAML without latencies) gets a hint instead of a guess.
 //! Not here: the parsers, one module each.
 
@@ -135,7 +135,7 @@ impl Format {
         if start.starts_with('<') {
             return if start.contains("<rteval") { Ok(Self::RtevalXml) } else { Err(Unlike::Xml) };
         }
-        by_lines(head)
+        by_lines(&crate::carried::plain(head).bytes)
     }
 }
 
@@ -168,15 +168,21 @@ fn json(start: &str) -> Result<Format, Unlike> {
 fn by_lines(head: &[u8]) -> Result<Format, Unlike> {
     let mut hint = None;
     let mut numbers = false;
+    // Status lines say the least of a run: behind them may be its histogram.
+    let mut found = None;
     for (_, line) in Lines::new(head).filter_map(Result::ok) {
         let line = line.trim();
-        if let Some(format) = of_line(line) {
-            return Ok(format);
+        match (of_line(line), found) {
+            (Some(Format::CyclictestHistogram), Some(Format::CyclictestStatus))
+            | (Some(Format::CyclictestStatus), None) => found = of_line(line),
+            (Some(format), None) => return Ok(format),
+            _ => {}
         }
         numbers |= crate::column::value(line).is_some();
         hint = hint.or_else(|| near_miss(line));
     }
     match hint {
+        _ if let Some(format) = found => Ok(format),
         Some(hint) => Err(Unlike::Other(hint)),
         None if numbers => Ok(Format::Column),
         None => Err(Unlike::Text),
@@ -193,7 +199,7 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
         Some(Format::RtlaOsnoise)
     } else if begins("# Histogram") {
         Some(Format::CyclictestHistogram)
-    } else if begins("T:") && has(&["P:", "Min:", "Max:"]) {
+    } else if begins("T:") && has(&[" P:", " Min:", " Max:"]) {
         Some(Format::CyclictestStatus)
     } else if crate::cyclictest::verbose::sample(line).is_some() {
         Some(Format::CyclictestVerbose)

@@ -4,6 +4,7 @@
 //! Context: COLD. One binary; a module a theme. Not here: unit tests of the helpers.
 
 mod altered;
+mod field;
 mod figures;
 mod hostile;
 mod live;
@@ -54,7 +55,8 @@ fn consistent(name: &str, run: &Run) {
         assert!(d.resolution_ns > 0, "{name}");
         assert_eq!(
             d.unbinned > 0,
-            has_any(run, &["source-lost-tail", "source-no-histogram"]) && d.unbinned > 0
+            has_any(run, &["source-lost-tail", "source-no-histogram", "source-abridged"])
+                && d.unbinned > 0
         );
     }
     // It survives the run file.
