@@ -12,6 +12,9 @@ use crate::jitterdebugger;
 use crate::text::Lines;
 use crate::unlike::{UnknownFormat, Unlike};
 
+/// So far into a text of words its format is looked for.
+pub(crate) const FAR: usize = 16 << 20;
+
 macro_rules! formats {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $description:literal;)+) => {
         /// A format that can be imported.
@@ -109,6 +112,19 @@ impl Format {
         matches!(self, Self::RawU32 | Self::RawU64 | Self::JitterdebuggerRaw | Self::Column)
     }
 
+    /// As [`Self::detect`], and further on where the beginning shows nothing: a log of a whole boot may stand before the figures.
+    pub(crate) fn detect_far(bytes: &[u8]) -> Result<Self, Unlike> {
+        let unlike = match Self::detect(bytes) {
+            Err(unlike @ (Unlike::Text | Unlike::Other(_))) if bytes.len() > 64 << 10 => unlike,
+            near => return near,
+        };
+        let far = bytes.get(..FAR).unwrap_or(bytes);
+        match by_lines(&crate::carried::plain(far).bytes) {
+            Ok(format) if format != Self::Column => Ok(format),
+            _ => Err(unlike),
+        }
+    }
+
     /// Finds the format by the content, of which the first 64 KiB are enough.
     ///
     /// # Errors
@@ -133,7 +149,14 @@ impl Format {
             return json(start);
         }
         if start.starts_with('<') {
-            return if start.contains("<rteval") { Ok(Self::RtevalXml) } else { Err(Unlike::Xml) };
+            if start.contains("<rteval") {
+                return Ok(Self::RtevalXml);
+            }
+            // A page with a tool's text in it, or a log whose lines begin with `<6>`.
+            return match by_lines(&crate::carried::plain(head).bytes) {
+                Ok(format) if format != Self::Column => Ok(format),
+                _ => Err(Unlike::Xml),
+            };
         }
         by_lines(&crate::carried::plain(head).bytes)
     }
@@ -167,7 +190,8 @@ fn json(start: &str) -> Result<Format, Unlike> {
 
 fn by_lines(head: &[u8]) -> Result<Format, Unlike> {
     let mut hint = None;
-    let mut numbers = false;
+    // A column is numbers; one number among words is none.
+    let (mut numbers, mut words) = (0u64, 0u64);
     // Status lines say the least of a run: behind them may be its histogram.
     let mut found = None;
     for (_, line) in Lines::new(head).filter_map(Result::ok) {
@@ -178,13 +202,17 @@ fn by_lines(head: &[u8]) -> Result<Format, Unlike> {
             (Some(format), None) => return Ok(format),
             _ => {}
         }
-        numbers |= crate::column::value(line).is_some();
+        if crate::column::value(line).is_some() {
+            numbers += 1;
+        } else if numbers > 0 && !line.is_empty() && !line.starts_with('#') {
+            words += 1;
+        }
         hint = hint.or_else(|| near_miss(line));
     }
     match hint {
         _ if let Some(format) = found => Ok(format),
         Some(hint) => Err(Unlike::Other(hint)),
-        None if numbers => Ok(Format::Column),
+        None if numbers > words => Ok(Format::Column),
         None => Err(Unlike::Text),
     }
 }

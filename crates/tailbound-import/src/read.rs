@@ -17,6 +17,7 @@ use crate::error::{Fault, ImportError, excerpt};
 use crate::format::Format;
 use crate::stream::{Fingerprint, State, Stream};
 use crate::text::Lines;
+use crate::unlike::Unlike;
 use crate::{
     column, cyclictest, jitterdebugger, latmus, oslat, raw_column, rtai, rteval, rtla, rttests,
     runs, stressng, xenomai,
@@ -117,7 +118,12 @@ fn whole(
     let others = foreign(&pieces, text);
     let mut out = Vec::with_capacity(pieces.len());
     for (i, piece) in pieces.iter().enumerate() {
-        let bad = |fault: Fault| fault.further(piece.line - 1).of(name, piece.format);
+        let bad = |mut fault: Fault| {
+            if pieces.len() > 1 {
+                fault.reason = format!("run {} of {}: {}", i + 1, pieces.len(), fault.reason);
+            }
+            fault.further(piece.line - 1).of(name, piece.format)
+        };
         let part = text.get(piece.from..piece.to).unwrap_or_default();
         let (lines, torn) =
             if i + 1 == pieces.len() { whole_lines(piece.format, part) } else { (part, false) };
@@ -254,6 +260,9 @@ pub fn runs_of(
             .map_err(|why| ImportError::Io { file: excerpt(name), why })
     };
     read(&mut bytes, HEAD)?;
+    if given.is_none() && matches!(Format::detect(&bytes), Err(Unlike::Text | Unlike::Other(_))) {
+        read(&mut bytes, crate::format::FAR as u64)?;
+    }
     let format = known(given, name, &bytes)?;
     let bad = |fault: Fault| fault.of(name, format);
     early::head(format, &bytes).map_err(bad)?;
@@ -283,7 +292,7 @@ pub fn runs_of(
 
 fn known(format: Option<Format>, name: &str, head: &[u8]) -> Result<Format, ImportError> {
     format
-        .map_or_else(|| Format::detect(head), Ok)
+        .map_or_else(|| Format::detect_far(head), Ok)
         .map_err(|hint| ImportError::Unknown { file: excerpt(name), hint })
 }
 

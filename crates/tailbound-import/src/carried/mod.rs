@@ -16,7 +16,7 @@ use crate::text::Lines;
 /// Longest text that is searched for wrapped lines.
 const WRAPPED_MAX: usize = 16 << 20;
 /// The marks before lines are learned from so much.
-const HEAD: usize = 64 << 10;
+const HEAD: usize = crate::format::FAR;
 
 /// Text with the marks of its way taken off.
 #[derive(Debug)]
@@ -56,7 +56,8 @@ pub(crate) fn plain(bytes: &[u8]) -> Carried<'_> {
 fn apart(bytes: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
     for i in 0..out.len() {
-        let next = bytes.get(i + 1).copied().unwrap_or(b'\n');
+        // At the end of the file it ends the last line.
+        let next = bytes.get(i + 1).copied().unwrap_or(b' ');
         if bytes.get(i) == Some(&b'\r') && !matches!(next, b'\n' | b'\r') {
             out.get_mut(i).into_iter().for_each(|b| *b = b'\n');
         }

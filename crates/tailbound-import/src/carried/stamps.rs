@@ -36,10 +36,13 @@ pub(crate) struct Shape {
     example: String,
 }
 
-/// The shapes of the marks before the tools' lines in `head`.
+/// The shapes of the marks before the tools' lines in `head`; rows of numbers show none.
 pub(crate) fn learned(head: &[u8]) -> Vec<Shape> {
     let mut shapes: Vec<Shape> = Vec::new();
     for (_, line) in Lines::new(head).filter_map(Result::ok) {
+        if !line.bytes().any(|b| b.is_ascii_alphabetic() || b == b'#') {
+            continue;
+        }
         if super::is_own(line.trim())
             || shapes.iter().any(|s| s.after(&line).is_some_and(|r| super::is_own(r.trim())))
         {

@@ -80,6 +80,8 @@ impl Seen {
             return Ok(true);
         }
         if !line.starts_with("T:") {
+            // The end of a status line behind another line that was drawn over it.
+            self.torn += u64::from(line.contains(" Avg:") && line.contains(" Max:"));
             return Ok(false);
         }
         match read(line, n) {

@@ -156,7 +156,7 @@ pub(crate) fn layout(raw: &str) -> Option<Layout> {
             Some(to) => rest.split_once(to)?.0,
             None => {
                 let blanks = rest.len() - rest.trim_start().len();
-                let digits = rest.trim_start().split_whitespace().next()?.len();
+                let digits = rest.split_whitespace().next()?.len();
                 rest.get(..blanks + digits)?
             }
         };

@@ -122,7 +122,7 @@ fn several_runs_are_all_there() {
     );
     assert_eq!(rows(&all[0], US)[0].0, 4_688_252);
     assert!(
-        finding(&all[1], "source-one-of-several").contains("2 runs: this is run 2, lines 9 to 14"),
+        finding(&all[1], "source-one-of-several").contains("2 runs: this is run 2, lines 9 to 15"),
         "{:?}",
         all[1].findings
     );
@@ -244,7 +244,11 @@ fn text_is_freed_of_what_carried_it() {
     assert!(has(&r, "source-carried") && reports_loss(&r, "quoted-printable"));
     let r = one("field/cyclictest-N-garbled.txt");
     assert_eq!(rows(&r, 1), [(292, 2400, 2895, 6642)]);
-    assert!(finding(&r, "source-torn").contains("1 status line is incomplete"), "{:?}", r.findings);
+    assert!(
+        finding(&r, "source-torn").contains("10 status lines are incomplete"),
+        "{:?}",
+        r.findings
+    );
     let r = one("field/cyclictest-m68k-unquoted-wrapped.txt");
     assert_eq!(rows(&r, US), [(11_203, 92, 775, 3516)]);
     assert!(finding(&r, "source-coarse-timers").contains("ticks"));
@@ -252,6 +256,25 @@ fn text_is_freed_of_what_carried_it() {
     let r = one("field/derived-F53-lava.txt");
     assert_eq!(rows(&r, US), [(100_000, 5, 7, 98)]);
     assert!(finding(&r, "source-carried").contains("2025-05-09T10:11:12.123456"));
+}
+
+#[test]
+fn figures_far_behind_other_text_are_found() {
+    let boot: String =
+        (0..9000).map(|i| format!("[{:5}.000001] board: probed device {i}\n5\n", i)).collect();
+    let text = format!("{boot}[ 9999.5] {}", line(false, 7, 500, 6, 7, 90));
+    let mut source = std::io::Cursor::new(text.clone().into_bytes());
+    let piped =
+        tailbound_import::import_from(None, "x", &mut source, &Options::default(), &mut |_| true);
+    let whole = &of_text("x", text.as_bytes())[0];
+    assert_eq!(rows(whole, US), [(500, 6, 7, 90)]);
+    assert!(piped.unwrap_or_else(|e| panic!("{e}")).threads == whole.threads);
+    let page = format!("<html>\n<pre>\n{}</pre>\n", line(false, 7, 500, 6, 7, 90));
+    assert_eq!(rows(&of_text("x", page.as_bytes())[0], US), [(500, 6, 7, 90)]);
+    let console = format!("<6>[    1.5] noise\n<6>[    2.5] {}", line(false, 7, 500, 6, 7, 90));
+    assert_eq!(rows(&of_text("x", console.as_bytes())[0], US), [(500, 6, 7, 90)]);
+    // One number among words is no column.
+    assert!(refused("some words\n5\nmore words\nand more\n").contains("no format"));
 }
 
 #[test]

@@ -47,6 +47,13 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     let several = runs.len() > 1;
     let deadline = time(&args.deadline, "--deadline")?;
     let mut statuses = Vec::new();
+    if several {
+        let (file, all) = (input::name(&args.file), runs.len());
+        say::answer(&format!(
+            "{} holds {all} runs; each gets a run file.",
+            printable::line(&file)
+        ))?;
+    }
     for (number, mut run) in runs {
         if let Some(deadline) = deadline {
             run.header.plan.requirement.deadline_ns = Some(deadline);
