@@ -273,6 +273,20 @@ impl Draft {
         d
     }
 
+    /// As [`Self::settle`] where rows were left out, of which it was said.
+    pub(crate) fn settle_abridged(&mut self, mut d: Distribution, stated: Stated) -> Distribution {
+        let binned = d.n;
+        d.n = stated.n.unwrap_or(binned).max(binned);
+        d.unbinned = d.n - binned;
+        d.unbinned_from_ns = None;
+        d.resolution_ns = stated.resolution_ns.max(1);
+        d.sums = None;
+        d.mean_ns = stated.mean_ns.filter(|m| m.is_finite());
+        d.min_ns = stated.min_ns.or(d.min_ns);
+        d.max_ns = stated.max_ns.or(d.max_ns);
+        d
+    }
+
     fn lost_tail(&mut self, who: &str, d: &Distribution, binned: u64) {
         let from = d.unbinned_from_ns.map_or_else(
             || "of unknown size".to_owned(),

@@ -158,7 +158,8 @@ impl Early {
             // A document is not read for much longer.
             Kind::Binary | Kind::Document(..) => Ok(()),
             Kind::Lines => {
-                let mut lines = Lines::new(bytes).filter_map(Result::ok);
+                let carried = crate::carried::plain(bytes);
+                let mut lines = Lines::new(&carried.bytes).filter_map(Result::ok);
                 if lines.any(|(_, line)| format::of_line(line.trim()).is_some_and(|f| self.is(f))) {
                     return Ok(());
                 }

@@ -56,6 +56,18 @@ pub enum ImportError {
         #[source]
         hint: Unlike,
     },
+    /// There are several runs in it, and one was wanted.
+    #[error(
+        "{file} holds {} runs: {}; `tailbound import` makes a run file of each, or of one with --run N",
+        runs.len(),
+        runs.join("; ")
+    )]
+    Several {
+        /// The file's name.
+        file: String,
+        /// Each in a few words.
+        runs: Vec<String>,
+    },
     /// The format is known, the content is not as it should be.
     #[error("{file} (read as {format}): {place}: {reason}")]
     Bad {
@@ -89,6 +101,13 @@ impl Fault {
     }
     pub(crate) fn file(reason: impl Into<String>) -> Self {
         Self { place: Place::File, reason: reason.into() }
+    }
+    /// The same, in a file in which `lines` more stand before.
+    pub(crate) fn further(mut self, lines: u64) -> Self {
+        if let Place::Line(line) = &mut self.place {
+            *line = line.saturating_add(lines);
+        }
+        self
     }
     /// With the file's name and format: what people are told.
     pub(crate) fn of(self, name: &str, format: Format) -> ImportError {

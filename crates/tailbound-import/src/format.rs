@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The formats that can be imported, and how each is known by its content.
 //!
-//! Context: COLD. Only the first 64 KiB are looked at. What is nearly a format (a live
+//! Context: COLD. Only the first 64 KiB are looked at, freed of what mail and consoles did to them (`carried`). What is nearly a format (a live
 //! screen, a YAML without latencies) gets a hint instead of a guess.
 //! Not here: the parsers, one module each.
 
@@ -12,6 +12,9 @@ use crate::foreign::{self, Foreign};
 use crate::jitterdebugger;
 use crate::text::Lines;
 use crate::unlike::{UnknownFormat, Unlike};
+
+/// So far into a text of words its format is looked for.
+pub(crate) const FAR: usize = 16 << 20;
 
 macro_rules! formats {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $description:literal;)+) => {
@@ -128,6 +131,19 @@ impl Format {
         matches!(self, Self::RawU32 | Self::RawU64 | Self::JitterdebuggerRaw | Self::Column)
     }
 
+    /// As [`Self::detect`], and further on where the beginning shows nothing: a log of a whole boot may stand before the figures.
+    pub(crate) fn detect_far(bytes: &[u8]) -> Result<Self, Unlike> {
+        let unlike = match Self::detect(bytes) {
+            Err(unlike @ (Unlike::Text | Unlike::Other(_))) if bytes.len() > 64 << 10 => unlike,
+            near => return near,
+        };
+        let far = bytes.get(..FAR).unwrap_or(bytes);
+        match by_lines(&crate::carried::plain(far).bytes) {
+            Ok(format) if format != Self::Column => Ok(format),
+            _ => Err(unlike),
+        }
+    }
+
     /// Finds the format by the content, of which the first 64 KiB are enough.
     ///
     /// # Errors
@@ -155,13 +171,23 @@ impl Format {
             return json(start);
         }
         if start.starts_with('<') {
-            let other = foreign::by_markup(start).map_or(Unlike::Xml, Unlike::Foreign);
-            return if start.contains("<rteval") { Ok(Self::RtevalXml) } else { Err(other) };
+            if start.contains("<rteval") {
+                return Ok(Self::RtevalXml);
+            }
+            let markup = foreign::by_markup(start);
+            if let Some(own @ (Foreign::OwnReport | Foreign::OwnExport(_))) = markup {
+                return Err(Unlike::Foreign(own));
+            }
+            // A page with a tool's text in it, or a log whose lines begin with `<6>`.
+            return match by_lines(&crate::carried::plain(head).bytes) {
+                Ok(format) if format != Self::Column => Ok(format),
+                _ => Err(markup.map_or(Unlike::Xml, Unlike::Foreign)),
+            };
         }
         if foreign::is_source(start) {
             return Err(Unlike::Foreign(Foreign::Source));
         }
-        by_lines(head, start)
+        by_lines(&crate::carried::plain(head).bytes)
     }
 }
 
@@ -192,21 +218,35 @@ fn json(start: &str) -> Result<Format, Unlike> {
     }
 }
 
-fn by_lines(head: &[u8], text: &str) -> Result<Format, Unlike> {
+fn by_lines(head: &[u8]) -> Result<Format, Unlike> {
     let mut hint = None;
-    let mut numbers = false;
+    // A column is numbers; one number among words is none.
+    let (mut numbers, mut words) = (0u64, 0u64);
+    // Status lines say the least of a run: behind them may be its histogram.
+    let mut found = None;
     for (_, line) in Lines::new(head).filter_map(Result::ok) {
         let line = line.trim();
-        if let Some(format) = of_line(line) {
-            return Ok(format);
+        match (of_line(line), found) {
+            (Some(Format::CyclictestHistogram), Some(Format::CyclictestStatus))
+            | (Some(Format::CyclictestStatus), None) => found = of_line(line),
+            (Some(format), None) => return Ok(format),
+            _ => {}
         }
-        numbers |= crate::column::value(line).is_some();
+        if crate::column::value(line).is_some() {
+            numbers += 1;
+        } else if numbers > 0 && !line.is_empty() && !line.starts_with('#') {
+            words += 1;
+        }
         hint = hint.or_else(|| near_miss(line));
     }
     match hint {
+        _ if let Some(format) = found => Ok(format),
         Some(hint) => Err(Unlike::Other(hint)),
-        None if numbers => Ok(Format::Column),
-        None => Err(foreign::by_text(text).map_or(Unlike::Text, Unlike::Foreign)),
+        None if numbers > words => Ok(Format::Column),
+        None => {
+            let text = String::from_utf8_lossy(head);
+            Err(foreign::by_text(&text).map_or(Unlike::Text, Unlike::Foreign))
+        }
     }
 }
 
@@ -224,7 +264,7 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
         Some(Format::RtTestsText)
     } else if crate::deadline::is_line(line) {
         Some(Format::CyclicdeadlineText)
-    } else if begins("T:") && has(&["P:", "Min:", "Max:"]) {
+    } else if begins("T:") && has(&[" P:", " Min:", " Max:"]) {
         Some(Format::CyclictestStatus)
     } else if crate::cyclictest::verbose::sample(line).is_some() {
         Some(Format::CyclictestVerbose)

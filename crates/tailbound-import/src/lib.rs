@@ -6,19 +6,22 @@
 //! sentence in `header.source.lost`, and where it could change a verdict also as a finding.
 //! Of impact `doubt`: `source-lost-tail`, `source-no-histogram`, `source-no-missed`,
 //! `source-no-samples`, `source-samples-lost`, `source-cut-off`, `source-inconsistent`,
-//! `source-mixed`, `source-failed`, `source-clock-realtime`, `source-folded-early`,
+//! `source-mixed`, `source-failed`, `source-unit`, `source-abridged`, `source-torn`, `source-clock-realtime`, `source-folded-early`,
 //! `source-constant`. Of impact `notice`: `source-not-realtime`, `source-dma-latency`, `source-distance`,
-//! `source-other-quantity`. A run has one finding of each name.
+//! `source-other-quantity`, `source-carried`, `source-one-of-several`, `source-coarse-timers`. A run has one finding of each name.
 //!
 //! Context: COLD. Units: ns; sources that count µs keep `resolution_ns` 1000 and values
 //! stand at the lower edge of their step.
 //! Not here: statistics and verdicts (`tailbound-stats`), reading files (the caller).
+//! What stands before all readers: text is freed of what mail and consoles did to it (`carried`), and a file of several runs is cut
+//! apart (`runs`); [`runs_of`] gives all of them, [`import`] and its kin refuse to choose.
 //! Formats that list every sample ([`Format::streams`]) are read piece by piece by [`import_from`],
 //! in bounded memory.
 //! Limits: memory is otherwise bounded by the file and by [`JSON_MAX`] and 1024 threads times contexts.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod carried;
 mod column;
 mod command;
 mod cyclictest;
@@ -45,6 +48,7 @@ mod rteval;
 mod rtla;
 mod rtla_analysis;
 mod rttests;
+mod runs;
 mod samples;
 mod stream;
 mod stressng;
@@ -58,5 +62,7 @@ pub use error::{ImportError, Place};
 pub use foreign::Foreign;
 pub use format::Format;
 pub use json::JSON_MAX;
-pub use read::{Options, import, import_as, import_from, import_of, import_with};
+pub use read::{
+    Options, import, import_as, import_from, import_of, import_with, runs_of, runs_with,
+};
 pub use unlike::{UnknownFormat, Unlike};

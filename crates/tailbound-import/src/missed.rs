@@ -19,43 +19,21 @@ pub(crate) fn skipped_uncounted(draft: &mut Draft, context: Context) {
         return relative(draft);
     }
     let tool = draft.tool.clone();
-    let mut worst: Option<(u64, u64)> = None;
-    let (mut safe, mut all) = (true, false);
-    let mut latest = None;
-    for (i, t) in draft.threads.iter().filter(|t| t.context == context).enumerate() {
-        all = true;
-        let steps = i64::try_from(i).unwrap_or(i64::MAX);
-        let interval =
-            draft.interval_ns.map(|ns| ns.saturating_add(draft.distance_ns.saturating_mul(steps)));
-        let max = t.wakeup.max_ns;
-        latest = latest.max(max);
-        safe &= matches!((interval, max), (Some(i), Some(m)) if m < i);
-        if let (Some(i), Some(d)) = (interval.filter(|i| *i > 0), draft.duration_ns) {
-            let expected = u64::try_from(d / i).unwrap_or(0);
-            if worst.is_none_or(|(n, e)| expected.saturating_sub(t.wakeup.n) > e.saturating_sub(n))
-            {
-                worst = Some((t.wakeup.n, expected));
-            }
-        }
-    }
-    if !all {
+    let threads: Vec<Schedule> = schedules(draft, context);
+    if threads.is_empty() {
         return;
     }
-    let seen = worst.filter(|(n, e)| e > n).map_or_else(String::new, |(n, e)| {
-        format!(
-            " One thread has {} of about {} due wake-ups: about {} are not in the file.",
-            grouped(n),
-            grouped(e),
-            grouped(e - n)
-        )
-    });
-    if safe {
+    let latest = threads.iter().map(|t| t.max).max().flatten();
+    let late = threads.iter().filter(|t| !t.safe);
+    if late.clone().next().is_none() {
+        let started = threads.iter().any(|t| t.expected.is_some_and(|e| e > t.n));
         draft.lose(format!(
             "{tool} does not count missed periods; none can have been missed here, for no wake-up was later than the interval.{}",
-            if seen.is_empty() { "" } else { " Threads that started late have fewer wake-ups than the schedule." }
+            if started { " Threads that started late have fewer wake-ups than the schedule." } else { "" }
         ));
         return;
     }
+    let seen = told(late, &threads);
     let why = match (latest, draft.interval_ns) {
         (Some(m), Some(i)) if m >= i => format!(
             " The latest wake-up, {}, is later than the interval of {}: periods were skipped.",
@@ -71,6 +49,91 @@ pub(crate) fn skipped_uncounted(draft: &mut Draft, context: Context) {
         "The skipped periods would have been late, and are missing from the histogram: every quantile is too good.",
         "Give interval and duration if you know them; measure with tailbound, which accounts for every due activation.",
     );
+}
+
+/// A thread and what its schedule says.
+struct Schedule {
+    thread: u32,
+    n: u64,
+    max: Option<i64>,
+    /// Wake-ups that were due, as far as is known.
+    expected: Option<u64>,
+    /// No wake-up was later than the interval.
+    safe: bool,
+    /// Periods within its late wake-ups, where each of these is known.
+    within: Option<u64>,
+}
+
+fn schedules(draft: &Draft, context: Context) -> Vec<Schedule> {
+    let of_context = draft.threads.iter().filter(|t| t.context == context);
+    let schedule = |(i, t): (usize, &tailbound_core::record::ThreadRecord)| {
+        let steps = i64::try_from(i).unwrap_or(i64::MAX);
+        let longer = draft.distance_ns.saturating_mul(steps);
+        let interval = draft.interval_ns.map(|ns| ns.saturating_add(longer)).filter(|i| *i > 0);
+        let max = t.wakeup.max_ns;
+        let within = interval.filter(|_| t.wakeup.unbinned == 0).map(|i| {
+            let periods = |low: u64, n: u64| (low / i.unsigned_abs()).saturating_mul(n);
+            t.wakeup
+                .late
+                .buckets()
+                .fold(0u64, |all, b| all.saturating_add(periods(b.low_ns, b.count)))
+        });
+        Schedule {
+            thread: t.thread,
+            n: t.wakeup.n,
+            max,
+            expected: interval
+                .zip(draft.duration_ns)
+                .map(|(i, d)| u64::try_from(d / i).unwrap_or(0)),
+            safe: matches!((interval, max), (Some(i), Some(m)) if m < i),
+            within,
+        }
+    };
+    of_context.enumerate().map(schedule).collect()
+}
+
+/// How many periods were skipped, as far as the file tells; of threads whose wake-ups were never so late it says why they have fewer.
+fn told<'a>(late: impl Iterator<Item = &'a Schedule>, all: &[Schedule]) -> String {
+    let short = |t: &Schedule| t.expected.filter(|e| *e > t.n).map(|e| (t.n, e));
+    let late: Vec<&Schedule> = late.collect();
+    let worst = late.iter().filter_map(|t| short(t).map(|s| (*t, s)));
+    let worst = worst.max_by_key(|(_, (n, e))| e - n);
+    let mut text = String::new();
+    if late.len() < all.len() {
+        let names: Vec<String> = late.iter().take(8).map(|t| t.thread.to_string()).collect();
+        let more = if late.len() > names.len() { " and others" } else { "" };
+        let s = if late.len() == 1 { "" } else { "s" };
+        text.push_str(&format!(" Only thread{s} {}{more} can have skipped any.", names.join(", ")));
+    }
+    if let Some((t, (n, e))) = worst {
+        let missing = e - n;
+        text.push_str(&format!(
+            " {} has {} of about {} due wake-ups: ",
+            if late.len() < all.len() {
+                format!("Thread {}", t.thread)
+            } else {
+                "One thread".to_owned()
+            },
+            grouped(n),
+            grouped(e),
+        ));
+        match t.within.filter(|w| *w < missing) {
+            Some(within) => text.push_str(&format!(
+                "{} fit into its late wake-ups, the rest of the {} is its start and its end.",
+                grouped(within),
+                grouped(missing)
+            )),
+            None => text.push_str(&format!("about {} are not in the file.", grouped(missing))),
+        }
+    }
+    let started = all.iter().filter(|t| t.safe).filter_map(short).map(|(n, e)| e - n).max();
+    if let Some(fewer) = started {
+        text.push_str(&format!(
+            " The other threads have up to {} fewer than the schedule because they started later: none of their wake-ups was later than the interval.",
+            grouped(fewer)
+        ));
+    }
+    text
 }
 
 /// A tool that sleeps relative to its last wake-up: there is no schedule to miss.

@@ -5,19 +5,22 @@
 
 use std::io::{BufReader, Read};
 
-use tailbound_core::Run;
 use tailbound_core::limits;
 use tailbound_core::runfile::{ReadError, read_run};
-use tailbound_core::units::grouped;
+use tailbound_core::units::{format_ns_i64, grouped};
+use tailbound_core::{Finding, Impact, Run};
 
+use crate::carried::{self, Carried};
 use crate::draft::Draft;
 use crate::early::{self, Early};
 use crate::error::{Fault, ImportError, excerpt};
 use crate::format::Format;
 use crate::stream::{Fingerprint, State, Stream};
+use crate::text::Lines;
+use crate::unlike::Unlike;
 use crate::{
     column, cyclictest, deadline, hwlatdetect, jitterdebugger, latency_trace, latmus, oslat, pairs,
-    percentiles, raw_column, rtai, rteval, rtla, rtla_analysis, rttests, stressng, sysjitter,
+    percentiles, raw_column, rtai, rteval, rtla, rtla_analysis, rttests, runs, stressng, sysjitter,
     xenomai, xenomai_rows,
 };
 
@@ -25,6 +28,9 @@ use crate::{
 const HEAD: u64 = 64 << 10;
 /// Bytes of a file that is read as a whole, between two looks.
 const PIECE: u64 = 1 << 20;
+
+/// A longer text is not searched for lines of other tools.
+const OTHERS_MAX: usize = 16 << 20;
 
 /// What the user knows and the file may not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,23 +71,142 @@ pub fn import_with(
     bytes: &[u8],
     options: &Options,
 ) -> Result<Run, ImportError> {
-    let format = known(format, name, bytes)?;
+    only(name, runs_with(format, name, bytes, options)?)
+}
+
+/// Every run of a file's bytes, in their order.
+///
+/// # Errors
+/// [`ImportError`], with the place in the file.
+pub fn runs_with(
+    given: Option<Format>,
+    name: &str,
+    bytes: &[u8],
+    options: &Options,
+) -> Result<Vec<Run>, ImportError> {
+    let format = known(given, name, bytes)?;
     let looked = bytes.get(..HEAD as usize).unwrap_or(bytes);
     early::head(format, looked).map_err(|fault| fault.of(name, format))?;
     if format.streams() {
-        return streamed(format, name, &mut &*bytes, options, &mut |_| true);
+        return streamed(format, name, &mut &*bytes, options, &mut |_| true).map(|run| vec![run]);
     }
-    let bad = |fault: Fault| fault.of(name, format);
-    // A program that copied the text may have put a byte-order mark before it.
-    let bytes =
-        bytes.strip_prefix(b"\xef\xbb\xbf").filter(|_| format != Format::Own).unwrap_or(bytes);
     if format == Format::Own {
-        return read_run(bytes).map_err(|e| bad(own(e)));
+        return read_run(bytes).map(|run| vec![run]).map_err(|e| own(e).of(name, format));
     }
-    let (whole, torn) = whole_lines(format, bytes);
-    let mut draft = parse(format, whole, options).map_err(bad)?;
-    draft.cut_off |= torn;
-    finish(draft, format, name, Fingerprint::of(bytes))
+    whole(format, given.is_some(), name, bytes, options)
+}
+
+/// The runs of a file that is read as a whole.
+fn whole(
+    format: Format,
+    chosen: bool,
+    name: &str,
+    bytes: &[u8],
+    options: &Options,
+) -> Result<Vec<Run>, ImportError> {
+    // A program that copied the text may have put a byte-order mark before it.
+    let unmarked = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let carried = match early::kind(format) {
+        early::Kind::Lines => carried::plain(unmarked),
+        _ => Carried { bytes: unmarked.into(), said: Vec::new() },
+    };
+    let text: &[u8] = &carried.bytes;
+    let pieces = runs::split(format, text, chosen);
+    if pieces.len() > runs::RUNS_MAX {
+        let reason = format!("{} runs; at most {} are read", pieces.len(), runs::RUNS_MAX);
+        return Err(Fault::file(reason).of(name, format));
+    }
+    let others = foreign(&pieces, text);
+    let mut out = Vec::with_capacity(pieces.len());
+    for (i, piece) in pieces.iter().enumerate() {
+        let bad = |mut fault: Fault| {
+            if pieces.len() > 1 {
+                fault.reason = format!("run {} of {}: {}", i + 1, pieces.len(), fault.reason);
+            }
+            fault.further(piece.line - 1).of(name, piece.format)
+        };
+        let part = text.get(piece.from..piece.to).unwrap_or_default();
+        let (lines, torn) =
+            if i + 1 == pieces.len() { whole_lines(piece.format, part) } else { (part, false) };
+        let mut draft = parse(piece.format, lines, options).map_err(bad)?;
+        draft.cut_off |= torn;
+        for sentence in &carried.said {
+            draft.lose(sentence.clone());
+            draft.note(Finding::new("source-carried", Impact::Notice, sentence.clone()));
+        }
+        if let Some(sentence) = &others {
+            draft.lose(sentence.clone());
+            draft.note(Finding::new("source-one-of-several", Impact::Notice, sentence.clone()));
+        }
+        let mut called = name.to_owned();
+        let mut identity = Fingerprint::of(bytes);
+        if pieces.len() > 1 {
+            let which = format!("run {} of {}", i + 1, pieces.len());
+            let last = piece.line + part.iter().filter(|b| **b == b'\n').count() as u64;
+            let sentence = format!(
+                "The file holds {} runs: this is run {}, lines {} to {}.",
+                pieces.len(),
+                i + 1,
+                piece.line,
+                last.saturating_sub(u64::from(part.ends_with(b"\n")))
+            );
+            draft.lose(sentence.clone());
+            draft.note(Finding::new("source-one-of-several", Impact::Notice, sentence));
+            called = format!("{name} ({which})");
+            identity = Fingerprint::of(part) ^ i as u64;
+        }
+        out.push(finish(draft, piece.format, &called, identity)?);
+    }
+    Ok(out)
+}
+
+/// Says that another tool's lines stand in the text, which are not read.
+fn foreign(pieces: &[runs::Piece], text: &[u8]) -> Option<String> {
+    const TOOLS: [(Format, &str); 7] = [
+        (Format::CyclictestStatus, "cyclictest"),
+        (Format::CyclictestHistogram, "cyclictest"),
+        (Format::RtlaTimerlat, "rtla timerlat"),
+        (Format::RtlaOsnoise, "rtla osnoise"),
+        (Format::OslatText, "oslat"),
+        (Format::Latmus, "latmus"),
+        (Format::StressNg, "stress-ng"),
+    ];
+    let tool = |format: Format| TOOLS.iter().find(|(f, _)| *f == format).map(|(_, t)| *t);
+    let read = tool(pieces.first()?.format)?;
+    if text.len() > OTHERS_MAX {
+        return None;
+    }
+    Lines::new(text).filter_map(Result::ok).find_map(|(n, line)| {
+        let format = crate::format::of_line(line.trim())?;
+        let other = tool(format).filter(|t| *t != read)?;
+        Some(format!(
+            "The file holds {other} output too (line {n}), which was not read: import it with --format {format}."
+        ))
+    })
+}
+
+/// The only run of a file.
+fn only(name: &str, mut runs: Vec<Run>) -> Result<Run, ImportError> {
+    match (runs.pop(), runs.is_empty()) {
+        (Some(run), true) => Ok(run),
+        (Some(last), false) => {
+            runs.push(last);
+            let runs = runs.iter().enumerate().map(|(i, run)| in_short(i + 1, run)).collect();
+            Err(ImportError::Several { file: excerpt(name), runs })
+        }
+        (None, _) => Err(Fault::file("there is no run in it").of(name, Format::Own)),
+    }
+}
+
+/// A run in a few words.
+fn in_short(number: usize, run: &Run) -> String {
+    let n = run.threads.iter().fold(0u64, |n, t| n.saturating_add(t.wakeup.n));
+    let max = run.threads.iter().filter_map(|t| t.wakeup.max_ns).max();
+    let max = max.map_or_else(
+        || "nothing measured".to_owned(),
+        |ns| format!("the latest {}", format_ns_i64(ns)),
+    );
+    format!("({number}) {} values, {max}", grouped(n))
 }
 
 /// Imports what `source` gives. Formats that list every sample ([`Format::streams`]) and our own are read piece by piece, in
@@ -110,10 +235,24 @@ pub fn import_from(
 pub fn import_of(
     format: Option<Format>,
     name: &str,
-    (source, length): (&mut (dyn Read + Send), Option<u64>),
+    source: (&mut (dyn Read + Send), Option<u64>),
     options: &Options,
     watch: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Run, ImportError> {
+    only(name, runs_of(format, name, source, options, watch)?)
+}
+
+/// As [`import_of`], every run of the file in their order.
+///
+/// # Errors
+/// [`ImportError`], with the place in the file.
+pub fn runs_of(
+    given: Option<Format>,
+    name: &str,
+    (source, length): (&mut (dyn Read + Send), Option<u64>),
+    options: &Options,
+    watch: &mut dyn FnMut(u64) -> bool,
+) -> Result<Vec<Run>, ImportError> {
     let mut bytes = Vec::new();
     let mut read = |bytes: &mut Vec<u8>, most: u64| {
         (&mut *source)
@@ -122,15 +261,19 @@ pub fn import_of(
             .map_err(|why| ImportError::Io { file: excerpt(name), why })
     };
     read(&mut bytes, HEAD)?;
-    let format = known(format, name, &bytes)?;
+    if given.is_none() && matches!(Format::detect(&bytes), Err(Unlike::Text | Unlike::Other(_))) {
+        read(&mut bytes, crate::format::FAR as u64)?;
+    }
+    let format = known(given, name, &bytes)?;
     let bad = |fault: Fault| fault.of(name, format);
     early::head(format, &bytes).map_err(bad)?;
     if format.streams() {
-        return streamed(format, name, &mut bytes.as_slice().chain(source), options, watch);
+        let mut all = bytes.as_slice().chain(source);
+        return streamed(format, name, &mut all, options, watch).map(|run| vec![run]);
     }
     if format == Format::Own {
         let lines = BufReader::new(bytes.as_slice().chain(source));
-        return read_run(lines).map_err(|e| bad(own(e)));
+        return read_run(lines).map(|run| vec![run]).map_err(|e| bad(own(e)));
     }
     let most = early::whole_max(format);
     if length.is_some_and(|length| length > most) {
@@ -143,14 +286,14 @@ pub fn import_of(
             return Err(bad(early::too_long(format)));
         }
         if read(&mut bytes, PIECE)? == 0 {
-            return import_with(Some(format), name, &bytes, options);
+            return whole(format, given.is_some(), name, &bytes, options);
         }
     }
 }
 
 fn known(format: Option<Format>, name: &str, head: &[u8]) -> Result<Format, ImportError> {
     format
-        .map_or_else(|| Format::detect(head), Ok)
+        .map_or_else(|| Format::detect_far(head), Ok)
         .map_err(|hint| ImportError::Unknown { file: excerpt(name), hint })
 }
 

@@ -138,6 +138,10 @@ pub(crate) fn ended(reason: EndReason, measured_ns: i64, planned_ns: i64) -> Str
             format!("the run ended early ({})", clause(reason.as_str()))
         }
     };
+    // Of a file that tells no time, nothing is said about when.
+    if measured_ns <= 0 && reason == EndReason::CutOff {
+        return "the file was cut off".to_owned();
+    }
     let of = if planned_ns > measured_ns && planned_ns < i64::MAX {
         format!(" of {}", format_span(planned_ns))
     } else {

@@ -361,7 +361,10 @@ pub(crate) struct ImportArgs {
     /// Deadline to judge it by
     #[arg(short, long, value_name = "TIME")]
     pub(crate) deadline: Option<String>,
-    /// The run file; `-` is standard output [default: FILE.tailbound.jsonl]
+    /// Which of several runs in the file, from 1 [default: each into a run file of its own]
+    #[arg(long, value_name = "N")]
+    pub(crate) run: Option<usize>,
+    /// The run file; `-` is standard output [default: FILE.tailbound.jsonl; of a pipe: imported.tailbound.jsonl]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Overwrite an existing file

@@ -132,6 +132,21 @@ pub(crate) fn import(
     imported(path, open(path)?, format, options, signals)
 }
 
+/// As [`import`], every run of the file.
+pub(crate) fn import_all(
+    path: &Path,
+    format: Option<Format>,
+    options: &Options,
+    signals: Option<&Signals>,
+) -> Result<Vec<Run>, Failure> {
+    let (mut source, length) = open(path)?;
+    let name = name(path);
+    let mut reading = Reading::new(&name, length, signals);
+    let mut watch = |bytes| reading.at(bytes);
+    tailbound_import::runs_of(format, &name, (&mut source, length), options, &mut watch)
+        .map_err(Failure::usage)
+}
+
 type Source = BufReader<Box<dyn Read + Send>>;
 
 /// The plain bytes of a file, unpacked where it is packed.
@@ -190,8 +205,13 @@ pub(crate) fn name(path: &Path) -> String {
         .map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
 }
 
-/// `run.tailbound.jsonl` → `run` + `suffix`.
+/// `run.tailbound.jsonl` → `run` + `suffix`; of a pipe or a device, in whose folder nothing can be written, `imported` + `suffix` here.
 pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
+    let is_pipe = path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir());
+    // A file that is standard input has its own name elsewhere.
+    if is_pipe || path.starts_with("/dev") || path.starts_with("/proc") {
+        return PathBuf::from(format!("imported{suffix}"));
+    }
     let name = name(path);
     let name = packed::plain_name(&name);
     let stem = name

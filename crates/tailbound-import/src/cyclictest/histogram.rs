@@ -5,11 +5,15 @@
 //! adds a column with the sum (2.4 only with more than one thread). 2.4 writes every bucket
 //! and a `# Total:` line; 2.10 omits rows of zeros and has no such line. After the rows come
 //! `# Min/Avg/Max Latencies:` (max with one overall value more under `-H`) and
-//! `# Histogram Overflows:`, the values that found no bucket.
+//! `# Histogram Overflows:`, the values that found no bucket; 0.28 to 0.7x write `# Max Latency: N / range` instead.
+//! Status lines in the same run name intervals, priorities and counts, and are checked against the rows.
+//! What an author left out is noticed (`abridged`): such rows give no quantile.
 //! Limits: columns as threads; every row as many columns as the first.
-//! Source: output of rt-tests 2.4 and 2.10.
+//! Source: output of rt-tests 0.30 to 2.10.
 
-use crate::cyclictest::{break_line, unit};
+use crate::cyclictest::abridged::{self, Column};
+use crate::cyclictest::status::Seen;
+use crate::cyclictest::told::Told;
 use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::missed;
@@ -17,6 +21,9 @@ use crate::read::Options;
 use crate::text::{self, Lines, THREADS_MAX};
 use tailbound_core::Context;
 use tailbound_core::number::Real as _;
+
+/// What `min` starts from: that thread has no sample.
+const NO_MIN: u64 = 1_000_000;
 
 #[derive(Default)]
 struct Table {
@@ -29,52 +36,80 @@ struct Table {
     avg: Option<Vec<u64>>,
     max: Option<Vec<u64>>,
     overflows: Option<Vec<u64>>,
+    /// The foot of old versions: the greatest latency of all, and the range.
+    old_foot: Option<(u64, u64)>,
+    /// The first line between the rows that is none.
+    foreign: Option<(u64, String)>,
+}
+
+/// A row of counts?
+pub(crate) fn is_row(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_digit())
+        && line.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_whitespace())
+        && line.bytes().any(|b| b.is_ascii_whitespace())
+}
+
+/// A line under the rows?
+pub(crate) fn is_foot(line: &str) -> bool {
+    const FEET: [&str; 7] = [
+        "# Total:",
+        "# Min Latencies:",
+        "# Avg Latencies:",
+        "# Max Latenc",
+        "# Histogram Overflow",
+        "# Thread ",
+        "# SMIs:",
+    ];
+    FEET.iter().any(|f| line.starts_with(f))
 }
 
 pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     let mut draft = Draft::new("cyclictest", "histogram text");
-    let table = read(&mut draft, bytes)?;
+    let (mut told, mut seen) = (Told::default(), Seen::default());
+    let table = read(bytes, &mut told, &mut seen)?;
+    let words = told.settle(&mut draft);
+    seen.settings(&mut draft, told.policy.as_deref());
     let threads = table.threads();
-    let smallest = table
-        .min
-        .iter()
-        .flatten()
-        .copied()
-        // What `min` starts from: that thread has no sample.
-        .filter(|m| *m != 1_000_000)
-        .chain(table.rows.first().map(|r| r.0))
-        .min()
-        .map(|m| i64::try_from(m).unwrap_or(i64::MAX));
-    let unit_ns = unit(smallest, options, &mut draft)?;
+    let mut clues = told.clues(&words);
+    let smallest = table.min.iter().flatten().copied().filter(|m| *m != NO_MIN);
+    let smallest = smallest.chain(table.rows.first().map(|r| r.0)).min();
+    clues.smallest = smallest.map(|m| i64::try_from(m).unwrap_or(i64::MAX));
+    seen.clues(&mut clues);
+    // A thread without a sample is none the worse for its unit.
+    if clues.smallest.is_none() {
+        clues.smallest = Some(0);
+    }
+    let unit_ns = clues.unit(options, &mut draft)?;
     if table.columns > threads {
         draft.variant.push_str(" with a sum column");
     }
+    options.apply(&mut draft);
     for i in 0..threads {
-        let d = thread(&mut draft, &table, i, unit_ns)?;
+        let d = thread(&mut draft, &table, &seen, i, unit_ns)?;
         let number = u32::try_from(i).unwrap_or(u32::MAX);
         draft.thread(number, None, Context::User, d)?;
     }
-    draft.cut_off = table.max.is_none();
-    options.apply(&mut draft);
+    table.check_status(&mut draft, &seen, threads);
+    draft.cut_off = table.max.is_none() && table.old_foot.is_none();
     missed::skipped_uncounted(&mut draft, Context::User);
     draft.lose("cyclictest writes averages cut to whole units in this format.");
     Ok(draft)
 }
 
-fn read(draft: &mut Draft, bytes: &[u8]) -> Result<Table, Fault> {
+fn read(bytes: &[u8], told: &mut Told, seen: &mut Seen) -> Result<Table, Fault> {
     let mut table = Table::default();
-    let (mut inside, mut value) = (false, None);
+    let (mut inside, mut feet) = (false, false);
     for entry in Lines::new(bytes) {
         let (n, line) = entry?;
         let line = line.trim();
         let list = |prefix: &str| line.strip_prefix(prefix).map(|rest| numbers(rest, n));
         if line.starts_with("# Histogram") && !line.starts_with("# Histogram O") {
-            if inside && (table.max.is_some() || !table.rows.is_empty()) {
-                draft.second_histogram(n);
-                break;
-            }
             inside = true;
-        } else if let Some(v) = list("# Total:") {
+            told.figures();
+            continue;
+        }
+        feet |= is_foot(line);
+        if let Some(v) = list("# Total:") {
             table.total = Some(v?);
         } else if let Some(v) = list("# Min Latencies:") {
             table.min = Some(v?);
@@ -84,22 +119,34 @@ fn read(draft: &mut Draft, bytes: &[u8]) -> Result<Table, Fault> {
             table.max = Some(v?);
         } else if let Some(v) = list("# Histogram Overflows:") {
             table.overflows = Some(v?);
-        } else if line.starts_with("# /dev/cpu_dma_latency set to 0us") {
-            crate::command::dma_latency(draft, 0);
-        } else if line.starts_with('#') {
-            break_line(draft, line, &mut value);
-        } else if inside && line.starts_with(|c: char| c.is_ascii_digit()) {
-            // A last line without its newline may have lost digits.
+        } else if let Some((max, range)) =
+            line.strip_prefix("# Max Latency:").and_then(|r| r.split_once('/'))
+        {
+            table.old_foot = max.trim().parse().ok().zip(range.trim().parse().ok());
+        } else if seen.line(line, n)? {
+            told.figures();
+        } else if inside && !feet && line.starts_with(|c: char| c.is_ascii_digit()) {
             table.row(line, n)?;
+        } else {
+            told.line(line);
+            if inside && !feet && !line.is_empty() && table.foreign.is_none() {
+                table.foreign = Some((n, excerpt(line)));
+            }
         }
     }
     if !inside {
         return Err(Fault::file("there is no `# Histogram` line"));
     }
+    if !feet {
+        // Whatever follows the rows of a file without its foot is not between them.
+        table.foreign = None;
+    }
     Ok(table)
 }
 
+/// Numbers up to a comment.
 fn numbers(rest: &str, line: u64) -> Result<Vec<u64>, Fault> {
+    let rest = rest.split('#').next().unwrap_or(rest);
     let fields: Vec<&str> = rest.split_whitespace().collect();
     if fields.len() > THREADS_MAX + 1 {
         return Err(Fault::line(
@@ -153,43 +200,72 @@ impl Table {
             self.columns
         }
     }
+
+    fn value(of: Option<&Vec<u64>>, i: usize) -> Option<u64> {
+        of.and_then(|v| v.get(i)).copied()
+    }
+
+    /// Status lines and rows are of one run: they must agree.
+    fn check_status(&self, draft: &mut Draft, seen: &Seen, threads: usize) {
+        if !seen.threads.is_empty() && seen.threads.len() != threads {
+            draft.doubt(
+                "source-inconsistent",
+                format!(
+                    "Status lines name {} threads, the histogram has {threads}.",
+                    seen.threads.len()
+                ),
+                "They may be of different runs; the histogram was read.",
+                "Import the output of one run.",
+            );
+        }
+    }
 }
 
 fn thread(
     draft: &mut Draft,
     table: &Table,
+    seen: &Seen,
     i: usize,
     unit_ns: u64,
 ) -> Result<tailbound_core::Distribution, Fault> {
     let unit = i64::try_from(unit_ns).unwrap_or(1);
-    let value = |v: &Option<Vec<u64>>| v.as_ref().and_then(|v| v.get(i)).copied();
     let ns = |v: u64| {
         i64::try_from(v).ok().and_then(|v| v.checked_mul(unit)).ok_or_else(|| {
             Fault::file(format!("a latency of {v} of thread {i} is not a time within 292 years"))
         })
     };
+    let value = |v: &Option<Vec<u64>>| Table::value(v.as_ref(), i);
     let mut d = coarse();
     for (bucket, counts) in &table.rows {
         d.add_many(ns(*bucket)?, counts.get(i).copied().unwrap_or(0));
     }
+    let column = Column {
+        rows: table.rows.iter().map(|(b, c)| (*b, c.get(i).copied().unwrap_or(0))).collect(),
+        total: value(&table.total),
+        min: value(&table.min).filter(|m| *m != NO_MIN),
+        avg: value(&table.avg),
+        max: value(&table.max),
+        overflows: value(&table.overflows),
+        cycles: u32::try_from(i).ok().and_then(|i| seen.threads.get(&i)).map(|s| s.cycles),
+        foreign: table.foreign.as_ref(),
+        ends: table.max.is_some() || table.old_foot.is_some(),
+    };
+    let who = format!("Thread {i}");
+    let gap = abridged::look(draft, &who, &column);
     let binned = d.n;
-    if let Some(total) = value(&table.total).filter(|t| *t != binned) {
-        draft.doubt(
-            "source-inconsistent",
-            format!("Thread {i}: the rows hold {binned} values, the `# Total:` line says {total}."),
-            "Rows are missing or were changed.",
-            "Import the text as cyclictest wrote it.",
-        );
-    }
     let stated = Stated {
-        n: value(&table.overflows).map(|o| binned.saturating_add(o)),
+        n: gap.map(|g| g.n).or(column.overflows.map(|o| binned.saturating_add(o))),
         min_ns: value(&table.min).map(ns).transpose()?,
         max_ns: value(&table.max).map(ns).transpose()?,
         mean_ns: value(&table.avg).map(|v| v.real() * unit.real()),
         resolution_ns: unit_ns,
-        beyond_ns: table.last_bucket.map(|b| ns(b.saturating_add(1))).transpose()?,
+        // Left out are rows of any height.
+        beyond_ns: match gap {
+            Some(_) => None,
+            None => table.last_bucket.map(|b| ns(b.saturating_add(1))).transpose()?,
+        },
     };
-    if table.overflows.is_none() && table.max.is_some() {
+    if table.overflows.is_none() && (table.max.is_some() || table.old_foot.is_some()) {
         draft.doubt(
             "source-cut-off",
             "The line `# Histogram Overflows:` is missing.".to_owned(),
@@ -197,5 +273,5 @@ fn thread(
             "Import the whole output.",
         );
     }
-    Ok(draft.settle(&format!("Thread {i}"), d, stated))
+    Ok(if gap.is_some() { draft.settle_abridged(d, stated) } else { draft.settle(&who, d, stated) })
 }

@@ -2,103 +2,206 @@
 //! cyclictest's status lines, live or at the end: extremes and average only.
 //!
 //! Context: COLD. Layout: `T: 0 ( 2026) P:95 I:1000 C: 9 Min: 35 Act: 41 Avg: 43 Max: 60`,
-//! between terminal control sequences when live; the last line of each thread counts.
-//! `Act:` is five characters wide in µs and eight in ns, which is the only trace of `-N`.
-//! Source: output of rt-tests 2.4.
+//! between terminal control sequences when live; the last whole line of each thread counts.
+//! Not here: the unit (`unit`).
+//! Source: output of rt-tests 0.11 to 2.10.
 
 use std::collections::BTreeMap;
 
 use tailbound_core::number::Real as _;
+use tailbound_core::units::grouped;
 use tailbound_core::{Context, Finding, Impact, Policy};
 
-use crate::cyclictest::{break_line, unit};
+use crate::cyclictest::told::Told;
+use crate::cyclictest::unit::{self, Clues, Layout};
 use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::missed;
 use crate::read::Options;
 use crate::text::{self, Lines, THREADS_MAX};
 
-#[derive(Clone, Copy)]
-struct Status {
+/// One thread's figures as a status line has them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Status {
+    /// The kernel's number of the thread; 0 where the line has none.
+    tid: u64,
     priority: u64,
     interval_us: Option<u64>,
-    cycles: u64,
-    min: i64,
+    pub(crate) cycles: u64,
+    pub(crate) min: i64,
     avg: i64,
-    max: i64,
-    act_width: usize,
+    pub(crate) max: i64,
+    layout: Option<Layout>,
 }
 
-pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
-    let mut draft = Draft::new("cyclictest", "status lines");
-    let mut threads: BTreeMap<u32, Status> = BTreeMap::new();
-    let (mut policy, mut spikes, mut stopped) = (None, 0u64, None);
-    for entry in Lines::new(bytes) {
-        let (n, line) = entry?;
-        let line = line.trim();
+impl Status {
+    /// Can `new` be of the same run, later or earlier?
+    pub(crate) fn goes_on(&self, new: &Self) -> bool {
+        // A thread that has not begun has no number yet.
+        if self.cycles == 0 {
+            return true;
+        }
+        if new.tid != self.tid {
+            return false;
+        }
+        if new.cycles == 0 {
+            return self.tid > 0;
+        }
+        let (old, late) = if new.cycles < self.cycles { (new, self) } else { (self, new) };
+        // Without a thread's number nothing shows that a line only came out of turn.
+        let in_turn = new.cycles >= self.cycles || self.tid > 0;
+        in_turn && late.min <= old.min && late.max >= old.max
+    }
+
+    /// The one of more cycles.
+    pub(crate) const fn later(self, new: Self) -> Self {
+        if new.cycles >= self.cycles { new } else { self }
+    }
+}
+
+/// The status lines of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) threads: BTreeMap<u32, Status>,
+    /// Lines without all their figures, and the last of them.
+    torn: u64,
+    last_torn: Option<Fault>,
+    spikes: u64,
+}
+
+impl Seen {
+    /// Takes in a line; `false`: it is no status line.
+    ///
+    /// # Errors
+    /// Too many threads.
+    pub(crate) fn line(&mut self, line: &str, n: u64) -> Result<bool, Fault> {
         if line.contains(" Spike:") {
-            spikes += 1;
-        } else if line.starts_with("T:") {
-            let (number, status) = status(line, n)?;
-            if threads.len() >= THREADS_MAX && !threads.contains_key(&number) {
-                return Err(Fault::line(n, format!("more than {THREADS_MAX} threads")));
+            self.spikes += 1;
+            return Ok(true);
+        }
+        if !line.starts_with("T:") {
+            // The end of a status line behind another line that was drawn over it.
+            self.torn += u64::from(line.contains(" Avg:") && line.contains(" Max:"));
+            return Ok(false);
+        }
+        match read(line, n) {
+            Ok((number, status)) => {
+                if self.threads.len() >= THREADS_MAX && !self.threads.contains_key(&number) {
+                    return Err(Fault::line(n, format!("more than {THREADS_MAX} threads")));
+                }
+                self.threads
+                    .entry(number)
+                    .and_modify(|old| *old = old.later(status))
+                    .or_insert(status);
             }
-            threads.insert(number, status);
-        } else if let Some(rest) = line.strip_prefix("policy:") {
-            policy = rest.trim().split(':').next().map(str::to_owned);
-        } else if line.starts_with("# /dev/cpu_dma_latency set to 0us") {
-            crate::command::dma_latency(&mut draft, 0);
-        } else if line.starts_with('#') {
-            break_line(&mut draft, line, &mut stopped);
+            Err(fault) => {
+                self.torn += 1;
+                self.last_torn = Some(fault);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds what the lines tell of the unit.
+    pub(crate) fn clues(&self, clues: &mut Clues) {
+        let sampled = || self.threads.values().filter(|s| s.cycles > 0);
+        clues.layout = sampled().find_map(|s| s.layout);
+        if sampled().any(|s| s.layout.is_some() && s.layout != clues.layout) {
+            clues.layout = None;
+        }
+        clues.smallest = clues.smallest.or(sampled().map(|s| s.min).min());
+        let beyond = |s: &Status| {
+            let interval = s.interval_us.filter(|i| *i > 0)?;
+            (u64::try_from(s.avg).ok()? > interval).then_some((s.avg, interval))
+        };
+        // One thread alone may have been kept from its CPU.
+        if sampled().all(|s| beyond(s).is_some()) {
+            clues.beyond_interval = sampled().find_map(beyond);
         }
     }
-    settings(&mut draft, &threads, policy.as_deref());
-    options.apply(&mut draft);
-    let unit_ns = match threads.values().map(|s| s.act_width).max() {
-        Some(8..) if options.unit_ns.is_none() => 1,
-        Some(5..8) if options.unit_ns.is_none() => 1000,
-        // The layout was changed on the way, or the user says it.
-        _ => {
-            let sampled = threads.values().filter(|s| s.cycles > 0);
-            unit(sampled.map(|s| s.min).min(), options, &mut draft)?
+
+    /// Intervals and policy, and what was passed over.
+    pub(crate) fn settings(&self, draft: &mut Draft, policy: Option<&str>) {
+        let us = |n: u64| i64::try_from(n).ok().and_then(|n| n.checked_mul(1000));
+        let mut intervals =
+            self.threads.values().filter_map(|s| s.interval_us).filter_map(us).filter(|i| *i > 0);
+        if let Some(first) = intervals.next() {
+            draft.interval_ns = Some(first);
+            draft.distance_ns = intervals.next().map_or(0, |s| s.saturating_sub(first).max(0));
         }
-    };
-    for (number, s) in threads {
-        one(&mut draft, number, s, unit_ns)?;
+        policy_of(draft, &self.threads, policy);
+        if draft.distance_ns > 0 && self.threads.len() > 1 {
+            draft.note(Finding::new(
+                "source-distance",
+                Impact::Notice,
+                "the threads had different intervals; the plan holds that of the first",
+            ));
+        }
+        if self.spikes > 0 {
+            draft.lose(format!("{} spikes are listed in the file without their cycle numbers; they are not imported.", self.spikes));
+        }
+        if self.torn > 0 {
+            let (lines, are) =
+                if self.torn == 1 { ("line is", "was") } else { ("lines are", "were") };
+            let torn = grouped(self.torn);
+            draft.doubt(
+                "source-torn",
+                format!("{torn} status {lines} incomplete and {are} passed over; the last whole line of each thread is read."),
+                "The screen was cut or overwritten: what the torn lines held is unknown.",
+                "Import the whole output, or run cyclictest with -q.",
+            );
+        }
     }
-    if spikes > 0 {
-        draft.lose(format!("{spikes} spikes are listed in the file without their cycle numbers; they are not imported."));
-    }
-    missed::skipped_uncounted(&mut draft, Context::User);
-    draft.lose("Status lines hold the least, the average (cut to whole units) and the greatest latency, and no distribution.");
-    Ok(draft)
 }
 
-fn settings(draft: &mut Draft, threads: &BTreeMap<u32, Status>, policy: Option<&str>) {
-    let us = |n: u64| i64::try_from(n).ok().and_then(|n| n.checked_mul(1000));
-    let mut intervals = threads.values().filter_map(|s| s.interval_us).filter_map(us);
-    draft.interval_ns = intervals.next().filter(|i| *i > 0);
-    if let (Some(first), Some(second)) = (draft.interval_ns, intervals.next()) {
-        draft.distance_ns = second.saturating_sub(first).max(0);
+fn policy_of(draft: &mut Draft, threads: &BTreeMap<u32, Status>, policy: Option<&str>) {
+    if threads.is_empty() {
+        return;
     }
     let top = threads.values().map(|s| s.priority).max().and_then(|p| u8::try_from(p).ok());
     draft.policy = match (policy, top.filter(|p| (1..=99).contains(p))) {
         (Some("rr"), Some(p)) => Some(Policy::Rr(p)),
         (_, Some(p)) => Some(Policy::Fifo(p)),
-        (_, None) if threads.is_empty() => None,
         (_, None) => Some(Policy::Other),
     };
     if policy.is_none() && draft.policy.is_some_and(Policy::is_realtime) {
         draft.lose("The policy's name is not in the file; with a priority cyclictest takes fifo.");
     }
+    draft.findings.retain(|f| f.id != "source-not-realtime");
     crate::command::not_realtime(draft);
-    if draft.distance_ns > 0 {
-        draft.note(Finding::new(
-            "source-distance",
-            Impact::Notice,
-            "the threads had different intervals; the plan holds that of the first",
-        ));
+}
+
+pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
+    let mut draft = Draft::new("cyclictest", "status lines");
+    let (mut seen, mut told) = (Seen::default(), Told::default());
+    for entry in Lines::new(bytes) {
+        let (n, line) = entry?;
+        let line = line.trim();
+        if seen.line(line, n)? {
+            told.figures();
+        } else {
+            told.line(line);
+        }
     }
+    if let Some(torn) = seen.last_torn.take().filter(|_| seen.threads.is_empty()) {
+        return Err(torn);
+    }
+    let words = told.settle(&mut draft);
+    seen.settings(&mut draft, told.policy.as_deref());
+    options.apply(&mut draft);
+    if !seen.threads.is_empty() {
+        let mut clues = told.clues(&words);
+        seen.clues(&mut clues);
+        let sampled = seen.threads.values().any(|s| s.cycles > 0);
+        // Without a sample there is nothing of which the unit could matter.
+        let unit_ns = if sampled { clues.unit(options, &mut draft)? } else { 1000 };
+        for (number, s) in seen.threads {
+            one(&mut draft, number, s, unit_ns)?;
+        }
+    }
+    missed::skipped_uncounted(&mut draft, Context::User);
+    draft.lose("Status lines hold the least, the average (cut to whole units) and the greatest latency, and no distribution.");
+    Ok(draft)
 }
 
 fn one(draft: &mut Draft, number: u32, s: Status, unit_ns: u64) -> Result<(), Fault> {
@@ -117,7 +220,7 @@ fn one(draft: &mut Draft, number: u32, s: Status, unit_ns: u64) -> Result<(), Fa
 }
 
 /// Takes a status line apart by its labels: widths and versions differ.
-fn status(line: &str, n: u64) -> Result<(u32, Status), Fault> {
+pub(crate) fn read(line: &str, n: u64) -> Result<(u32, Status), Fault> {
     let field = |label: &str| -> Option<&str> {
         let at = line.find(label)?.checked_add(label.len())?;
         line.get(at..)?.split_whitespace().next()
@@ -136,15 +239,19 @@ fn status(line: &str, n: u64) -> Result<(u32, Status), Fault> {
     let number = text::count(need("T:")?, n, "the thread number")?;
     let number =
         u32::try_from(number).map_err(|_| Fault::line(n, "the thread number is beyond 2^32"))?;
-    let act = line.find("Act:").zip(line.find(" Avg:")).map_or(0, |(a, b)| b.saturating_sub(a + 4));
+    let tid = line.split_once('(').and_then(|(_, r)| r.split_once(')')?.0.trim().parse().ok());
     let status = Status {
-        priority: text::count(need("P:")?, n, "the priority")?,
-        interval_us: field("I:").and_then(|f| f.parse().ok()),
-        cycles: text::count(need("C:")?, n, "the cycle count")?,
-        min: whole("Min:")?,
-        avg: whole("Avg:")?,
-        max: whole("Max:")?,
-        act_width: act,
+        tid: tid.unwrap_or(0),
+        priority: text::count(need(" P:")?, n, "the priority")?,
+        interval_us: field(" I:").and_then(|f| f.parse().ok()),
+        cycles: text::count(need(" C:")?, n, "the cycle count")?,
+        min: whole(" Min:")?,
+        avg: whole(" Avg:")?,
+        max: whole(" Max:")?,
+        layout: unit::layout(line),
     };
+    if status.min > status.max && status.cycles > 0 {
+        return Err(Fault::line(n, format!("`Min:` is above `Max:` in `{}`", excerpt(line))));
+    }
     Ok((number, status))
 }

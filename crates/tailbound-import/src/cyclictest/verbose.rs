@@ -13,7 +13,8 @@ use tailbound_core::Context;
 use tailbound_core::plan::Clock;
 use tailbound_core::units::grouped;
 
-use crate::cyclictest::unit;
+use crate::cyclictest::told::Told;
+use crate::cyclictest::unit::Clues;
 use crate::draft::Draft;
 use crate::error::Fault;
 use crate::missed;
@@ -21,13 +22,23 @@ use crate::read::Options;
 use crate::samples::Samples;
 use crate::text::{Lines, THREADS_MAX};
 
+/// So many lines before the samples tell what was run.
+const PREAMBLE_LINES: usize = 10_000;
+
 /// Thread, cycle, value and whether more follows.
 pub(crate) fn sample(line: &str) -> Option<(u32, u64, i64, bool)> {
     let mut parts = line.splitn(3, ':');
     let thread = parts.next()?.trim().parse().ok()?;
     let cycle = parts.next()?.trim().parse().ok()?;
     let mut values = parts.next()?.split_whitespace();
-    Some((thread, cycle, values.next()?.parse().ok()?, values.next().is_some()))
+    let value = values.next()?.parse().ok()?;
+    // A second number may follow, and no words: a line of a log may begin with the time of day.
+    let more = match values.next() {
+        None => false,
+        Some(smi) if smi.parse::<u64>().is_ok() && values.next().is_none() => true,
+        Some(_) => return None,
+    };
+    Some((thread, cycle, value, more))
 }
 
 #[derive(Default)]
@@ -51,7 +62,13 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         .map(|s| s.2)
         .min()
         .ok_or_else(|| Fault::file("there is no line `thread:cycle:value`"))?;
-    let unit_ns = unit(Some(smallest), options, &mut draft)?;
+    let mut told = Told::default();
+    for (_, line) in Lines::new(bytes).take(PREAMBLE_LINES).filter_map(Result::ok) {
+        told.line(line.trim());
+    }
+    let words = told.settle(&mut draft);
+    let clues = Clues { smallest: Some(smallest), ..told.clues(&words) };
+    let unit_ns = clues.unit(options, &mut draft)?;
     let factor = i64::try_from(unit_ns).unwrap_or(1);
     let mut threads: BTreeMap<u32, (Samples, Gaps)> = BTreeMap::new();
     let mut preamble = Preamble::default();
@@ -100,8 +117,6 @@ fn other(draft: &mut Draft, preamble: &mut Preamble, line: &str, n: u64) -> Resu
                 preamble.intervals_us.extend(value.parse().ok().map(|i| (number, i)));
             }
         }
-    } else if line.starts_with("# /dev/cpu_dma_latency set to 0us") {
-        crate::command::dma_latency(draft, 0);
     } else if line.matches(':').count() == 2 && line.starts_with(|c: char| c.is_ascii_digit()) {
         draft.lose(format!("Line {n} is no whole sample and was passed over."));
         draft.cut_off = true;
@@ -117,14 +132,16 @@ fn finish(
 ) -> Result<(), Fault> {
     let us = |n: &u64| i64::try_from(*n).ok().and_then(|n| n.checked_mul(1000));
     let mut intervals = preamble.intervals_us.values().filter_map(us);
-    draft.interval_ns = intervals.next().filter(|i| *i > 0);
-    if let (Some(a), Some(b)) = (draft.interval_ns, intervals.next()) {
-        draft.distance_ns = b.saturating_sub(a).max(0);
+    if let Some(a) = intervals.next().filter(|i| *i > 0) {
+        draft.interval_ns = Some(a);
+        draft.distance_ns = intervals.next().map_or(0, |b| b.saturating_sub(a).max(0));
     }
-    draft.clock = Some(Clock::Monotonic);
-    draft.lose(
-        "The clock is not in the file; cyclictest takes monotonic unless configured otherwise.",
-    );
+    if draft.clock.is_none() {
+        draft.clock = Some(Clock::Monotonic);
+        draft.lose(
+            "The clock is not in the file; cyclictest takes monotonic unless configured otherwise.",
+        );
+    }
     let (mut passed, mut back) = (0u64, 0u64);
     for (number, (samples, gaps)) in threads {
         passed = passed.saturating_add(gaps.passed);

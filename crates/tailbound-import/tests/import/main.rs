@@ -5,6 +5,7 @@
 
 mod altered;
 mod extremes;
+mod field;
 mod figures;
 mod foreign;
 mod hostile;
@@ -57,7 +58,8 @@ fn consistent(name: &str, run: &Run) {
         assert!(d.resolution_ns > 0, "{name}");
         assert_eq!(
             d.unbinned > 0,
-            has_any(run, &["source-lost-tail", "source-no-histogram"]) && d.unbinned > 0
+            has_any(run, &["source-lost-tail", "source-no-histogram", "source-abridged"])
+                && d.unbinned > 0
         );
     }
     // It survives the run file.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `import`: another tool's file into a run file.
+//! `import`: another tool's file into a run file, or into one of each of its runs.
 //!
 //! Context: COLD.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use tailbound_core::{runfile, units};
+use tailbound_core::{Run, printable, runfile, units};
 use tailbound_import::{Format, Options};
 use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
@@ -21,7 +21,6 @@ const LONG: u64 = 32 << 20;
 
 /// `tailbound import`
 pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
-    let fail = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", args.file.display()));
     let time = |text: &Option<String>, flag: &str| {
         text.as_deref()
             .map(units::parse_ns)
@@ -43,16 +42,69 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     // A short file is read before anyone could end it, and then Ctrl-C should do as always.
     let long = input::length(&args.file).is_none_or(|bytes| bytes > LONG);
     let signals = long.then(Signals::block_and_open).transpose().map_err(Failure::cannot)?;
-    let mut run = input::import(&args.file, format, &options, signals.as_ref())?;
-    if let Some(deadline) = time(&args.deadline, "--deadline")? {
-        run.header.plan.requirement.deadline_ns = Some(deadline);
-        run.verdict = None;
+    let runs = input::import_all(&args.file, format, &options, signals.as_ref())?;
+    let runs = chosen(args, runs)?;
+    let several = runs.len() > 1;
+    let deadline = time(&args.deadline, "--deadline")?;
+    let mut statuses = Vec::new();
+    if several {
+        let (file, all) = (input::name(&args.file), runs.len());
+        say::answer(&format!(
+            "{} holds {all} runs; each gets a run file.",
+            printable::line(&file)
+        ))?;
     }
-    tailbound_stats::judge(&mut run);
+    for (number, mut run) in runs {
+        if let Some(deadline) = deadline {
+            run.header.plan.requirement.deadline_ns = Some(deadline);
+            run.verdict = None;
+        }
+        tailbound_stats::judge(&mut run);
+        if several {
+            let file = run.header.source.as_ref().map_or("", |s| s.file.as_str());
+            say::answer(&format!(
+                "{}{}",
+                if number > 1 { "\n" } else { "" },
+                printable::line(file)
+            ))?;
+        }
+        written(args, &run, if several { format!(".{number}") } else { String::new() })?;
+        let judged = run.verdict.filter(|_| args.deadline.is_some());
+        statuses.push(judged.map_or(0, |v| v.outcome.exit_status()));
+    }
+    // One that was not met decides, then one that is not decided.
+    let status = statuses.iter().copied().find(|s| *s == 1).or(statuses.into_iter().max());
+    Ok(ExitCode::from(status.unwrap_or(0)))
+}
+
+/// The runs to import with their numbers: that of `--run`, or all.
+fn chosen(args: &ImportArgs, runs: Vec<Run>) -> Result<Vec<(usize, Run)>, Failure> {
+    let (file, all) = (args.file.display(), runs.len());
+    if let Some(number) = args.run {
+        let found = runs.into_iter().nth(number.wrapping_sub(1));
+        let run = found.ok_or_else(|| {
+            let holds = if all == 1 { "one run".to_owned() } else { format!("{all} runs") };
+            Failure::usage(format!("--run {number}: {file} holds {holds}"))
+        })?;
+        return Ok(vec![(number, run)]);
+    }
+    let one_answer = args.json || args.out.is_some() || args.file == Path::new("-");
+    if all > 1 && one_answer {
+        let ways = if args.json { "--json" } else { "one run file" };
+        return Err(Failure::usage(format!(
+            "{file} holds {all} runs, and {ways} is of one: choose it with --run N (1 to {all})"
+        )));
+    }
+    Ok((1..).zip(runs).collect())
+}
+
+/// Writes the run file and prints the answer; `part` tells runs of a file apart.
+fn written(args: &ImportArgs, run: &Run, part: String) -> Result<(), Failure> {
     let mut text = Vec::new();
-    runfile::write_run(&run, &mut text).map_err(|e| fail(&e))?;
+    runfile::write_run(run, &mut text)
+        .map_err(|e| Failure::usage(format!("{}: {e}", args.file.display())))?;
     let stdin = args.file == Path::new("-");
-    let beside = || input::sibling(&args.file, ".tailbound.jsonl");
+    let beside = || input::sibling(&args.file, &format!("{part}.tailbound.jsonl"));
     let out = match &args.out {
         Some(out) => out.clone(),
         None if stdin => "-".into(),
@@ -63,12 +115,11 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
         input::write(&out, &String::from_utf8_lossy(&text), args.force)?;
     }
     if args.json {
-        say::answer_json(&tailbound_report::json(&Analysis::of(&run)))?;
+        say::answer_json(&tailbound_report::json(&Analysis::of(run)))?;
     } else if out != Path::new("-") {
         let style = say::style("auto");
-        say::answer_in(&tailbound_report::text(&Analysis::of(&run), style), style)?;
+        say::answer_in(&tailbound_report::text(&Analysis::of(run), style), style)?;
         say::answer(&format!("\nRun file  {}", out.display()))?;
     }
-    let judged = run.verdict.filter(|_| args.deadline.is_some());
-    Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
+    Ok(())
 }

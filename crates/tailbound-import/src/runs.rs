@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The runs in one file: where each begins, for every format that is read as a whole.
+//!
+//! Context: COLD. Units: bytes and lines of the file. A run begins at the line that its tool writes once, at its beginning, if figures
+//! stand between it and the one before; of JSON at the next document.
+//! Not here: cyclictest's text, in which figures tell runs apart (`cyclictest::runs`); streams, which have no such lines.
+
+use crate::cyclictest;
+use crate::early::{Kind, kind};
+use crate::format::Format;
+use crate::text::Lines;
+
+/// Most runs of a file: more is a stream of something else.
+pub(crate) const RUNS_MAX: usize = 256;
+
+/// One run of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    /// The line it begins in, from 1.
+    pub(crate) line: u64,
+    /// The form in which it tells the most.
+    pub(crate) format: Format,
+}
+
+/// The runs of `bytes`; `chosen`: the format was named, and nothing else is to be read.
+pub(crate) fn split(format: Format, bytes: &[u8], chosen: bool) -> Vec<Piece> {
+    let whole = Piece { from: 0, to: bytes.len(), line: 1, format };
+    let found = match format {
+        Format::CyclictestHistogram | Format::CyclictestStatus | Format::CyclictestVerbose => {
+            cyclictest::runs::split(format, bytes, chosen)
+        }
+        _ if matches!(kind(format), Kind::Document(b'{', _)) => documents(format, bytes),
+        _ => by_beginnings(format, bytes),
+    };
+    if found.is_empty() { vec![whole] } else { found }
+}
+
+/// What a line is to the cutting.
+enum Mark {
+    /// A tool writes it once, before its figures.
+    Begin,
+    /// Figures.
+    Figure,
+    Other,
+}
+
+fn mark(format: Format, line: &str) -> Mark {
+    let digit = line.starts_with(|c: char| c.is_ascii_digit());
+    let (begin, figure) = match format {
+        Format::RtlaTimerlat => {
+            (line.starts_with("# RTLA timerlat histogram"), digit || line.starts_with("count"))
+        }
+        Format::RtlaOsnoise => {
+            (line.starts_with("# RTLA osnoise histogram"), digit || line.starts_with("count"))
+        }
+        Format::OslatText => (
+            line.starts_with("oslat V"),
+            line.starts_with("Maximum:") || line.starts_with("Max Latency:"),
+        ),
+        Format::Latmus => (line.starts_with("# test started on"), digit),
+        Format::XenomaiText => (
+            line.starts_with("== Sampling period:"),
+            line.starts_with("RTD|") || line.starts_with("RTS|"),
+        ),
+        Format::RtaiText => (line.starts_with("RTAI testsuite"), line.starts_with("RTD|")),
+        Format::XenomaiGnuplot => (line.starts_with("# ") && line.contains(" us period,"), digit),
+        Format::StressNg => (
+            line.contains("stress-ng: info:")
+                && (line.contains("] setting to a ") || line.contains("] dispatching hogs:")),
+            line.contains("cyclic:") && (line.contains("min:") || line.contains("mean:")),
+        ),
+        _ => (false, false),
+    };
+    match (begin, figure) {
+        (true, _) => Mark::Begin,
+        (false, true) => Mark::Figure,
+        _ => Mark::Other,
+    }
+}
+
+fn by_beginnings(format: Format, bytes: &[u8]) -> Vec<Piece> {
+    let mut runs: Vec<Piece> = Vec::new();
+    let (mut begin, mut figures) = (None, false);
+    let mut at = 0;
+    for (n, whole) in (1u64..).zip(bytes.split_inclusive(|b| *b == b'\n')) {
+        let here = (at, n);
+        at += whole.len();
+        let Some(Ok((_, line))) = Lines::new(whole).next() else { continue };
+        match mark(format, line.trim()) {
+            Mark::Begin => begin = begin.or(Some(here)),
+            Mark::Figure => {
+                // A beginning without figures behind it is no run.
+                if let Some((from, line)) = begin.take().filter(|_| figures) {
+                    let first = Piece { from: 0, to: from, line: 1, format };
+                    match runs.last_mut() {
+                        Some(last) => last.to = from,
+                        None => runs.push(first),
+                    }
+                    runs.push(Piece { from, to: bytes.len(), line, format });
+                }
+                figures = true;
+            }
+            Mark::Other => {}
+        }
+    }
+    runs
+}
+
+/// The documents of a text in which one follows the other.
+fn documents(format: Format, bytes: &[u8]) -> Vec<Piece> {
+    let mut runs = Vec::new();
+    let (mut depth, mut quoted, mut escaped) = (0u64, false, false);
+    let (mut from, mut line, mut n) = (0, 1, 1);
+    for (i, b) in bytes.iter().enumerate() {
+        n += u64::from(*b == b'\n');
+        match b {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'{' | b'[' => {
+                if depth == 0 && !runs.is_empty() {
+                    (from, line) = (i, n);
+                }
+                depth += 1;
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    runs.push(Piece { from, to: i + 1, line, format });
+                    from = i + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    let rest = bytes.get(from..).unwrap_or_default();
+    if runs.len() > 1 && !rest.trim_ascii().is_empty() {
+        runs.push(Piece { from, to: bytes.len(), line, format });
+    }
+    // What is wrong in a single document is the reader's to tell.
+    if runs.len() > 1 { runs } else { Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(format: Format, text: &str) -> Vec<(u64, Format)> {
+        split(format, text.as_bytes(), false).iter().map(|p| (p.line, p.format)).collect()
+    }
+
+    #[test]
+    fn a_run_begins_where_its_tool_begins_again() {
+        let oslat = "oslat V 2.4\n Maximum: 3\noslat V 2.4\nMaximum: 3\n";
+        assert_eq!(lines(Format::OslatText, &oslat.replace(" Max", "Max")).len(), 2);
+        let ng = "stress-ng: info:  [1] setting to a 3 s\nstress-ng: info:  [1] dispatching hogs: 1 cyclic\nstress-ng: info:  [2] cyclic:   min: 1 ns, max: 2 ns\n";
+        assert_eq!(lines(Format::StressNg, ng).len(), 1);
+        assert_eq!(
+            lines(Format::StressNg, &ng.repeat(3)).iter().map(|p| p.0).collect::<Vec<_>>(),
+            [1, 4, 7]
+        );
+        let two = "{\"a\": \"}{\\\"\"}\n{\"b\": [1]}\n";
+        assert_eq!(
+            lines(Format::CyclictestJson, two).iter().map(|p| p.0).collect::<Vec<_>>(),
+            [1, 2]
+        );
+        assert_eq!(lines(Format::CyclictestJson, "{\"a\": 1} trailing").len(), 1);
+    }
+
+    #[test]
+    fn status_lines_and_histograms_of_cyclictest() {
+        let t = |tid: u32, cycles: u64, max: u64| {
+            format!(
+                "T: 0 ({tid:5}) P:80 I:1000 C:{cycles:7} Min:      3 Act:    4 Avg:    4 Max:{max:8}\n"
+            )
+        };
+        let h = |max: u64| {
+            format!(
+                "# Histogram\n000003 000005\n{max:06} 000001\n# Total: 000000006\n# Min Latencies: 00003\n# Avg Latencies: 00003\n# Max Latencies: {max:05}\n# Histogram Overflows: 00000\n"
+            )
+        };
+        let dma = "# /dev/cpu_dma_latency set to 0us\n".to_owned();
+        let (status, histogram) = (Format::CyclictestStatus, Format::CyclictestHistogram);
+        for (text, want) in [
+            ([t(7, 10, 9), t(7, 20, 9)].concat(), vec![(1, status)]),
+            ([t(7, 10, 9), t(8, 20, 9)].concat(), vec![(1, status), (2, status)]),
+            ([t(0, 20, 9), t(0, 10, 9)].concat(), vec![(1, status), (2, status)]),
+            ([t(7, 10, 9), dma.clone(), t(7, 20, 9)].concat(), vec![(1, status), (2, status)]),
+            ([t(7, 6, 9), h(9)].concat(), vec![(1, histogram)]),
+            ([h(9), t(7, 6, 9)].concat(), vec![(1, histogram)]),
+            ([t(7, 6, 12), h(9)].concat(), vec![(1, status), (2, histogram)]),
+            ([h(9), h(9)].concat(), vec![(1, histogram), (9, histogram)]),
+            ([dma.clone(), t(7, 6, 9), h(9), dma, t(9, 6, 8), h(8), t(10, 6, 5)].concat(), vec![(1, histogram), (11, histogram), (21, status)]),
+            ("       0:       0:      45\n       0:       1:      45\n       0:       0:      45\n".to_owned(), vec![(1, Format::CyclictestVerbose), (3, Format::CyclictestVerbose)]),
+        ] {
+            assert_eq!(lines(status, &text), want, "{text}");
+        }
+    }
+}
