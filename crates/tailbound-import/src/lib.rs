@@ -44,6 +44,7 @@ mod rtai;
 mod rteval;
 mod rtla;
 mod rtla_analysis;
+mod rtla_top;
 mod rttests;
 mod samples;
 mod stream;

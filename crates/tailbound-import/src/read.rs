@@ -17,8 +17,8 @@ use crate::format::Format;
 use crate::stream::{Fingerprint, State, Stream};
 use crate::{
     column, cyclictest, deadline, hwlatdetect, jitterdebugger, latency_trace, latmus, oslat, pairs,
-    percentiles, raw_column, rtai, rteval, rtla, rtla_analysis, rttests, stressng, sysjitter,
-    xenomai, xenomai_rows,
+    percentiles, raw_column, rtai, rteval, rtla, rtla_analysis, rtla_top, rttests, stressng,
+    sysjitter, xenomai, xenomai_rows,
 };
 
 /// What is enough to know a format by.
@@ -256,6 +256,7 @@ fn parse(format: Format, bytes: &[u8], options: &Options) -> Result<Draft, Fault
         Format::CyclicdeadlineJson => deadline::json(bytes, options),
         Format::CyclicdeadlineText => deadline::text(bytes, options),
         Format::Hwlatdetect => hwlatdetect::parse(bytes),
+        Format::RtlaTop => rtla_top::parse(bytes, options),
         Format::RtlaAnalysis => rtla_analysis::parse(bytes),
         Format::LatencyTrace => latency_trace::parse(bytes),
         Format::Sysjitter => sysjitter::parse(bytes),
