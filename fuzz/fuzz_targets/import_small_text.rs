@@ -7,7 +7,7 @@
 use libfuzzer_sys::fuzz_target;
 use tailbound_import::{Format, Options, import_with};
 
-const FORMATS: [Format; 9] = [
+const FORMATS: [Format; 10] = [
     Format::Hwlatdetect,
     Format::CyclicdeadlineText,
     Format::CyclicdeadlineJson,
@@ -15,6 +15,7 @@ const FORMATS: [Format; 9] = [
     Format::LatmusText,
     Format::Sysjitter,
     Format::HdrHistogram,
+    Format::RtlaTop,
     Format::RtlaAnalysis,
     Format::LatencyTrace,
 ];

@@ -53,6 +53,7 @@ pub(crate) const fn kind(format: Format) -> Kind {
         | Format::RtTestsText
         | Format::CyclicdeadlineText
         | Format::Hwlatdetect
+        | Format::RtlaTop
         | Format::RtlaAnalysis
         | Format::LatencyTrace
         | Format::Sysjitter

@@ -141,6 +141,10 @@ const MAGIC: &[(&[u8], Foreign)] = &[
     (b"SQLite format 3\0", Foreign::Database),
 ];
 
+/// What the tables begin with that `tailbound export` writes.
+const TABLES: [&str; 5] =
+    ["thread,cpu,context", "thread,name,", "thread,activation,", "thread,second,", "load,name,"];
+
 /// Where a tar archive has its name.
 const TAR: usize = 257;
 
@@ -153,7 +157,31 @@ pub(crate) fn by_magic(head: &[u8]) -> Option<Foreign> {
     if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
         return Some(Foreign::Document("a picture (WebP)"));
     }
+    if is_packets(head) {
+        return Some(Foreign::OwnExport("a trace for Perfetto (protobuf)"));
+    }
     MAGIC.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, foreign)| *foreign)
+}
+
+/// Is it a list of Perfetto's packets, each of them a mark, its length and bytes that are no text?
+fn is_packets(head: &[u8]) -> bool {
+    let mut rest = head;
+    for _ in 0..3 {
+        let [0x0a, low, more @ ..] = rest else { return false };
+        let (length, body) = match more {
+            [high, body @ ..] if low & 0x80 != 0 => {
+                (usize::from(low & 0x7f) | usize::from(*high) << 7, body)
+            }
+            body => (usize::from(*low), body),
+        };
+        let Some((packet, next)) = body.split_at_checked(length) else { return false };
+        let control = |b: &u8| *b < 0x09 || (0x0e..0x1b).contains(b);
+        if !packet.iter().any(control) {
+            return false;
+        }
+        rest = next;
+    }
+    true
 }
 
 /// What a text that begins with `<` is.
@@ -203,13 +231,12 @@ pub(crate) fn by_text(text: &str) -> Option<Foreign> {
     if any(&|l| l.starts_with("# TYPE tailbound_") || l.starts_with("# HELP tailbound_")) {
         return Some(Foreign::OwnExport("OpenMetrics text"));
     }
-    if first.starts_with("thread,cpu,context")
-        || first.starts_with("thread,second,")
-        || first.starts_with("load,")
-    {
+    if TABLES.iter().any(|head| first.starts_with(head)) {
         return Some(Foreign::OwnTable);
     }
-    if any(&|l| l.starts_with("Run file  ")) {
+    let answers = ["Met: ", "Not met: ", "Measured: ", "Undecided: ", "Unfit: "];
+    let answer = answers.iter().any(|a| first.starts_with(a));
+    if any(&|l| l.starts_with("Run file  ")) || answer && any(&|l| l == "What this run shows") {
         return Some(Foreign::OwnScreen);
     }
     if first.starts_with("#!") {

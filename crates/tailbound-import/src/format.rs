@@ -70,6 +70,8 @@ formats! {
     RtlaTimerlat = "rtla-timerlat", "rtla timerlat hist (6.1 to 7.2): contexts irq, thread, user";
     /// rtla osnoise hist.
     RtlaOsnoise = "rtla-osnoise", "rtla osnoise hist (6.1 to 7.2)";
+    /// rtla timerlat top.
+    RtlaTop = "rtla-top", "rtla timerlat top, as its screen shows it: extremes and average only";
     /// rtla's auto-analysis.
     RtlaAnalysis = "rtla-analysis", "rtla timerlat's auto-analysis of the latency that stopped it";
     /// The kernel's latency tracers.
@@ -286,6 +288,8 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
         Some(Format::Sysjitter)
     } else if crate::percentiles::begins(line) {
         Some(Format::HdrHistogram)
+    } else if crate::rtla_top::begins(line) {
+        Some(Format::RtlaTop)
     } else if crate::rtla_analysis::begins(line).is_some() {
         Some(Format::RtlaAnalysis)
     } else if crate::latency_trace::begins(line).is_some() {
@@ -301,8 +305,6 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
 fn near_miss(line: &str) -> Option<&'static str> {
     if line.starts_with("T:") && line.contains(" A:") {
         Some("jitterdebugger's screen: import its results.json or samples.raw instead")
-    } else if line.contains("Timer Latency (us)") || line.contains("Timer Latency (ns)") {
-        Some("rtla's `top` screen: run `rtla timerlat hist` and import that")
     } else if line.contains("Operating System Noise") {
         Some("rtla's `top` screen: run `rtla osnoise hist` and import that")
     } else if line.starts_with("stress-ng-version:") {

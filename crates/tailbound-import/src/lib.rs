@@ -47,6 +47,7 @@ mod rtai;
 mod rteval;
 mod rtla;
 mod rtla_analysis;
+mod rtla_top;
 mod rttests;
 mod runs;
 mod samples;

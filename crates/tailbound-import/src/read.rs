@@ -20,8 +20,8 @@ use crate::text::Lines;
 use crate::unlike::Unlike;
 use crate::{
     column, cyclictest, deadline, hwlatdetect, jitterdebugger, latency_trace, latmus, oslat, pairs,
-    percentiles, raw_column, rtai, rteval, rtla, rtla_analysis, rttests, runs, stressng, sysjitter,
-    xenomai, xenomai_rows,
+    percentiles, raw_column, rtai, rteval, rtla, rtla_analysis, rtla_top, rttests, runs, stressng,
+    sysjitter, xenomai, xenomai_rows,
 };
 
 /// What is enough to know a format by.
@@ -399,6 +399,7 @@ fn parse(format: Format, bytes: &[u8], options: &Options) -> Result<Draft, Fault
         Format::CyclicdeadlineJson => deadline::json(bytes, options),
         Format::CyclicdeadlineText => deadline::text(bytes, options),
         Format::Hwlatdetect => hwlatdetect::parse(bytes),
+        Format::RtlaTop => rtla_top::parse(bytes, options),
         Format::RtlaAnalysis => rtla_analysis::parse(bytes),
         Format::LatencyTrace => latency_trace::parse(bytes),
         Format::Sysjitter => sysjitter::parse(bytes),

@@ -265,9 +265,10 @@ fn rtlas_analysis_of_other_versions_and_beside_figures() {
     let old = "## CPU 12 hit stop tracing, analyzing it ##\n IRQ handler delay: 18.06 us (0.00 %)\n IRQ latency: 18.52 us\n Timerlat IRQ duration: 4.41 us (0.00 %)\n Blocking thread: 216.93 us (0.03 %)\n";
     let r = read(Format::RtlaAnalysis, old);
     assert!(r.threads.len() == 1 && reports_loss(&r, "How late the thread on CPU 12 was"));
-    // The screen of `top` before it is not read, and that is said.
-    let top = fixture("near/rtla-6.1_timerlat_top.stdout.txt");
-    assert!(reports_loss(&read(Format::RtlaAnalysis, &format!("{top}\n{ANALYSIS}")), "`top`"));
+    // Behind the screen of `top`, which has figures of its own.
+    let top = fixture("rtla-6.1_timerlat_top.stdout.txt");
+    let r = read(Format::RtlaTop, &format!("{top}\n{ANALYSIS}"));
+    assert!(title(&r, "source-cause").contains("insync:4048") && r.threads[0].wakeup.n > 1);
     // After a histogram it says why the run stopped; two CPUs may have hit the threshold.
     let hist = fixture("handmade_rtla-7.2_timerlat_stopped.stdout.txt");
     let both = format!("{hist}{ANALYSIS}{}", ANALYSIS.replace("CPU 3", "CPU 5"));
@@ -279,6 +280,21 @@ fn rtlas_analysis_of_other_versions_and_beside_figures() {
     );
     let all: Vec<_> = r.events.iter().filter(|e| e.text.contains("insync:4048")).collect();
     assert_eq!(all.len(), 2, "every one is an event");
+}
+
+#[test]
+fn rtlas_top_screen_is_its_last_rows() {
+    let r = read(Format::RtlaTop, &fixture("rtla-6.1_timerlat_top.stdout.txt"));
+    let irq = &r.threads[0];
+    assert_eq!((irq.cpu, irq.context, irq.wakeup.unbinned), (Some(0), Context::Irq, irq.wakeup.n));
+    assert_eq!(r.threads.len(), 4);
+    let user = "  0 00:00:09   |          IRQ Timer Latency (ns)        |         Thread Timer Latency (ns)       |    Ret user Timer Latency (ns)\nCPU COUNT      |      cur       min       avg       max |      cur       min       avg       max |      cur       min       avg       max\n  0 #9000      |      110        90       100       900 |      210       190       200      2900 |        -         -         -         -\n  0 #9500      |      110        90       100       950 |      210       190       200      2950 |      310       290       300      3950\n---------------|----------------------------------------|----------------------------------------|-----\nALL #9500  e0  |                 90       100       950 |                190       200      2950 |                290       300      3950\n";
+    let r = read(Format::RtlaTop, user);
+    assert_eq!(
+        r.threads.iter().map(|t| t.wakeup.max_ns).collect::<Vec<_>>(),
+        [Some(950), Some(2950), Some(3950)]
+    );
+    assert_eq!((r.threads[2].wakeup.n, r.measured_ns()), (9500, 9_000_000_000));
 }
 
 #[test]

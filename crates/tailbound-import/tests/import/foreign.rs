@@ -27,6 +27,12 @@ fn what_is_no_run_is_named() {
             "thread,cpu,context,kind,low_ns,high_ns,count\n0,0,user,wakeup,1000,1004,3\n",
             "a table that `tailbound export` wrote",
         ),
+        ("thread,name,cpu,context,n,missed\n0,a,0,user,1,0\n", "`tailbound export`"),
+        ("thread,activation,error_ns,t_ns,missed\n", "`tailbound export`"),
+        (
+            "Not met: 1 of 9 activations came later.\n\nWhat this run shows\n- x\n",
+            "what tailbound printed",
+        ),
         ("name = \"x\"\n[text]\ntitle = \"y\"\n[[step]]\nid = \"user\"\n", "campaign run"),
         ("[package]\nname = \"x\"\nversion = \"1\"\n", "TOML"),
         (
@@ -65,6 +71,8 @@ fn what_is_no_run_is_named() {
         (b"\xd4\xc3\xb2\xa1\x02\0\x04\0", "network packets"),
         (b"PK\x03\x04\x14\0", "zip"),
         (b"\x89PNG\r\n\x1a\n", "PNG"),
+        (b"\x0a\x05\xe2\x03\x02\x08\x01\x0a\x03\x58\x03<\x0a\x02\x50\x01", "Perfetto (protobuf)"),
+        (b"\n<x>\n<y>\n", "XML"),
         (b"\x1f\x8b\x08\0\0", "packed by gzip"),
         (b"SQLite format 3\0\x10", "SQLite"),
     ] {

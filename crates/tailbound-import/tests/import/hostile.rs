@@ -97,6 +97,11 @@ fn mutated_fixtures_never_panic() {
             let got = import_with(format, "mutated", &bytes, &options[round % 2]);
             longest = longest.max(began.elapsed());
             read += u32::from(got.is_ok());
+            if let Ok(run) = &got
+                && original.len() < 4000
+            {
+                is_read_back(&path, run);
+            }
             if let Err(e) = got {
                 let text = e.to_string();
                 assert!(text.len() < 2000 && !text.contains('\0'), "{}: {text}", path.display());
@@ -105,6 +110,14 @@ fn mutated_fixtures_never_panic() {
     }
     assert!(read > 100, "mutations destroyed everything: {read} were still readable");
     assert!(longest < Duration::from_secs(600), "one import took {longest:?}");
+}
+
+/// What was read is a run file that says the same.
+fn is_read_back(path: &Path, run: &tailbound_core::Run) {
+    let file = tailbound_core::runfile::write_run(run, Vec::new()).unwrap_or_default();
+    let back = tailbound_core::runfile::read_run(&file[..])
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert!(back.threads == run.threads, "{}: threads", path.display());
 }
 
 /// Time grows with the size and not with its square: ten times the bytes, far below a hundred

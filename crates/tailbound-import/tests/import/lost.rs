@@ -132,7 +132,6 @@ fn broken_files_say_what_and_where() {
 #[test]
 fn what_cannot_be_imported_gets_advice() {
     for (name, advice) in [
-        ("near/rtla-6.1_timerlat_top.stdout.txt", "rtla timerlat hist"),
         ("near/stressng-cyclic.yaml", "standard output"),
         ("near/hwlat_trace_6.12.txt", "kernel trace"),
         ("near/rt-migrate-test-2.4.json", "rt-migrate-test"),
