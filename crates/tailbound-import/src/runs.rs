@@ -186,6 +186,7 @@ mod tests {
         let (status, histogram) = (Format::CyclictestStatus, Format::CyclictestHistogram);
         for (text, want) in [
             ([t(7, 10, 9), t(7, 20, 9)].concat(), vec![(1, status)]),
+            ([t(7, 10, 9), t(7, 10, 12)].concat(), vec![(1, status), (2, status)]),
             ([t(7, 10, 9), t(8, 20, 9)].concat(), vec![(1, status), (2, status)]),
             ([t(0, 20, 9), t(0, 10, 9)].concat(), vec![(1, status), (2, status)]),
             ([t(7, 10, 9), dma.clone(), t(7, 20, 9)].concat(), vec![(1, status), (2, status)]),

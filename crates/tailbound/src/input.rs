@@ -306,6 +306,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn beside_a_pipe_nothing_is_written() {
+        let beside = |path: &str| sibling(Path::new(path), ".tailbound.jsonl");
+        for pipe in ["/dev/stdin", "/dev/fd/63", "/proc/self/fd/0", "/dev/null"] {
+            assert_eq!(beside(pipe), Path::new("imported.tailbound.jsonl"), "{pipe}");
+        }
+        assert_eq!(beside("a/b.txt"), Path::new("a/b.tailbound.jsonl"));
+    }
+
+    #[test]
     fn a_run_of_the_lab_is_read_with_every_line_and_its_plain_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let plain = include_bytes!("../tests/hostile/data/run.tailbound.jsonl").as_slice();

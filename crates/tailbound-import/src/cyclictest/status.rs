@@ -47,6 +47,12 @@ impl Status {
         if new.cycles == 0 {
             return self.tid > 0;
         }
+        // The same wake-ups have the same figures.
+        if new.cycles == self.cycles
+            && (new.min, new.avg, new.max) != (self.min, self.avg, self.max)
+        {
+            return false;
+        }
         let (old, late) = if new.cycles < self.cycles { (new, self) } else { (self, new) };
         // Without a thread's number nothing shows that a line only came out of turn.
         let in_turn = new.cycles >= self.cycles || self.tid > 0;
