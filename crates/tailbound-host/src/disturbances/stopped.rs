@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `stopped`: the measurement itself was stopped, by Ctrl-Z or SIGSTOP, and let go on.
 //!
-//! Context: COLD. Units: ns. SIGCONT, which ends every such stop, is kept pending: that it is there proves one. How long it
-//! was is the time since the last look, less what lies between two looks else.
+//! Context: COLD. Units: ns. SIGCONT, which ends every such stop, is kept pending: that it is there proves one. It began after
+//! the last look, and before the next one was due: that limits how long it was.
 //! Not here: a machine that was suspended (`clocks`), a group that was out of quota (`quota`).
 //! Source: signal(7).
 
@@ -19,7 +19,8 @@ pub(crate) struct Stopped {
     /// The shortest time from one look to the next.
     usual_ns: Option<i64>,
     stops: u32,
-    ns: i64,
+    least_ns: i64,
+    most_ns: i64,
 }
 
 impl Stopped {
@@ -30,7 +31,7 @@ impl Stopped {
     }
 
     fn at(now_ns: i64) -> Self {
-        Self { last_ns: now_ns, usual_ns: None, stops: 0, ns: 0 }
+        Self { last_ns: now_ns, usual_ns: None, stops: 0, least_ns: 0, most_ns: 0 }
     }
 
     fn see(&mut self, now_ns: i64, continued: bool) {
@@ -38,8 +39,9 @@ impl Stopped {
         self.last_ns = now_ns;
         if continued {
             self.stops = self.stops.saturating_add(1);
-            let stop = gap.saturating_sub(self.usual_ns.unwrap_or(0)).max(0);
-            self.ns = self.ns.saturating_add(stop);
+            let least = gap.saturating_sub(self.usual_ns.unwrap_or(gap)).max(0);
+            self.least_ns = self.least_ns.saturating_add(least);
+            self.most_ns = self.most_ns.saturating_add(gap);
         } else {
             self.usual_ns = Some(self.usual_ns.map_or(gap, |usual| usual.min(gap)));
         }
@@ -51,11 +53,10 @@ impl Stopped {
         }
         let times =
             if self.stops == 1 { "once".to_owned() } else { format!("{} times", self.stops) };
-        // Milliseconds of it are the looks'.
-        let ns = self.ns / 10_000_000 * 10_000_000;
         let title = format!(
-            "the measurement itself was stopped {times}, for about {} in all",
-            format_ns_i64(ns)
+            "the measurement itself was stopped {times}, for {} to {} in all",
+            format_ns_i64(self.least_ns),
+            format_ns_i64(self.most_ns)
         );
         let finding = Finding::new("stopped", Impact::Unfit, title)
             .meaning("A signal (SIGSTOP, or Ctrl-Z) stopped this program and SIGCONT let it go on: the latencies of that time are its own, not the machine's.")
@@ -90,7 +91,11 @@ mod tests {
         stopped.see(9 * S, true);
         let found = stopped.findings();
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].id.as_str(), found[0].impact.clone()), ("stopped", Impact::Unfit));
-        assert!(found[0].title.ends_with("once, for about 2.00 s in all"), "{}", found[0].title);
+        assert_eq!((found[0].id.as_str(), found[0].impact), ("stopped", Impact::Unfit));
+        assert!(
+            found[0].title.ends_with("once, for 2.00 s to 3.00 s in all"),
+            "{}",
+            found[0].title
+        );
     }
 }

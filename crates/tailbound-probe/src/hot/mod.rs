@@ -18,7 +18,7 @@ use tailbound_trace::symbols::Symbols;
 
 use crate::blame::setup::kallsyms;
 use crate::observe::ObserveError;
-use crate::own_trace::first_namespace;
+use crate::own_trace::first_pid_namespace;
 use places::Places;
 
 /// Most names of processes that are kept.
@@ -65,7 +65,7 @@ pub struct Sampler {
 /// # Errors
 /// [`ObserveError::Namespace`].
 pub fn sees_every_process(root: &Root) -> Result<(), ObserveError> {
-    first_namespace(root)
+    first_pid_namespace(root)
 }
 
 impl Sampler {

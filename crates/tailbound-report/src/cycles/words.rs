@@ -198,8 +198,8 @@ pub(super) fn notes(c: &CycleRecord) -> Vec<String> {
     let mut out = Vec::new();
     if c.overruns > 0 {
         out.push(format!(
-            "{} began late because the previous one overran: that time is in their wake-up latency, and in what the previous \
-             one was made of.",
+            "{} began late because the previous one overran: that time counts to the wake-up latency, and to what the \
+             previous cycle was made of.",
             counted(c.overruns, "cycle")
         ));
     }
@@ -229,11 +229,14 @@ mod tests {
     use tailbound_core::blame::{Cause, Phase};
 
     fn record(tid: i32, misses: u64, reasons: Vec<LateReason>) -> CycleRecord {
-        let text = r#"{"thread":0,"name":"control","tid":0,"process":1,"policy":"fifo:60",
-            "pace":{"kind":"periodic","period_ns":5000000,"sureness":"sure","intervals":9,"fitting":9},
-            "deadline_ns":5000000,"cycles":10,"wakeup":{"n":0},"execution":{"n":0},"blocked":{"n":0},
-            "response":{"n":0},"causes":[],"worst":[]}"#;
-        let mut c: CycleRecord = serde_json::from_str(text).expect("a record");
+        let none = serde_json::to_value(Distribution::default()).expect("a distribution");
+        let record = serde_json::json!({
+            "thread": 0, "name": "control", "tid": 0, "process": 1, "policy": "fifo:60",
+            "pace": {"kind": "periodic", "period_ns": 5_000_000, "sureness": "sure", "intervals": 9, "fitting": 9},
+            "deadline_ns": 5_000_000, "cycles": 10, "wakeup": none, "execution": none, "blocked": none,
+            "response": none, "causes": [], "worst": [],
+        });
+        let mut c: CycleRecord = serde_json::from_value(record).expect("a record");
         (c.tid, c.misses, c.late_reasons) = (tid, misses, reasons);
         c.response = Distribution::default();
         c.response.add(4_000_000);

@@ -18,7 +18,7 @@ use super::calls::Calls;
 use super::choose::{Choice, Known, choose};
 use super::job::{self, Cycle, Delayers};
 use super::lateness::{Ended, Lateness};
-use super::locks::Locks;
+use super::locks::{Locks, Said};
 use super::part::{Part, Parts, What, Whats};
 use super::seconds::Seconds;
 use super::wait::{Piece, Wait};
@@ -371,11 +371,10 @@ impl Assembly {
             Some(key) => *key,
             None => {
                 let what = whats.get(part)?.clone();
-                let (what, holder) = self.locks.group(what);
-                let who = without_numbers(&what.who);
-                let key = whats.number(What { who: who.clone(), ..what });
-                self.locks.called(key, &who);
-                self.locks.holds(part.what, key, holder);
+                let (what, by) = Locks::group(what);
+                let what = What { who: without_numbers(&what.who), ..what };
+                let key = whats.number(what.clone());
+                self.locks.holds(part.what, key, &what, by);
                 self.keys.insert(part.what, key);
                 key
             }
@@ -465,9 +464,9 @@ impl Assembly {
             self.learn(g, true);
         }
         let pace = Pace::of(&self.releases, g.options.known.period_ns);
-        let names = self.locks.names();
-        let (causes, causes_left_out_ns) = self.causes(g.whats, &names);
-        let late_reasons = self.lateness.reasons(g.whats, &names);
+        let said = self.locks.said();
+        let (causes, causes_left_out_ns) = self.causes(g.whats, &said);
+        let late_reasons = self.lateness.reasons(g.whats, &said);
         let r = self.record;
         let named = g.options.known.call.is_some();
         let activation = self.choice.map(|c| Activation {
@@ -520,7 +519,7 @@ impl Assembly {
         }
     }
 
-    fn causes(&self, whats: &Whats, names: &HashMap<Key, String>) -> (Vec<CycleCause>, i64) {
+    fn causes(&self, whats: &Whats, said: &HashMap<Key, Said>) -> (Vec<CycleCause>, i64) {
         let mut all: Vec<CycleCause> = self
             .sums
             .iter()
@@ -528,8 +527,8 @@ impl Assembly {
                 let w = whats.get(Part { ns: 0, what: *what })?;
                 Some(CycleCause {
                     phase: w.phase,
-                    cause: w.cause,
-                    who: names.get(what).cloned().unwrap_or_else(|| w.who.clone()),
+                    cause: said.get(what).map_or(w.cause, |s| s.cause),
+                    who: said.get(what).map_or_else(|| w.who.clone(), |s| s.who.clone()),
                     sureness: w.sureness,
                     cycles: sum.cycles,
                     total_ns: signed(sum.ns),

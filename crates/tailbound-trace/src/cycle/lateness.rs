@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use tailbound_core::blame::Cause;
 use tailbound_core::cycle::LateReason;
 
+use super::locks::Said;
 use super::part::{What, Whats};
 
 /// Most reasons that are kept apart.
@@ -59,7 +60,8 @@ impl Lateness {
                 let usual = self.usual.get(key).copied().unwrap_or(0);
                 (*key, ns.saturating_sub(usual.checked_div(self.in_time).unwrap_or(0)))
             };
-            let most = cycle.sums.iter().map(more).max_by_key(|(key, ns)| (*ns, u32::MAX - *key));
+            let most =
+                cycle.sums.iter().map(more).max_by_key(|(key, ns)| (*ns, std::cmp::Reverse(*key)));
             if let Some((key, ns)) = most {
                 let inherited = is_backlog(key);
                 let reason = if inherited { self.origin.unwrap_or(key) } else { key };
@@ -91,14 +93,14 @@ impl Lateness {
     }
 
     /// The reasons, those of most cycles first.
-    pub(super) fn reasons(&self, whats: &Whats, names: &HashMap<u32, String>) -> Vec<LateReason> {
+    pub(super) fn reasons(&self, whats: &Whats, said: &HashMap<u32, Said>) -> Vec<LateReason> {
         let reason = |(key, sum): (&u32, &Sum)| {
             let What { phase, cause, who, sureness } = whats.of(*key)?.clone();
             let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
             Some(LateReason {
                 phase,
-                cause,
-                who: names.get(key).cloned().unwrap_or(who),
+                cause: said.get(key).map_or(cause, |s| s.cause),
+                who: said.get(key).map_or(who, |s| s.who.clone()),
                 sureness,
                 cycles: sum.cycles,
                 backlog: sum.backlog,

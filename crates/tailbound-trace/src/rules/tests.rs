@@ -391,7 +391,7 @@ fn a_sleep_at_the_entry_of_a_call_names_the_call() {
         let found = story.found();
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(
-            (found[0].rule.clone(), found[0].site.as_str()),
+            (found[0].rule, found[0].site.as_str()),
             (Rule::SleepMethod, "at the entry of read")
         );
         assert!(found[0].text.contains("seccomp notifier"), "{}", found[0].text);
