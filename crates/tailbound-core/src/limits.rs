@@ -317,6 +317,7 @@ fn cycle(c: &CycleRecord) -> Result<(), LimitError> {
     let pace = [c.pace.period_ns, c.pace.jitter_ns, c.pace.least_ns, c.deadline_ns];
     ns("period_ns or deadline_ns", pace.into_iter().flatten())?;
     ns("total_ns", c.causes.iter().flat_map(|x| [x.total_ns, x.worst_ns]))?;
+    ns("total_ns", c.late_reasons.iter().flat_map(|x| [x.total_ns, x.worst_ns]))?;
     ns("causes_left_out_ns", [c.causes_left_out_ns])?;
     ns("jobs", c.jobs.iter().flat_map(|j| <[i64; 5]>::from(*j)))
 }

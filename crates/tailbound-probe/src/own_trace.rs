@@ -134,13 +134,63 @@ impl OwnTrace {
     }
 }
 
-/// Traces name threads by their numbers in the first namespace.
+/// Traces name threads by their numbers in the first PID namespace, and have the time of the first time namespace.
 ///
 /// # Errors
-/// [`ObserveError::Namespace`]. Where it cannot be told, what was seen is counted.
+/// [`ObserveError::Namespace`], [`ObserveError::TimeNamespace`]. Where it cannot be told, what was seen is counted.
 pub(crate) fn first_namespace(root: &Root) -> Result<(), ObserveError> {
+    first_pid_namespace(root)?;
+    first_time_namespace(root)
+}
+
+/// The numbers of threads alone.
+///
+/// # Errors
+/// [`ObserveError::Namespace`].
+pub(crate) fn first_pid_namespace(root: &Root) -> Result<(), ObserveError> {
     match root.link("/proc/self/ns/pid") {
         Ok(own) if own != FIRST_NAMESPACE => Err(ObserveError::Namespace),
         _ => Ok(()),
+    }
+}
+
+/// Source: time_namespaces(7).
+fn first_time_namespace(root: &Root) -> Result<(), ObserveError> {
+    let Ok(text) = root.text("/proc/self/timens_offsets") else { return Ok(()) };
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let (name, seconds) = (words.next(), words.next().and_then(|s| s.parse::<i64>().ok()));
+        let rest = words.next().and_then(|s| s.parse::<i64>().ok()).unwrap_or(0);
+        let clock = match name {
+            Some("monotonic") => "MONOTONIC",
+            Some("boottime") => "BOOTTIME",
+            _ => continue,
+        };
+        if let Some(ahead) = seconds.filter(|s| (*s, rest) != (0, 0)) {
+            return Err(ObserveError::TimeNamespace { clock, ahead });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_ahead_of_the_traces_is_named_with_how_far() {
+        let dir = std::env::temp_dir().join(format!("tailbound-timens-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("proc/self")).expect("a folder");
+        let found = |text: &str| {
+            std::fs::write(dir.join("proc/self/timens_offsets"), text).expect("written");
+            first_namespace(&Root::at(&dir)).map_err(|e| e.to_string())
+        };
+        assert_eq!(
+            found("monotonic           0         0\nboottime            0         0\n"),
+            Ok(())
+        );
+        let ahead = found("monotonic     1000000         0\nboottime      2000000         0\n");
+        assert!(ahead.is_err_and(|e| e.contains("CLOCK_MONOTONIC is 1000000 s ahead")));
+        std::fs::remove_dir_all(&dir).expect("removed");
     }
 }

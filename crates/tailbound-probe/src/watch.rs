@@ -57,6 +57,8 @@ pub trait Sink {
     fn name_thread(&mut self, tid: i32, name: &str);
     /// Events of some CPU were lost just before this time.
     fn lost(&mut self, t_ns: u64);
+    /// What happened up to now is about to be handed over.
+    fn polls(&mut self) {}
     /// The next event.
     fn entry(&mut self, e: &Entry);
     /// All that happened up to now was handed over.
@@ -183,6 +185,7 @@ impl<S: Sink> Watching<S> {
         let until = self.recording.take_in();
         self.find_begun();
         let sink = &mut self.sink;
+        sink.polls();
         self.recording.hand_over(until, &mut |seen| take(sink, seen, also));
         self.sink.polled();
     }
@@ -231,6 +234,7 @@ impl<S: Sink> Watching<S> {
         self.recording.take_in();
         self.find_begun();
         let mut sink = self.sink;
+        sink.polls();
         let mut recorded = self.recording.end(&mut |seen| take(&mut sink, seen, also));
         sink.polled();
         if self.left_out {

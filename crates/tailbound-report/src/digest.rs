@@ -219,7 +219,10 @@ const DELAYS: [&str; 6] =
 pub fn advice(run: &Run) -> Vec<&str> {
     let missed = label::outcome(run) == Outcome::NotMet;
     let mut out: Vec<&str> = Vec::new();
-    for f in label::findings(run) {
+    // Whoever stopped the measurement made all of it late: nothing else is known of the machine.
+    let findings = label::findings(run);
+    let stopped = findings.iter().any(|f| f.id == "stopped");
+    for f in findings.into_iter().filter(|f| !stopped || f.id == "stopped") {
         let worth = f.impact > Impact::Notice || (missed && DELAYS.contains(&f.id.as_str()));
         if worth && !f.remedy.is_empty() && !out.contains(&f.remedy.as_str()) {
             out.push(&f.remedy);

@@ -37,6 +37,25 @@ pub fn pending() -> Option<i32> {
     ENDING.into_iter().find(|signal| unsafe { libc::sigismember(&raw const set, *signal) } == 1)
 }
 
+/// Has this process been stopped (SIGSTOP, Ctrl-Z) and let go on since the last call? SIGCONT, which ends a stop whether it
+/// is blocked or not, stays pending until it is taken here.
+///
+/// Always `false` in a program that has no [`Signals`]: there SIGCONT leaves nothing behind.
+#[must_use]
+pub fn was_continued() -> bool {
+    // SAFETY: all-zero bytes are a valid sigset_t, filled by the calls below.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: writes the live set.
+    unsafe { libc::sigemptyset(&raw mut set) };
+    // SAFETY: writes the live set.
+    unsafe { libc::sigaddset(&raw mut set, libc::SIGCONT) };
+    let at_once = clock::timespec(0);
+    // SAFETY: reads a live set and a live timespec; what the signal carries is not asked for.
+    let got =
+        unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const at_once) };
+    got == libc::SIGCONT
+}
+
 /// The ending signals, blocked for this and all later threads, waited for here.
 pub struct Signals(libc::sigset_t);
 
@@ -62,6 +81,7 @@ impl Signals {
             unsafe { libc::sigaddset(&raw mut set, signal) };
         }
         let blocked = Self(set).blocked()?;
+        block_continue()?;
         // SAFETY: ignoring a signal installs no code.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
         Ok(blocked)
@@ -108,6 +128,20 @@ impl Signals {
     }
 }
 
+/// Keeps SIGCONT pending for [`was_continued`].
+fn block_continue() -> Result<(), SysError> {
+    // SAFETY: all-zero bytes are a valid sigset_t, filled by the calls below.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: writes the live set.
+    unsafe { libc::sigemptyset(&raw mut set) };
+    // SAFETY: writes the live set.
+    unsafe { libc::sigaddset(&raw mut set, libc::SIGCONT) };
+    // SAFETY: reads the live set; no old mask is asked for.
+    let masked =
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+    if masked == 0 { Ok(()) } else { Err(SysError::code("pthread_sigmask", "", masked)) }
+}
+
 /// Interrupts the sleep of thread `tid` of this process, without any other effect.
 pub fn nudge(tid: i32) {
     extern "C" fn nothing(_: i32) {}
@@ -148,6 +182,11 @@ mod tests {
         assert_eq!(signals.wait(-1), Some(libc::SIGHUP));
         assert_eq!(pending(), None);
         assert_eq!(signals.wait(1), None);
+        assert!(!was_continued());
+        // SAFETY: to the calling thread, in which it is blocked.
+        unsafe { libc::raise(libc::SIGCONT) };
+        assert_eq!(signals.wait(0), None, "it ends nothing");
+        assert!(was_continued() && !was_continued());
         let signals = signals.and_look().expect("blocked");
         // SAFETY: to the calling thread, in which it is blocked.
         unsafe { libc::raise(LOOK) };

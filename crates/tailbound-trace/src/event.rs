@@ -95,8 +95,8 @@ pub enum Event {
     Migrate { pid: i32, from: u32, to: u32 },
     /// Priority inheritance changed a thread's priority.
     Prio { pid: i32, old: i32, new: i32 },
-    /// A high-resolution timer was set.
-    TimerStart { timer: u64, function: u64, due_ns: i64 },
+    /// A high-resolution timer was set: to a time, and by its slack no later than another.
+    TimerStart { timer: u64, function: u64, due_ns: i64, latest_ns: i64 },
     /// The interrupt found a timer expired; its function begins.
     TimerExpire { timer: u64, function: u64, now_ns: i64 },
     /// Its function has ended.
@@ -326,7 +326,7 @@ fn kind(name: &str) -> Option<(Kind, &'static [&'static str])> {
         "sched_wakeup" | "sched_wakeup_new" => (Kind::Wakeup, &["pid", "target_cpu"]),
         "sched_migrate_task" => (Kind::Migrate, &["pid", "orig_cpu", "dest_cpu"]),
         "sched_pi_setprio" => (Kind::Prio, &["pid", "oldprio", "newprio"]),
-        "hrtimer_start" => (Kind::TimerStart, &["hrtimer", "function", "softexpires"]),
+        "hrtimer_start" => (Kind::TimerStart, &["hrtimer", "function", "softexpires", "expires"]),
         "hrtimer_expire_entry" => (Kind::TimerExpire, &["hrtimer", "function", "now"]),
         "hrtimer_expire_exit" => (Kind::TimerExit, &["hrtimer"]),
         "irq_handler_entry" => (Kind::IrqEntry, &["irq", "name"]),
@@ -385,7 +385,7 @@ impl EventDecoder {
                 match format.field(name) {
                     Ok(field) => *slot = field,
                     // Absent before Linux 5.12 and never decisive.
-                    Err(_) if ["function", "softexpires"].contains(name) => {}
+                    Err(_) if ["function", "softexpires", "expires"].contains(name) => {}
                     Err(e) => {
                         lacking.push(e.to_string());
                         whole = false;
@@ -462,6 +462,7 @@ fn make(layout: &Layout, bytes: &[u8]) -> Option<Event> {
             timer: unsigned(0)?,
             function: unsigned(1).unwrap_or(0),
             due_ns: int(2).unwrap_or(0),
+            latest_ns: int(3).unwrap_or(0),
         },
         Kind::TimerExpire => Event::TimerExpire {
             timer: unsigned(0)?,

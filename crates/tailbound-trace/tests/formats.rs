@@ -145,7 +145,12 @@ fn is_right(name: &str, event: &Event) -> bool {
         ("sched_migrate_task", e) => e == Event::Migrate { pid: 13, from: 2, to: 3 },
         ("sched_pi_setprio", e) => e == Event::Prio { pid: 13, old: 14, new: 15 },
         ("hrtimer_start", e) => {
-            e == Event::TimerStart { timer: N, function: N, due_ns: N.cast_signed() }
+            e == Event::TimerStart {
+                timer: N,
+                function: N,
+                due_ns: N.cast_signed(),
+                latest_ns: N.cast_signed(),
+            }
         }
         ("hrtimer_expire_entry", e) => {
             e == Event::TimerExpire { timer: N, function: N, now_ns: N.cast_signed() }

@@ -80,6 +80,8 @@ fn cycle(distribution: &Value) -> Value {
            "causes": [{"phase": "blocked", "cause": "blocked", "who": "in read", "sureness": "sure",
                        "cycles": 1, "total_ns": 5, "worst_ns": 5}],
            "causes_left_out_ns": 1,
+           "late_reasons": [{"phase": "blocked", "cause": "blocked", "who": "in read", "sureness": "sure",
+                             "cycles": 2, "backlog": 1, "total_ns": 5, "worst_ns": 5}],
            "worst": [worst],
            "jobs": [{"release_ns": 1, "wakeup_ns": 2, "execution_ns": 3, "blocked_ns": 4,
                      "response_ns": 5}],

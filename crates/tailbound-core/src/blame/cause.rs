@@ -83,6 +83,20 @@ open_words! {
         Waker = "waker",
         /// It was asleep and nothing says what for.
         Blocked = "blocked",
+        /// A signal had stopped the thread (SIGSTOP, Ctrl-Z) until SIGCONT.
+        Stopped = "stopped",
+        /// A debugger or another tracer (ptrace) held the thread.
+        Traced = "traced",
+        /// The CPU quota of its control group was used up.
+        Throttled = "throttled",
+        /// The timer was allowed to come so late: the thread's timer slack.
+        TimerSlack = "timer-slack",
+        /// The clock of the timer was set.
+        ClockStep = "clock-step",
+        /// Another ordinary thread had its turn.
+        FairShare = "fair-share",
+        /// An earlier cycle of the thread had not finished.
+        Backlog = "backlog",
         /// Nothing recorded explains it.
         #[default]
         Unexplained = "unexplained",
@@ -126,6 +140,13 @@ impl Cause {
             Self::Own => "the thread itself",
             Self::Waker => "the thread that wakes it was late:",
             Self::Blocked => "asleep",
+            Self::Stopped => "stopped by a signal",
+            Self::Traced => "held by a tracer:",
+            Self::Throttled => "CPU quota used up",
+            Self::TimerSlack => "timer slack",
+            Self::ClockStep => "the clock was set:",
+            Self::FairShare => "the scheduler gave the CPU to another ordinary thread:",
+            Self::Backlog => "backlog: the previous cycle had not finished",
             Self::Unexplained => "unexplained",
             Self::Unknown(word) => word.as_str(),
         }
@@ -141,7 +162,14 @@ impl Cause {
             return end.trim_end_matches(',').to_owned();
         }
         match self {
-            Self::Unexplained | Self::Host | Self::Firmware | Self::IdleExit => {
+            Self::Unexplained
+            | Self::Host
+            | Self::Firmware
+            | Self::IdleExit
+            | Self::Stopped
+            | Self::Throttled
+            | Self::TimerSlack
+            | Self::Backlog => {
                 format!("{phrase} ({who})")
             }
             _ => format!("{phrase} {who}"),

@@ -37,7 +37,9 @@ pub struct Ranking {
     pub near_only: bool,
     /// The earliest of them.
     pub least_ns: i64,
-    /// Culprits: most samples first, then most time.
+    /// All their lateness.
+    pub total_ns: i64,
+    /// Culprits: those that took most of a sample, most time first; then the others.
     pub culprits: Vec<Culprit>,
 }
 
@@ -154,13 +156,15 @@ impl Ranking {
         let told =
             |(culprit, times): (Culprit, Times)| Culprit { sureness: times.sureness(), ..culprit };
         let mut culprits: Vec<Culprit> = culprits.into_iter().map(told).collect();
-        culprits
-            .sort_by(|a, b| (b.samples, b.total_ns, &a.who).cmp(&(a.samples, a.total_ns, &b.who)));
+        let rank = |c: &Culprit| (c.samples > 0, c.total_ns, c.samples);
+        culprits.sort_by(|a, b| (rank(b), &a.who).cmp(&(rank(a), &b.who)));
+        let total_ns = counted().map(|r| r.latency_ns).fold(0, i64::saturating_add);
         let least_ns = counted().map(|r| r.latency_ns).min().unwrap_or(0);
-        Self { samples: counted().count(), near, near_only, least_ns, culprits }
+        Self { samples: counted().count(), near, near_only, least_ns, total_ns, culprits }
     }
 
-    /// The answer in one sentence: `73 % of the 41 samples that were taken apart, 100 µs and more: …`.
+    /// The answer in one sentence: `73 % of the lateness of 41 samples (100 µs and more each): …`. By time, not by number: a
+    /// hundred short ones are less than one that breaks the deadline.
     #[must_use]
     pub fn sentence(&self) -> String {
         let Some(first) = self.culprits.first() else {
@@ -180,9 +184,12 @@ impl Ranking {
         let sentence = match (first.samples, self.samples) {
             (_, 1) => format!("the one {one} of {least}: {what}{hedge}"),
             (some, all) => {
-                let share = some.real() / all.real() * 100.0;
+                let share = first.total_ns.real() / self.total_ns.max(1).real() * 100.0;
+                let ns = format_ns_i64(first.total_ns);
+                let of = format_ns_i64(self.total_ns);
                 format!(
-                    "{share:.0} % of the {all} {many} that were taken apart, {least} and more: {what}{hedge}"
+                    "{share:.0} % of the lateness of the {all} {many} that were taken apart ({ns} of {of}, {least} and \
+                     more each): {what}{hedge}, the most of {some} of them"
                 )
             }
         };
@@ -212,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn most_samples_first_and_a_sentence() {
+    fn most_time_first_and_a_sentence() {
         let ranking = Ranking::of(&[
             record(
                 200_000,
@@ -221,12 +228,16 @@ mod tests {
             record(150_000, &[(Cause::LockSpin, "hackbench-2", 140_000), (Cause::Nmi, "", 10_000)]),
             record(900_000, &[(Cause::Host, "", 900_000)]),
         ]);
-        let first = &ranking.culprits[0];
-        assert_eq!((first.who.as_str(), first.samples, first.worst_ns), ("hackbench", 2, 200_000));
-        assert_eq!((first.part_ns_max, first.total_ns), (190_000, 330_000));
+        let second = &ranking.culprits[1];
+        assert_eq!(
+            (second.who.as_str(), second.samples, second.worst_ns),
+            ("hackbench", 2, 200_000)
+        );
+        assert_eq!((second.part_ns_max, second.total_ns), (190_000, 330_000));
         assert_eq!(
             ranking.sentence(),
-            "67 % of the 3 samples that were taken apart, 150 µs and more: spinning for a lock: hackbench"
+            "72 % of the lateness of the 3 samples that were taken apart (900 µs of 1.25 ms, 150 µs and more each): the \
+             host took the virtual CPU, the most of 1 of them"
         );
         assert_eq!(Ranking::of(&[]).sentence(), "no late sample was taken apart");
     }
@@ -237,7 +248,8 @@ mod tests {
         let only = Ranking::of(&[near(80), near(90)]);
         assert_eq!(
             only.sentence(),
-            "no sample above the limit; 100 % of the 2 near misses that were taken apart, 80 ns and more: non-maskable interrupt"
+            "no sample above the limit; 100 % of the lateness of the 2 near misses that were taken apart (170 ns of 170 ns, \
+             80 ns and more each): non-maskable interrupt, the most of 2 of them"
         );
         let both = Ranking::of(&[near(80), record(120, &[(Cause::PageFault, "", 120)])]);
         assert_eq!((both.samples, both.near, both.culprits.len()), (1, 1, 1));

@@ -204,6 +204,46 @@ const BY_CAUSE: &[(Cause, Remedy)] = &[
     ),
     (Cause::Waker, remedy("look at the thread that wakes this one: `tailbound watch`", None, None)),
     (
+        Cause::Stopped,
+        remedy("leave the time that it was stopped out: SIGSTOP or Ctrl-Z stopped it", None, None),
+    ),
+    (
+        Cause::Traced,
+        remedy("measure again without debugger, strace or another tracer (ptrace)", None, None),
+    ),
+    (
+        Cause::Throttled,
+        remedy(
+            "give its control group a higher CPU quota, or none (cpu.max, cpu.cfs_quota_us)",
+            Some("sched.cpu-quota"),
+            None,
+        ),
+    ),
+    (
+        Cause::TimerSlack,
+        remedy(
+            "set the timer slack of the thread to 1 ns (prctl PR_SET_TIMERSLACK), or give it a real-time policy, which has none",
+            Some("app.timerslack"),
+            None,
+        ),
+    ),
+    (
+        Cause::ClockStep,
+        remedy(
+            "wait for times of CLOCK_MONOTONIC, which nobody can set, or have the clock slewed instead of stepped",
+            Some("app.sleep-method"),
+            None,
+        ),
+    ),
+    (
+        Cause::FairShare,
+        remedy(
+            "give the thread a real-time policy: ordinary threads share their CPU",
+            Some("sched.prio-order"),
+            None,
+        ),
+    ),
+    (
         Cause::TimerInterrupt,
         remedy("keep timers of others off this CPU", Some("sched.timer-migration"), None),
     ),

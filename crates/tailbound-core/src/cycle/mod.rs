@@ -66,11 +66,15 @@ pub struct CycleRecord {
     pub blocked: Distribution,
     /// Release to end: the cycle's length.
     pub response: Distribution,
-    /// What the cycles were made of, most time first.
+    /// What the cycles were made of, most time first. Each instant counts once: where one cycle began late because the one
+    /// before had not finished, that time is in the one before.
     pub causes: Vec<CycleCause>,
     /// Time that went to more causes than are listed.
     #[serde(default)]
     pub causes_left_out_ns: i64,
+    /// Why cycles took longer than the deadline, those of most cycles first: each late cycle is in one of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late_reasons: Vec<LateReason>,
     /// The longest cycles, the longest first; `latency_ns` is the length.
     pub worst: Vec<BlameRecord>,
     /// Cycles in figures, in the order of time, from the first on.
@@ -119,6 +123,30 @@ pub struct CycleCause {
     pub worst_ns: i64,
 }
 
+/// What made cycles late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateReason {
+    /// Where the thread was.
+    pub phase: Phase,
+    /// What delayed it.
+    pub cause: Cause,
+    /// Who.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub who: String,
+    /// How sure that is.
+    #[serde(default)]
+    pub sureness: Sureness,
+    /// Cycles that were late for it.
+    pub cycles: u64,
+    /// Of them those that began late because an earlier one was delayed by it.
+    #[serde(default)]
+    pub backlog: u64,
+    /// What it took of the others more than of cycles in time.
+    pub total_ns: i64,
+    /// Most of one.
+    pub worst_ns: i64,
+}
+
 /// One cycle in figures: what task models are made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
@@ -141,7 +169,7 @@ impl From<Job> for [i64; 5] {
 }
 
 impl CycleRecord {
-    /// All time within whole cycles.
+    /// All time within whole cycles, each instant once.
     #[must_use]
     pub fn total_ns(&self) -> i64 {
         let listed = self.causes.iter().map(|c| c.total_ns).fold(0, i64::saturating_add);

@@ -37,7 +37,58 @@ const fn remedy(text: &'static str, check: &'static str) -> Remedy {
     Remedy { text, check: Some(check), setting: None }
 }
 
+const fn only(text: &'static str) -> Remedy {
+    Remedy { text, check: None, setting: None }
+}
+
+/// What a thread slept in, by the first word of a place, and what to do instead.
+const SLEEPS: &[(&[&str], &str)] = &[
+    (
+        &["nanosleep", "clock_nanosleep", "usleep"],
+        "wait for time with clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME)",
+    ),
+    (
+        &[
+            "write",
+            "writev",
+            "pwrite64",
+            "pwritev",
+            "sendto",
+            "sendmsg",
+            "sendmmsg",
+            "fsync",
+            "fdatasync",
+        ],
+        "never wait for whoever takes what is written: hand it to an ordinary thread through memory that both share, or make the descriptor non-blocking (O_NONBLOCK) and drop what does not fit",
+    ),
+    (
+        &[
+            "read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", "accept", "accept4",
+            "poll", "ppoll", "select", "pselect6",
+        ],
+        "wait with epoll_wait, or on a futex (condition variable, PI mutex) that a thread of at least this priority wakes, and then read without blocking",
+    ),
+    (
+        &["in", "at"],
+        "find out who holds the thread: a seccomp notifier, a tracer (ptrace) or the freezer of its control group; no call of its own sleeps there",
+    ),
+];
+
 impl Rule {
+    /// What to do about it at a place, as `ViolationRecord::site` names it.
+    #[must_use]
+    pub fn remedy_at(&self, site: &str) -> Option<Remedy> {
+        let first = site.split([' ', ',']).next().unwrap_or_default();
+        let known = SLEEPS.iter().find(|(names, _)| names.contains(&first));
+        match (self, known) {
+            (Self::SleepMethod, Some((_, text))) => Some(only(text)),
+            (Self::SleepMethod, None) => Some(only(
+                "wait for others with a futex (condition variable, PI mutex) or epoll_wait",
+            )),
+            _ => self.remedy(),
+        }
+    }
+
     /// Every rule.
     pub const ALL: &'static [Self] = &[
         Self::PageFault,
@@ -74,27 +125,23 @@ impl Rule {
                 "lock the program's memory before the cycles begin (mlockall(MCL_CURRENT|MCL_FUTURE)) and touch stacks and heaps once",
                 "app.mlock",
             ),
-            Self::SleepMethod => remedy(
+            Self::SleepMethod => only(
                 "wait for time with clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME), for others with a futex (condition variable, PI mutex) or epoll_wait",
-                "app.sleep-method",
             ),
             Self::LowPriorityWaker => remedy(
                 "give the waking thread at least the priority of the one it wakes, or protect what both share by a mutex with PTHREAD_PRIO_INHERIT",
                 "sched.prio-order",
             ),
-            Self::NonPiLock => remedy(
-                "create the mutex with PTHREAD_PRIO_INHERIT (pthread_mutexattr_setprotocol)",
-                "app.non-pi-lock",
-            ),
+            Self::NonPiLock => {
+                only("create the mutex with PTHREAD_PRIO_INHERIT (pthread_mutexattr_setprotocol)")
+            }
             Self::Allocation => remedy(
                 "allocate before the cycles begin; keep malloc from giving memory back (mallopt: M_TRIM_THRESHOLD=-1, M_MMAP_MAX=0)",
                 "app.mlock",
             ),
-            Self::BlockingCall => Remedy {
-                text: "hand files, logs and devices to an ordinary thread through memory that both share",
-                check: None,
-                setting: None,
-            },
+            Self::BlockingCall => only(
+                "hand files, logs and devices to an ordinary thread through memory that both share",
+            ),
             Self::PipelineOrder => remedy(
                 "give every thread of the chain at least the lower of the priorities on both sides of it",
                 "sched.prio-order",
@@ -248,6 +295,17 @@ mod tests {
             assert!(!rule.phrase().is_empty() && rule.remedy().is_some());
         }
         assert_eq!(Rule::of("newer").remedy(), None);
+    }
+
+    #[test]
+    fn advice_is_about_the_call_that_slept() {
+        let text = |site| Rule::SleepMethod.remedy_at(site).expect("a remedy").text;
+        assert!(text("write, descriptor 4 in log").contains("O_NONBLOCK"));
+        assert!(!text("write, descriptor 4").contains("clock_nanosleep"));
+        assert!(text("nanosleep").contains("TIMER_ABSTIME"));
+        assert!(text("in no system call").contains("seccomp"));
+        assert!(!text("ioctl, descriptor 3").contains("nanosleep"));
+        assert_eq!(Rule::NonPiLock.remedy_at("futex"), Rule::NonPiLock.remedy());
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Task {
     pub jitter_ns: i64,
     /// The most execution time of 1, 2, … successive jobs.
     pub execution_ns: Vec<i64>,
+    /// The most execution time of one job without the interrupts that hit it, where that is known.
+    pub own_execution_ns: Option<i64>,
     /// The most time asleep of 1, 2, … successive jobs; empty: none, as with the lists that follow.
     pub suspension_ns: Vec<i64>,
     /// The most sleeps within a job, for whatever.
@@ -95,6 +97,7 @@ impl Task {
             period_ns,
             jitter_ns,
             execution_ns: vec![execution_ns],
+            own_execution_ns: None,
             suspension_ns: Vec::new(),
             suspensions: 0,
             blocking_ns: Vec::new(),
@@ -140,6 +143,7 @@ impl From<&TaskRecord> for Task {
             period_ns: r.arrival.period_ns.filter(|_| periodic),
             jitter_ns: r.arrival.jitter_ns.filter(|_| periodic).unwrap_or(0),
             execution_ns: r.execution_max_ns.clone(),
+            own_execution_ns: None,
             suspension_ns: r.suspension_max_ns.clone(),
             suspensions: r.suspensions,
             blocking_ns: r.blocked_max_ns.clone(),

@@ -17,6 +17,7 @@ pub(crate) mod quota;
 pub(crate) mod smt;
 pub(crate) mod standing;
 pub(crate) mod steal;
+pub(crate) mod stopped;
 pub(crate) mod thermal;
 pub(crate) mod throttling;
 pub(crate) mod traffic;
@@ -67,6 +68,7 @@ pub(crate) fn all(
 ) -> Vec<Box<dyn Disturbance>> {
     vec![
         Box::new(clocks::Clocks::begin(first)),
+        Box::new(stopped::Stopped::begin()),
         Box::new(hotplug::Hotplug::begin(first)),
         Box::new(throttling::Throttling::begin(first, facts)),
         Box::new(steal::Steal::begin(first, facts)),

@@ -17,6 +17,8 @@ use tailbound_trace::samples::{FIELDS, Mode, PerfRecord, Sample, Spent, record, 
 use tailbound_trace::symbols::Symbols;
 
 use crate::blame::setup::kallsyms;
+use crate::observe::ObserveError;
+use crate::own_trace::first_pid_namespace;
 use places::Places;
 
 /// Most names of processes that are kept.
@@ -56,6 +58,14 @@ pub struct Sampler {
     taken: u64,
     lost: u64,
     notes: Vec<String>,
+}
+
+/// Samples name processes by their numbers in the opener's PID namespace: those of the machine outside of it have none.
+///
+/// # Errors
+/// [`ObserveError::Namespace`].
+pub fn sees_every_process(root: &Root) -> Result<(), ObserveError> {
+    first_pid_namespace(root)
 }
 
 impl Sampler {

@@ -66,6 +66,16 @@ pub enum ObserveError {
         "this program runs in a PID namespace of its own, as in a container: the kernel's trace names threads by their numbers outside of it; run it there, or use --observe timerlat"
     )]
     Namespace,
+    /// The trace has another clock than this program.
+    #[error(
+        "this program runs in a time namespace (as containers do that were restored by CRIU): its CLOCK_{clock} is {ahead} s ahead of the kernel's, whose time the trace has, so events and wake-ups cannot be laid beside each other; run it outside of that namespace, or without the trace"
+    )]
+    TimeNamespace {
+        /// MONOTONIC or BOOTTIME.
+        clock: &'static str,
+        /// Seconds.
+        ahead: i64,
+    },
     /// The kernel's description of its trace is not understood.
     #[error("the kernel's trace cannot be read here: {0}")]
     Format(String),

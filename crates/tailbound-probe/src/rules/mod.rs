@@ -97,11 +97,20 @@ impl<S: Sink> Sink for WithRules<S> {
             rules.lost();
         }
     }
-    fn entry(&mut self, e: &Entry) {
-        self.inner.entry(e);
+    fn polls(&mut self) {
+        self.inner.polls();
         if let Some(rules) = &mut self.rules {
-            rules.entry(e);
+            rules.stacks.poll();
         }
+    }
+    fn entry(&mut self, e: &Entry) {
+        let Some(rules) = &mut self.rules else { return self.inner.entry(e) };
+        // A fault that we made is none of the program's, whoever asks.
+        if rules.is_ours(e) {
+            return;
+        }
+        self.inner.entry(e);
+        rules.entry(e);
     }
     fn polled(&mut self) {
         self.inner.polled();
@@ -183,9 +192,17 @@ impl RuleCheck {
         self.rules.entry(e);
     }
 
+    /// Was this page fault made by the copying of stacks? Where a stack is shorter than what is copied of it, the copy
+    /// itself faults at its end.
+    fn is_ours(&mut self, e: &Entry) -> bool {
+        let Event::PageFault { user: false, address } = e.event else { return false };
+        let ours = self.stacks.touched(e.pid, address);
+        self.ours += u64::from(ours);
+        ours
+    }
+
     /// Gives what was found since the last call its stacks. To be called after each poll.
     pub fn settle(&mut self) {
-        self.stacks.poll();
         self.waiting.append(&mut self.rules.take());
         self.tell();
     }
@@ -193,7 +210,7 @@ impl RuleCheck {
     fn tell(&mut self) {
         let origin_ns = self.origin_ns;
         for (i, violation) in self.waiting.drain(..).enumerate() {
-            // Where a stack is shorter than what is copied of it, the copy itself faults at its end.
+            // The end of a copy whose sample came only now.
             if violation.rule == Rule::PageFault
                 && violation.site == KERNEL_ACCESS
                 && self.stacks.touched(violation.tid, violation.address)
@@ -223,6 +240,7 @@ impl RuleCheck {
     /// Ends it.
     #[must_use]
     pub fn finish(mut self) -> RulesFound {
+        self.stacks.poll();
         self.settle();
         self.waiting = self.rules.finish();
         self.tell();
@@ -272,5 +290,46 @@ impl RuleCheck {
             ));
         }
         RulesFound { records: self.tally.records(), notes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_trace::event::Flags;
+
+    /// Counts what is handed on.
+    #[derive(Default)]
+    struct Faults(usize);
+
+    impl Sink for Faults {
+        fn watch(&mut self, _tid: i32) {}
+        fn name_thread(&mut self, _tid: i32, _name: &str) {}
+        fn lost(&mut self, _t_ns: u64) {}
+        fn entry(&mut self, e: &Entry) {
+            self.0 += usize::from(matches!(e.event, Event::PageFault { .. }));
+        }
+    }
+
+    #[test]
+    fn faults_of_our_copies_are_nobodys() {
+        if CallTable::of(std::env::consts::ARCH).is_none() {
+            return;
+        }
+        let mut check = RuleCheck::new(&Root::real(), true, 0).expect("a known architecture");
+        check.stacks.copied_up_to(7, 0x7000);
+        let mut sink = WithRules { inner: Faults::default(), rules: Some(check) };
+        for (pid, user, address) in [
+            (7, false, 0x7000),
+            (7, false, 0x7010),
+            (7, true, 0x7000),
+            (7, false, 0x9000),
+            (8, false, 0x7000),
+        ] {
+            let event = Event::PageFault { user, address };
+            sink.entry(&Entry { t_ns: 1, cpu: 0, pid, flags: Flags(0), event });
+        }
+        assert_eq!(sink.inner.0, 3, "two of five were ours");
+        assert_eq!(sink.rules.map(|r| r.ours), Some(2));
     }
 }

@@ -158,6 +158,15 @@ impl Stacks {
         thread.ends.range(near).next().is_some()
     }
 
+    /// As if a copy of this thread's stack had ended there.
+    #[cfg(test)]
+    pub(super) fn copied_up_to(&mut self, tid: i32, address: u64) {
+        let samples = Err("not taken".to_owned());
+        let (kept, ends) = (VecDeque::new(), BTreeSet::from([address]));
+        let thread = Thread { samples, kept, kept_bytes: 0, ends, maps: Maps::default() };
+        self.threads.insert(tid, thread);
+    }
+
     /// The stack of a thread at a time, and the program's function in it.
     pub(super) fn at(&mut self, tid: i32, t_ns: u64, fault: bool) -> (Stack, Option<String>) {
         if self.off {

@@ -41,7 +41,7 @@ pub(super) fn culprits(ranking: &Ranking, most: usize) -> Table {
     let mut table = Table::new(&head).with_words(&[5]);
     for c in ranked(ranking, most) {
         table.row(vec![
-            percent(c.samples.real(), ranking.samples.real()),
+            percent(c.total_ns.real(), ranking.total_ns.real()),
             c.samples.to_string(),
             format_ns_i64(c.worst_ns),
             format_ns_i64(c.part_ns_max),

@@ -47,6 +47,9 @@ pub(crate) fn section(page: &mut Page, all: &[CycleRecord], prefix: &str) {
         return;
     }
     page.heading("Cycles of the watched threads");
+    for line in words::headlines(all) {
+        page.text(if line.late { "note" } else { "" }, &line.text);
+    }
     page.text(
         "soft",
         "A cycle goes from its release (its timer's due time, else the waking that starts it) to where the \
@@ -63,6 +66,10 @@ pub(crate) fn section(page: &mut Page, all: &[CycleRecord], prefix: &str) {
             page.text("", &deadline);
         }
         words::notes(c).iter().for_each(|n| page.text("note", n));
+        if c.late_reasons.len() > 1 {
+            let late = rows::late(c, CAUSES_MAX).html();
+            page.push(&late);
+        }
         let (figures, causes) = (rows::figures(c).html(), rows::causes(c, CAUSES_MAX).html());
         page.push(&figures);
         page.push(&causes);

@@ -44,6 +44,7 @@ fn thread(c: &CycleRecord) -> Value {
         "response": distribution(&c.response),
         "total_ns": c.total_ns(),
         "causes": c.causes,
+        "late_reasons": c.late_reasons,
         "causes_left_out_ns": c.causes_left_out_ns,
         "worst": c.worst,
     })

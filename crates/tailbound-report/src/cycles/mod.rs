@@ -16,4 +16,4 @@ pub use html::html;
 pub(crate) use html::section;
 pub use json::json;
 pub(crate) use text::short;
-pub use text::text;
+pub use text::{headline, text};

@@ -68,6 +68,22 @@ pub(super) fn causes(c: &CycleRecord, most: usize) -> Table {
     table
 }
 
+/// Why cycles were late, the `most` reasons with the most cycles.
+pub(super) fn late(c: &CycleRecord, most: usize) -> Table {
+    let head = ["late", "behind another", "most of one", "what"];
+    let mut table = Table::new(&head).with_words(&[3]);
+    for r in c.late_reasons.iter().take(most) {
+        let worst = if r.worst_ns > 0 { format_ns_i64(r.worst_ns) } else { "-".to_owned() };
+        table.row(vec![
+            grouped(r.cycles),
+            grouped(r.backlog),
+            worst,
+            what(&r.cause.sentence(&r.who), r.sureness),
+        ]);
+    }
+    table
+}
+
 /// All threads in one table.
 pub(super) fn threads(all: &[CycleRecord]) -> Table {
     let head =

@@ -19,6 +19,21 @@ const PARTS_MAX: usize = 16;
 /// Most threads that are told of one by one.
 const THREADS_MAX: usize = 32;
 
+/// The answer before everything else: deadline, how many cycles were late, and why; ends in a newline.
+#[must_use]
+pub fn headline(all: &[CycleRecord], style: Style) -> String {
+    let mut page = Page::new(style);
+    headlines(&mut page, all);
+    page.finish()
+}
+
+fn headlines(page: &mut Page, all: &[CycleRecord]) {
+    for line in words::headlines(all) {
+        let ink = if line.late { Ink::Bad } else { Ink::Plain };
+        page.text(&line.text, "  ", ink);
+    }
+}
+
 /// `all` for a terminal, with the `most` longest cycles of each thread one by one; ends in a newline.
 #[must_use]
 pub fn text(all: &[CycleRecord], most: usize, style: Style) -> String {
@@ -43,6 +58,12 @@ fn thread(page: &mut Page, c: &CycleRecord, most: usize) {
         page.text(&deadline, "  ", ink);
     }
     words::notes(c).iter().for_each(|n| page.text(n, "  ", Ink::Warn));
+    if c.late_reasons.len() > 1 {
+        page.gap();
+        page.text("Why cycles were late", "", Ink::Bold);
+        let lines = hanging(&rows::late(c, CAUSES_MAX), page.width());
+        page.raw(lines, Ink::Plain);
+    }
     if c.cycles == 0 {
         return;
     }
@@ -82,6 +103,8 @@ pub(crate) fn short(page: &mut Page, all: &[CycleRecord]) {
         return;
     }
     page.heading("Cycles of the watched threads");
+    headlines(page, all);
+    page.gap();
     let lines = hanging(&rows::threads(all), page.width());
     page.raw(lines, Ink::Plain);
     for c in all.iter().filter(|c| c.cycles > 0).take(THREADS_MAX) {

@@ -7,7 +7,8 @@
 //! a run file (docs/run-file.md).
 
 use serde_json::{Value, json};
-use tailbound_core::rules::{ViolationRecord, sentence};
+use tailbound_core::blame::Remedy;
+use tailbound_core::rules::{Rule, ViolationRecord, sentence};
 
 use super::rows;
 
@@ -20,16 +21,24 @@ pub fn json(records: &[ViolationRecord]) -> Value {
     let sum = |of: &dyn Fn(&&ViolationRecord) -> bool| {
         records.iter().filter(of).map(|v| v.n).fold(0, u64::saturating_add)
     };
-    let rules: Vec<Value> = rows::remedies(records)
-        .into_iter()
-        .map(|(rule, remedy)| {
+    let remedies = rows::remedies(records);
+    let one = |(at, (rule, remedy)): (usize, &(Rule, Remedy))| {
+        let before = remedies.get(..at).unwrap_or_default();
+        let more: Vec<Value> = remedies
+            .iter()
+            .filter(|(r, _)| r == rule)
+            .map(|(_, remedy)| json!(remedy.text))
+            .collect();
+        before.iter().all(|(r, _)| r != rule).then(|| {
             json!({
                 "rule": rule,
-                "violations": sum(&|v| v.rule == rule),
+                "violations": sum(&|v| v.rule == *rule),
                 "remedy": {"text": remedy.text, "check": remedy.check},
+                "remedies": more,
             })
         })
-        .collect();
+    };
+    let rules: Vec<Value> = remedies.iter().enumerate().filter_map(one).collect();
     json!({
         "schema": SCHEMA,
         "sentence": sentence(records),

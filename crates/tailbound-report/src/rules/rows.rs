@@ -34,11 +34,13 @@ pub(super) fn thread(v: &ViolationRecord) -> String {
     }
 }
 
-/// The rules that were broken, each with what to do and the check that looks for it.
+/// The rules that were broken, each with what to do about the places and the check that looks for it.
 pub(super) fn remedies(records: &[ViolationRecord]) -> Vec<(Rule, Remedy)> {
     let mut out: Vec<(Rule, Remedy)> = Vec::new();
     for v in records {
-        if let (Some(remedy), false) = (v.rule.remedy(), out.iter().any(|(r, _)| *r == v.rule)) {
+        if let Some(remedy) = v.rule.remedy_at(&v.site)
+            && !out.contains(&(v.rule, remedy))
+        {
             out.push((v.rule, remedy));
         }
     }

@@ -29,10 +29,11 @@ pub fn text(records: &[ViolationRecord], most: usize, style: Style) -> String {
         if v.n > 1 && v.first != v.worst {
             one(&mut page, "first", &v.first);
         }
-        if let Some(remedy) = v.rule.remedy() {
+        if let Some(remedy) = v.rule.remedy_at(&v.site) {
             page.text(&format!("- what to do: {}", remedy.text), "    ", Ink::Plain);
             if let Some(check) = remedy.check {
-                let line = format!("    look at {check}: {CHECK_COMMAND}");
+                let command = CHECK_COMMAND.replace("PID", &v.tid.to_string());
+                let line = format!("    while it runs, look at {check}: {command}");
                 page.raw(vec![line], Ink::Accent);
             }
         }

@@ -24,6 +24,10 @@ pub fn text(told: &Told<'_>, style: Style) -> String {
     page.text(&format!("{}: {}", told.name, sentence(told.answer)), "  ", outcome_ink(outcome));
     page.heading("Model");
     table(&mut page, &rows::model(&told.model.tasks));
+    if told.model.tasks.iter().any(|t| t.own_execution_ns.is_some()) {
+        let words = "On CPU: its own execution and the interrupts that hit it there; bounds are computed from this.";
+        page.text(words, "  ", Ink::Dim);
+    }
     if !told.records.is_empty() {
         page.gap();
         table(&mut page, &rows::evidence(told.records, &told.model.tasks));

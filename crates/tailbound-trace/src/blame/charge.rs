@@ -172,6 +172,9 @@ impl Engine {
         if let Some(throttled) = self.throttled_idle(place, s) {
             return throttled;
         }
+        if let Some(shares) = self.shares(place, s, String::new()) {
+            return shares;
+        }
         if let Some(taken) = self.taken(place, s, ground) {
             return taken;
         }
@@ -266,6 +269,13 @@ impl Engine {
         }
         if let Some(other) = self.not_ready(place, s) {
             return other;
+        }
+        if prio >= ORDINARY
+            && !place.is_short(s)
+            && s.what == What::Thread
+            && let Some(shares) = self.shares(place, s, who.clone())
+        {
+            return shares;
         }
         if prio <= place.prio {
             let inherited = self.threads.get(&s.pid).is_some_and(|t| t.inherited);

@@ -86,6 +86,8 @@ pub(super) struct Cpu {
     pub(super) ready: Vec<(i32, u64)>,
     /// A message went to the kernel's log, and its thread has made no other record since.
     pub(super) prints: bool,
+    /// When its last interrupt was seen to begin.
+    pub(super) interrupted_at: Option<u64>,
     /// Times of its records.
     pub(super) times: VecDeque<u64>,
     open_from: u64,

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use tailbound_core::words::Word;
 
+use super::clocks::Clocks;
 use super::cpu::{Cpu, What};
 use super::map::Map;
 use super::thread::{ORDINARY, State, Thread};
-use super::wakeup::{At, WakeUp, Waker};
+use super::wakeup::{Allowed, At, WakeUp, Waker};
 use crate::event::{Entry, Event, Vector};
 use crate::symbols::Symbols;
 
@@ -30,8 +31,10 @@ const THREADS_MAX: usize = 32_768;
 
 /// The threads that stop CPUs, with the CPU's number behind it.
 pub(super) const STOPPER: &str = "migration/";
-/// No interrupt comes so late: what is further apart are two clocks.
-const ANOTHER_CLOCK_NS: u64 = 1_000_000_000;
+/// A clock was set where a timer was due this much sooner than it had been when it was set.
+const STEP_MIN_NS: u64 = 100_000;
+/// Timers that the scheduler and the tick set in a thread's time, by how their functions' names begin.
+const NOT_ITS_OWN: [&str; 5] = ["sched_", "tick_", "hrtick", "dl_task_timer", "inactive_task"];
 
 /// Whose wake-ups are of interest.
 #[derive(Clone, Debug)]
@@ -88,6 +91,20 @@ pub(super) enum Mark {
     Moved(i32, u32, u32),
 }
 
+/// A timer of a watched thread.
+#[derive(Clone, Copy, Debug)]
+struct Set {
+    pid: i32,
+    /// What it was set to, on its own clock.
+    due_ns: u64,
+    /// How much later it may expire.
+    slack_ns: u64,
+    /// When it was set.
+    at_ns: u64,
+    /// When it is due on the trace's clock, by what was known of its own then.
+    planned_ns: Option<u64>,
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Engine {
@@ -103,9 +120,8 @@ pub struct Engine {
     pub(super) given_up: VecDeque<(u64, u32)>,
     /// Who got a contended lock last.
     pub(super) owners: Map<u64, i32>,
-    timers: Map<u64, (i32, u64)>,
-    /// How far the trace's clock is ahead of a timer's, where that is another one: the least seen.
-    apart: Option<i64>,
+    timers: Map<u64, Set>,
+    clocks: Clocks,
     /// The last expiry on each CPU.
     fires: Map<u32, At>,
     open: Map<i32, WakeUp>,
@@ -125,7 +141,7 @@ impl Engine {
             interrupts: Map::default(),
             sent: VecDeque::new(),
             marks: VecDeque::new(),
-            apart: None,
+            clocks: Clocks::default(),
             given_up: VecDeque::new(),
             owners: Map::default(),
             timers: Map::default(),
@@ -348,13 +364,21 @@ impl Engine {
             Event::IpiSendMany { cpus, callsite, callback } => {
                 self.send(e, cpus, callsite, callback);
             }
-            Event::TimerStart { timer, function, due_ns } => {
+            Event::TimerStart { timer, function, due_ns, latest_ns } => {
                 self.mark(e, Mark::Timer(function));
-                if e.flags.in_thread() && self.watches(e.pid) && due_ns > 0 {
+                if e.flags.in_thread() && self.watches(e.pid) && due_ns > 0 && self.is_own(function)
+                {
                     if self.timers.len() >= TIMERS_MAX {
                         self.timers.clear();
                     }
-                    self.timers.insert(timer, (e.pid, due_ns.cast_unsigned()));
+                    let set = Set {
+                        pid: e.pid,
+                        due_ns: due_ns.cast_unsigned(),
+                        slack_ns: latest_ns.saturating_sub(due_ns).max(0).cast_unsigned(),
+                        at_ns: e.t_ns,
+                        planned_ns: self.planned(e.t_ns, due_ns),
+                    };
+                    self.timers.insert(timer, set);
                 }
             }
             Event::TimerExpire { timer, function, now_ns } => {
@@ -395,6 +419,9 @@ impl Engine {
             self.interrupts.insert(irq, name);
         }
         let Some(cpu) = self.cpus.get_mut(&e.cpu) else { return };
+        if matches!(e.event, Event::IrqEntry { .. } | Event::VectorEntry(_)) {
+            cpu.interrupted_at = Some(e.t_ns);
+        }
         match e.event {
             Event::IrqEntry { irq, .. } => {
                 // The entry itself is made within the interrupt: what `settle` took for one.
@@ -433,13 +460,38 @@ impl Engine {
         self.sent.push_back(Sent { t_ns, to, from, pid, callsite, callback });
     }
 
-    /// When a timer that was set to `due_ns` was due, on the trace's clock.
-    fn due(&mut self, e: &Entry, due_ns: u64, now_ns: i64) -> Option<u64> {
-        match self.due_times {
-            DueTimes::OnTraceClock => Some(self.on_trace_clock(e, due_ns, now_ns)),
-            DueTimes::CarriedOver => {
-                e.t_ns.checked_sub(now_ns.cast_unsigned().checked_sub(due_ns)?)
+    /// Is it a timer that a thread set for itself, and not one that the scheduler set in its time?
+    pub(crate) fn is_own(&self, function: u64) -> bool {
+        let name = self.symbols.name(function);
+        name.is_none_or(|name| !NOT_ITS_OWN.iter().any(|begin| name.starts_with(begin)))
+    }
+
+    /// When a timer that is set at `t_ns` is due on the trace's clock; `None` where nothing is known of its clock.
+    pub(crate) fn planned(&self, t_ns: u64, due_ns: i64) -> Option<u64> {
+        self.clocks.planned(t_ns, due_ns)
+    }
+
+    /// When `set`, which expires now, was due on the trace's clock, and why it did not have to expire then.
+    fn due(&mut self, e: &Entry, set: Set, now_ns: i64) -> (Option<u64>, Option<Allowed>) {
+        if self.due_times == DueTimes::CarriedOver {
+            let late = now_ns.cast_unsigned().checked_sub(set.due_ns);
+            let due = late.and_then(|late| e.t_ns.checked_sub(late));
+            return (due, due.and_then(|due| slack(due, set.slack_ns)));
+        }
+        let since = self.cpus.get(&e.cpu).and_then(|c| c.interrupted_at);
+        let within = since.map(|t| e.t_ns.saturating_sub(t));
+        let apart = self.clocks.read(e.t_ns, now_ns, within);
+        let due = set.due_ns.saturating_add_signed(apart);
+        // What it was to be until its clock was set: then it is due at once.
+        let before = set.planned_ns.filter(|_| apart != 0).and_then(|p| p.checked_sub(due));
+        match before.filter(|ns| *ns >= STEP_MIN_NS) {
+            Some(step) => {
+                let step_ns = Some(i64::try_from(step).unwrap_or(i64::MAX));
+                let until_ns = due.saturating_add(step);
+                // Nobody waited for it before it was set, however far its clock was moved.
+                (Some(due.max(set.at_ns)), Some(Allowed { until_ns, step_ns }))
             }
+            None => (Some(due), slack(due, set.slack_ns)),
         }
     }
 
@@ -453,27 +505,13 @@ impl Engine {
         {
             *frame = What::Timer(function);
         }
-        if let Some((pid, due_ns)) = self.timers.remove(&timer) {
-            let prio = self.threads.get(&pid).map_or(ORDINARY, |t| t.prio);
-            let due_ns = self.due(e, due_ns, now_ns);
-            let wakeup = self.open.entry(pid).or_insert_with(|| WakeUp::new(pid, prio));
-            wakeup.due_ns = due_ns;
+        if let Some(set) = self.timers.remove(&timer) {
+            let prio = self.threads.get(&set.pid).map_or(ORDINARY, |t| t.prio);
+            let (due_ns, allowed) = self.due(e, set, now_ns);
+            let wakeup = self.open.entry(set.pid).or_insert_with(|| WakeUp::new(set.pid, prio));
+            (wakeup.due_ns, wakeup.allowed) = (due_ns, allowed);
             wakeup.fire = Some(at);
         }
-    }
-
-    /// A timer's due time on the trace's clock: timers of CLOCK_REALTIME and its like count from elsewhere.
-    fn on_trace_clock(&mut self, e: &Entry, due_ns: u64, now_ns: i64) -> u64 {
-        let apart = i64::try_from(e.t_ns).unwrap_or(i64::MAX).saturating_sub(now_ns);
-        if apart.unsigned_abs() < ANOTHER_CLOCK_NS {
-            return due_ns;
-        }
-        // The record is made a little after the clock was read; the least difference is the nearest. A
-        // clock that was stepped is another one from then on.
-        let known = self.apart.filter(|known| known.abs_diff(apart) < ANOTHER_CLOCK_NS);
-        let apart = known.map_or(apart, |known| known.min(apart));
-        self.apart = Some(apart);
-        due_ns.saturating_add_signed(apart)
     }
 
     fn waking(&mut self, e: &Entry, pid: i32, prio: i32, cpu: u32, comm: Word) {
@@ -542,4 +580,8 @@ impl Engine {
         cpu.frames = std::mem::take(&mut thread.frames);
         self.got_cpu(pid, At { t_ns: e.t_ns, cpu: e.cpu }, false);
     }
+}
+
+fn slack(due_ns: u64, slack_ns: u64) -> Option<Allowed> {
+    (slack_ns > 0).then(|| Allowed { until_ns: due_ns.saturating_add(slack_ns), step_ns: None })
 }

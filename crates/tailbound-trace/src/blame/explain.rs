@@ -14,7 +14,7 @@ use super::charge::{Charge, Place};
 use super::cpu::{Segment, What};
 use super::engine::{Engine, Mark};
 use super::thread::ORDINARY;
-use super::wakeup::WakeUp;
+use super::wakeup::{Allowed, WakeUp};
 
 /// A picture begins this long before the due time, or a fifth of the latency.
 const BEFORE_NS: u64 = 20_000;
@@ -108,6 +108,10 @@ impl Engine {
         };
         let ready = wakeup.and_then(|w| w.waking).map(|w| w.at.t_ns);
         let mut parts = Vec::new();
+        if let Some((allowed, until)) = wakeup.and_then(|w| allowed(late, w)) {
+            let charge = excused(&allowed);
+            parts.push(part(Phase::Timer, 0, since(until, late.due_ns), charge));
+        }
         for stretch in self.stretches(late, wakeup) {
             let place = Place {
                 phase: stretch.phase,
@@ -142,10 +146,11 @@ impl Engine {
             Some(at) if !w.switch_unseen => clamp(at.t_ns, waking),
             _ => end,
         };
+        let timer_from = allowed(late, w).map_or(due, |(_, until)| until);
         let timer_cpu = w.fire.map_or(last, |f| f.cpu);
         let waking_cpu = w.waking.map_or(timer_cpu, |k| k.at.cpu);
         [
-            (Phase::Timer, timer_cpu, due, fire),
+            (Phase::Timer, timer_cpu, timer_from, fire),
             (Phase::WakeUp, waking_cpu, fire, waking),
             (Phase::Switch, last, waking, switch),
             (Phase::Return, last, switch, end),
@@ -269,6 +274,21 @@ impl Engine {
         }
         out
     }
+}
+
+/// Why the timer of `late` did not have to expire when it was due, and until when that counts.
+fn allowed(late: &Late, w: &WakeUp) -> Option<(Allowed, u64)> {
+    let (allowed, fire) = (w.allowed?, w.fire?);
+    let until = allowed.until_ns.min(fire.t_ns).min(late.end_ns);
+    (w.due_ns == Some(late.due_ns) && until > late.due_ns).then_some((allowed, until))
+}
+
+fn excused(allowed: &Allowed) -> Charge {
+    let (cause, who) = match allowed.step_ns {
+        Some(step) => (Cause::ClockStep, format!("forward by {}", format_ns_i64(step))),
+        None => (Cause::TimerSlack, String::new()),
+    };
+    Charge { cause, who, sureness: Sureness::Sure }
 }
 
 /// The parts that a person wants to read of, a sentence each; was its wake-up recorded?

@@ -14,6 +14,7 @@
 //! of waking, wakeup and switch.
 
 mod charge;
+mod clocks;
 mod cpu;
 mod engine;
 mod explain;
@@ -24,6 +25,7 @@ mod map;
 mod names;
 mod owners;
 mod ready;
+mod shared;
 mod thread;
 mod told;
 mod wakeup;

@@ -23,6 +23,15 @@ pub struct Waker {
     pub by_interrupt: bool,
 }
 
+/// Why a timer that was due did not have to expire yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// Until when.
+    pub until_ns: u64,
+    /// Its clock was set forward by this, which made it due; else it is the thread's timer slack.
+    pub step_ns: Option<i64>,
+}
+
 /// One wake-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WakeUp {
@@ -34,6 +43,8 @@ pub struct WakeUp {
     pub asleep_ns: Option<u64>,
     /// What its timer was set to, where a timer woke it.
     pub due_ns: Option<u64>,
+    /// By its slack, or for a clock that was set, the timer may have come so late.
+    pub allowed: Option<Allowed>,
     /// The timer's interrupt that found it expired.
     pub fire: Option<At>,
     /// When it was made ready.
@@ -51,6 +62,7 @@ impl WakeUp {
             prio,
             asleep_ns: None,
             due_ns: None,
+            allowed: None,
             fire: None,
             waking: None,
             switch: None,

@@ -17,6 +17,8 @@ use tailbound_core::tasks::Job as TaskJob;
 use super::calls::Calls;
 use super::choose::{Choice, Known, choose};
 use super::job::{self, Cycle, Delayers};
+use super::lateness::{Ended, Lateness};
+use super::locks::{Locks, Said};
 use super::part::{Part, Parts, What, Whats};
 use super::seconds::Seconds;
 use super::wait::{Piece, Wait};
@@ -106,6 +108,10 @@ pub(super) struct Assembly {
     sums: HashMap<Key, Sum>,
     /// The key of everything that time went to, made once.
     keys: HashMap<u32, Key>,
+    /// Who had the locks that it waited for.
+    locks: Locks,
+    /// Why cycles were late.
+    lateness: Lateness,
     record: Figures,
     /// The latest wake-ups, the latest first.
     late: Vec<LateWakeUp>,
@@ -268,14 +274,18 @@ impl Assembly {
         self.last_release = Some(release);
         let mut parts = wait.way;
         if !wait.slept {
+            // What it did before it asked for the next cycle was of the cycle before.
             let what = What {
                 phase: Phase::WakeUp,
-                cause: Cause::Own,
-                who: "in its cycle before".to_owned(),
+                cause: Cause::Backlog,
+                who: String::new(),
                 sureness: Sureness::Sure,
             };
             let what = g.whats.number(what);
-            parts.push(Part { ns: wait.to.saturating_sub(release), what }, 0);
+            let asked = wait.within.last(wait.to.saturating_sub(release));
+            let late = wait.to.saturating_sub(release).saturating_sub(asked.ns());
+            parts.push(Part { ns: late, what }, 0);
+            asked.0.iter().for_each(|p| parts.push(*p, 0));
         }
         self.open = Some(Open {
             release,
@@ -325,16 +335,7 @@ impl Assembly {
         let mut sums: Vec<(Key, u64)> = Vec::new();
         let (mut execution, mut blocked) = (0u64, 0u64);
         for part in &open.parts.0 {
-            let Some(what) = g.whats.get(*part) else { continue };
-            let key = match self.keys.get(&part.what) {
-                Some(key) => *key,
-                None => {
-                    let key =
-                        g.whats.number(What { who: without_numbers(&what.who), ..what.clone() });
-                    self.keys.insert(part.what, key);
-                    key
-                }
-            };
+            let Some(key) = self.key(g.whats, *part) else { continue };
             match sums.iter_mut().find(|(w, _)| *w == key) {
                 Some((_, ns)) => *ns = ns.saturating_add(part.ns),
                 None => sums.push((key, part.ns)),
@@ -348,11 +349,11 @@ impl Assembly {
                 _ => {}
             }
         }
-        for (what, ns) in sums {
-            let sum = self.sums.entry(what).or_default();
-            sum.cycles = sum.cycles.saturating_add(1);
-            (sum.ns, sum.ns_max) = (sum.ns.saturating_add(ns), sum.ns_max.max(ns));
-        }
+        let limit = g.options.deadline_ns.map(i64::cast_unsigned).or(period);
+        let late = limit.is_some_and(|limit| response > signed(limit));
+        let ended = Ended { sums: &sums, late, overran: next_release < end };
+        self.lateness.add(g.whats, &ended);
+        self.sum(g.whats, &sums);
         let job = Job {
             release_ns: signed(open.release),
             wakeup_ns: since(open.start, open.release),
@@ -362,6 +363,36 @@ impl Assembly {
         };
         self.count(g, &job, &open, period);
         self.keep(g, open, response);
+    }
+
+    /// What a part is counted as: without the numbers of threads, and all waits for one lock together.
+    fn key(&mut self, whats: &mut Whats, part: Part) -> Option<Key> {
+        let key = match self.keys.get(&part.what) {
+            Some(key) => *key,
+            None => {
+                let what = whats.get(part)?.clone();
+                let (what, by) = Locks::group(what);
+                let what = What { who: without_numbers(&what.who), ..what };
+                let key = whats.number(what.clone());
+                self.locks.holds(part.what, key, &what, by);
+                self.keys.insert(part.what, key);
+                key
+            }
+        };
+        self.locks.add(part.what, part.ns);
+        Some(key)
+    }
+
+    /// Every instant counts once: what an earlier cycle took is in that one.
+    fn sum(&mut self, whats: &Whats, sums: &[(Key, u64)]) {
+        for (what, ns) in sums {
+            if whats.of(*what).is_some_and(|w| w.cause == Cause::Backlog) {
+                continue;
+            }
+            let sum = self.sums.entry(*what).or_default();
+            sum.cycles = sum.cycles.saturating_add(1);
+            (sum.ns, sum.ns_max) = (sum.ns.saturating_add(*ns), sum.ns_max.max(*ns));
+        }
     }
 
     fn count(&mut self, g: &Ground<'_>, job: &Job, open: &Open, period: Option<u64>) {
@@ -433,7 +464,9 @@ impl Assembly {
             self.learn(g, true);
         }
         let pace = Pace::of(&self.releases, g.options.known.period_ns);
-        let (causes, causes_left_out_ns) = self.causes(g.whats);
+        let said = self.locks.said();
+        let (causes, causes_left_out_ns) = self.causes(g.whats, &said);
+        let late_reasons = self.lateness.reasons(g.whats, &said);
         let r = self.record;
         let named = g.options.known.call.is_some();
         let activation = self.choice.map(|c| Activation {
@@ -471,6 +504,7 @@ impl Assembly {
             response: r.response,
             causes,
             causes_left_out_ns,
+            late_reasons,
             worst: r.worst,
             jobs: r.jobs,
         };
@@ -485,7 +519,7 @@ impl Assembly {
         }
     }
 
-    fn causes(&self, whats: &Whats) -> (Vec<CycleCause>, i64) {
+    fn causes(&self, whats: &Whats, said: &HashMap<Key, Said>) -> (Vec<CycleCause>, i64) {
         let mut all: Vec<CycleCause> = self
             .sums
             .iter()
@@ -493,8 +527,8 @@ impl Assembly {
                 let w = whats.get(Part { ns: 0, what: *what })?;
                 Some(CycleCause {
                     phase: w.phase,
-                    cause: w.cause,
-                    who: w.who.clone(),
+                    cause: said.get(what).map_or(w.cause, |s| s.cause),
+                    who: said.get(what).map_or_else(|| w.who.clone(), |s| s.who.clone()),
                     sureness: w.sureness,
                     cycles: sum.cycles,
                     total_ns: signed(sum.ns),

@@ -32,6 +32,8 @@ pub(super) enum Kind {
     Command,
     /// Gives the CPU away and stays ready.
     Yield,
+    /// The kernel's own: goes on with a sleep that a signal interrupted.
+    Restart,
     Other,
 }
 
@@ -75,6 +77,7 @@ impl Calls {
             | "semop" | "semtimedop" | "io_uring_enter" => Kind::OnDescriptor,
             "ioctl" | "fcntl" | "fcntl64" => Kind::Command,
             "sched_yield" => Kind::Yield,
+            "restart_syscall" => Kind::Restart,
             _ => Kind::Other,
         }
     }
@@ -91,7 +94,7 @@ impl Calls {
             Kind::Select => ([a, 0], [a, b, 0]),
             Kind::OnDescriptor => ([a, 0], [a, c, 0]),
             Kind::Command => ([a, b], [a, b, 0]),
-            Kind::Yield | Kind::Other => ([0, 0], [0, 0, 0]),
+            Kind::Yield | Kind::Restart | Kind::Other => ([0, 0], [0, 0, 0]),
         }
     }
 
@@ -117,6 +120,51 @@ impl Calls {
     /// Is the call there to sleep?
     pub(super) fn sleeps(&self, call: &Call) -> bool {
         matches!(self.kind(call.id), Kind::ClockNanosleep | Kind::Nanosleep)
+    }
+
+    /// Did a signal end a call that returned this? What the kernel restarts, the program does not see.
+    /// Source: include/linux/errno.h.
+    pub(super) fn was_interrupted(ret: i64) -> bool {
+        const EINTR: i64 = 4;
+        const RESTARTS: [i64; 4] = [512, 513, 514, 516];
+        ret == -EINTR || RESTARTS.contains(&ret.saturating_neg())
+    }
+
+    /// Is a signal what the call is there to wait for?
+    pub(super) fn waits_for_signals(&self, call: &Call) -> bool {
+        matches!(self.name(call.id), Some("pause" | "rt_sigsuspend" | "sigsuspend"))
+    }
+
+    /// Does it wait until something else has taken what it puts out?
+    pub(super) fn puts_out(&self, call: &Call) -> bool {
+        const OUTPUT: [&str; 12] = [
+            "write",
+            "writev",
+            "pwrite64",
+            "pwritev",
+            "sendto",
+            "sendmsg",
+            "sendmmsg",
+            "fsync",
+            "fdatasync",
+            "sync",
+            "mq_timedsend",
+            "msgsnd",
+        ];
+        self.name(call.id).is_some_and(|name| OUTPUT.contains(&name))
+    }
+
+    /// Do both calls wait at one place for the same thing?
+    pub(super) fn are_same(&self, a: &Call, b: &Call) -> bool {
+        a.id == b.id && self.keys(a).0 == self.keys(b).0
+    }
+
+    /// Does it sleep for a time from now on, and not to a time?
+    pub(super) fn is_relative(&self, call: &Call) -> bool {
+        match self.kind(call.id) {
+            Kind::ClockNanosleep => call.args[1] & ABSOLUTE == 0,
+            kind => kind == Kind::Nanosleep,
+        }
     }
 
     /// The lock of a call that waits for one, or waits for a word in memory.

@@ -7,7 +7,8 @@
 //! what the cycle did before, which varies; and the thread spends its idle time there. The score is the
 //! share of the time slept there over the irregularity of its wake-ups: the first decides where nothing is
 //! regular (sporadic threads), the second where a long service call within the cycle outlasts the idle
-//! time. How far the next best is behind says how sure it is.
+//! time. A call that puts something out paces a thread only where nothing else does nearly as well: a loop of a timer whose
+//! output blocks has its rhythm from the timer. How far the next best is behind says how sure it is.
 //! Not here: what a rhythm is (`tailbound_core::cycle::Pace`).
 
 use std::collections::{HashMap, HashSet};
@@ -30,6 +31,8 @@ const FINER: f64 = 0.1;
 /// How far the next best must be behind (a logarithm) to be sure, and likely.
 const SURE: f64 = 1.1;
 const LIKELY: f64 = 0.3;
+/// A wait to get rid of something (a full pipe, a disk) is taken for the one for the next cycle where it is better by this.
+const OUTPUT: f64 = 3.0;
 /// Most waits of one candidate whose regularity is looked at.
 const LOOKED_AT: usize = 1024;
 
@@ -77,7 +80,10 @@ pub(super) fn choose(calls: &Calls, pieces: &[Piece], known: &Known) -> Option<C
     let mut scored: Vec<(Site, f64, &Candidate<'_>)> = all
         .iter()
         .filter(|(_, c)| c.waits.len() >= WAITS_MIN)
-        .map(|(site, c)| (*site, score(c, span, known), c))
+        .map(|(site, c)| {
+            let output = c.waits.first().and_then(|w| w.call).is_some_and(|k| calls.puts_out(&k));
+            (*site, score(c, span, known) - if output { OUTPUT } else { 0.0 }, c)
+        })
         .collect();
     // A map has no order: equal scores must not be a matter of chance.
     scored.sort_by_key(|(site, ..)| (site.level, *site));

@@ -41,8 +41,8 @@ fn kind(what: &What, watched: &BTreeSet<i32>) -> Kind {
         (Phase::Running | Phase::Return, _) => Kind::Execution,
         (Phase::Blocked, Cause::PriorityInversion) => Kind::Blocked,
         (Phase::Blocked, _) => Kind::Asleep,
-        (Phase::WakeUp, Cause::Own) => Kind::Before,
-        (_, Cause::HigherPriority) => match pid_of(&what.who) {
+        (_, Cause::Backlog) => Kind::Before,
+        (_, Cause::HigherPriority | Cause::FairShare) => match pid_of(&what.who) {
             Some(pid) if watched.contains(&pid) => Kind::Preempted(pid),
             _ => Kind::Unwatched,
         },
@@ -123,19 +123,20 @@ mod tests {
             (Phase::Blocked, Cause::Blocked, "read", 512),
             (Phase::Preempted, Cause::HigherPriority, "thread 7", 1024),
             (Phase::Running, Cause::Own, "", 2048),
+            (Phase::WakeUp, Cause::Backlog, "", 4096),
         ] {
             let who = who.to_owned();
             let what = whats.number(What { phase, cause, who, sureness: Sureness::Sure });
             parts.push(Part { ns, what });
         }
-        let cycle = Cycle { release: 100, start: 131, end: 100 + 4095, cpu: 1 };
+        let cycle = Cycle { release: 100, start: 131, end: 100 + 8191, cpu: 1 };
         let mut delayers = Delayers::new();
         let got = job(&whats, &parts, cycle, &BTreeSet::from([7]), &mut delayers);
         assert_eq!(delayers, Delayers::from([(7, BTreeSet::from([1]))]));
         let expected = Job {
             release_ns: 100,
             start_ns: 131,
-            end_ns: 4195,
+            end_ns: 8291,
             execution_ns: 16 + 32 + 64 + 2048,
             suspension_ns: 512,
             suspensions: 2,

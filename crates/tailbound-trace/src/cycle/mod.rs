@@ -8,7 +8,8 @@
 //! events ─► Engine: who had which CPU ──────────────┐
 //!      └──► Tracker of each thread: its waits, and  │ parts
 //!           what it did between them ◄──────────────┘
-//!               └─► Assembly: which wait paces it (choose), cycles, their sums and the longest
+//!               └─► Resume: waits that a signal interrupted become one again
+//!                     └─► Assembly: which wait paces it (choose), cycles, their sums and the longest
 //! ```
 //!
 //! Method and limits: docs/watch.md.
@@ -16,10 +17,14 @@
 //! (`tailbound-report`).
 
 mod assemble;
+mod blocked;
 mod calls;
 mod choose;
 mod job;
+mod lateness;
+mod locks;
 mod part;
+mod resume;
 mod seconds;
 mod tracker;
 mod wait;
@@ -44,6 +49,7 @@ pub use calls::Calls;
 use choose::Known;
 use job::Delayers;
 use part::Whats;
+use resume::Resume;
 use tracker::{Ctx, Tracker};
 
 /// How long before what is under way a cause may lie.
@@ -76,6 +82,7 @@ pub struct Wish {
 #[derive(Clone, Debug)]
 struct Thread {
     tracker: Tracker,
+    resume: Resume,
     assembly: Assembly,
 }
 
@@ -198,9 +205,11 @@ impl Cycles {
     pub fn watch(&mut self, pid: i32) {
         self.common.engine.watch(pid);
         self.common.watched.insert(pid);
-        self.threads
-            .entry(pid)
-            .or_insert_with(|| Thread { tracker: Tracker::new(pid), assembly: Assembly::new(pid) });
+        self.threads.entry(pid).or_insert_with(|| Thread {
+            tracker: Tracker::new(pid),
+            resume: Resume::default(),
+            assembly: Assembly::new(pid),
+        });
     }
 
     /// Gives a thread the name that another source knows.
@@ -288,13 +297,19 @@ impl Cycles {
     fn one(&mut self, pid: i32, e: &Entry, wakeups: &[WakeUp]) {
         let Some(thread) = self.threads.get_mut(&pid) else { return };
         let wakeup = wakeups.iter().rfind(|w| w.pid == pid);
-        if let Some(piece) = thread.tracker.entry(&mut self.common.tracking(), e, wakeup) {
+        let Some(piece) = thread.tracker.entry(&mut self.common.tracking(), e, wakeup) else {
+            return;
+        };
+        for piece in thread.resume.piece(&self.common.calls, piece) {
             thread.assembly.piece(&mut self.common.assembling(), piece);
         }
     }
 
     fn forget(&mut self, now: u64) {
-        let under_way = |t: &Thread| t.tracker.since().into_iter().chain(t.assembly.since()).min();
+        let under_way = |t: &Thread| {
+            let all = [t.tracker.since(), t.resume.since(), t.assembly.since()];
+            all.into_iter().flatten().min()
+        };
         let oldest = self.threads.values().filter_map(under_way).min().unwrap_or(now);
         let keep = oldest.max(now.saturating_sub(UNDER_WAY_NS)).min(now).saturating_sub(BEFORE_NS);
         self.common.since = self.common.since.max(keep);
@@ -311,7 +326,10 @@ impl Cycles {
     #[must_use]
     pub fn finish(mut self) -> BTreeMap<i32, Found> {
         let mut out = BTreeMap::new();
-        for (pid, thread) in std::mem::take(&mut self.threads) {
+        for (pid, mut thread) in std::mem::take(&mut self.threads) {
+            for piece in thread.resume.end() {
+                thread.assembly.piece(&mut self.common.assembling(), piece);
+            }
             type Jobs = Vec<(i32, Option<Job>)>;
             let mut found = thread.assembly.end(&mut self.common.assembling());
             let (own, others): (Jobs, Jobs) =

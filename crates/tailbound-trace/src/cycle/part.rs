@@ -53,6 +53,11 @@ impl Whats {
         n
     }
 
+    /// What a number means.
+    pub(super) fn of(&self, number: u32) -> Option<&What> {
+        self.all.get(usize::try_from(number).ok()?)
+    }
+
     pub(super) fn get(&self, part: Part) -> Option<&What> {
         self.all.get(usize::try_from(part.what).ok()?)
     }
@@ -110,6 +115,22 @@ impl Parts {
         if let Some(before) = at.checked_sub(1).and_then(|i| self.0.get_mut(i)) {
             before.ns = before.ns.saturating_add(gone.ns);
         }
+    }
+
+    /// The last `ns` of it.
+    pub(super) fn last(&self, ns: u64) -> Self {
+        let mut left = ns;
+        let mut out = Vec::new();
+        for part in self.0.iter().rev() {
+            if left == 0 {
+                break;
+            }
+            let part = Part { ns: part.ns.min(left), ..*part };
+            left = left.saturating_sub(part.ns);
+            out.push(part);
+        }
+        out.reverse();
+        Self(out)
     }
 
     pub(super) fn ns(&self) -> u64 {

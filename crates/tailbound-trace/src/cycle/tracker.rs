@@ -12,20 +12,20 @@ use std::collections::HashSet;
 
 use tailbound_core::blame::{BlamePart, Cause, Phase, Sureness};
 
-use super::calls::{Call, Calls};
+use super::blocked::trusted;
+use super::calls::{Call, Calls, Kind};
 use super::part::{Part, Parts, What, Whats};
 use super::wait::{Piece, Site, Wait, sites};
-use crate::blame::{At, Engine, Ground, Late, Stretch, WakeUp, Waker};
+use crate::blame::{Engine, Ground, Late, Stretch, WakeUp};
 use crate::event::{Entry, Event};
 
+/// States of a thread that a signal or a tracer has stopped: __TASK_STOPPED, __TASK_TRACED.
+const STOPPED: i64 = 4;
+const TRACED: i64 = 8;
 /// States from which no thread wakes: EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD.
 const DEAD: i64 = 0x10 | 0x20 | 0x80;
-/// An interrupt that wakes a thread whose timer expired does so at once.
-const FIRE_TO_WAKING_NS: u64 = 1_000_000;
 /// Latest wake-ups that are taken apart with pictures.
 const LATEST: usize = 24;
-/// Timers are not set further ahead than this: what is, is of another clock.
-const AHEAD_NS: u64 = 86_400_000_000_000;
 /// Most places that are remembered to have been slept at.
 const SITES_MAX: usize = 4096;
 
@@ -44,7 +44,13 @@ impl Ctx<'_> {
         self.holes.iter().any(|h| *h > from && *h <= to)
     }
 
-    fn what(&mut self, phase: Phase, cause: Cause, who: String, sureness: Sureness) -> u32 {
+    pub(super) fn what(
+        &mut self,
+        phase: Phase,
+        cause: Cause,
+        who: String,
+        sureness: Sureness,
+    ) -> u32 {
         self.whats.number(What { phase, cause, who, sureness })
     }
 
@@ -61,12 +67,12 @@ impl Ctx<'_> {
 }
 
 #[derive(Clone, Debug)]
-struct Sleep {
-    from: u64,
+pub(super) struct Sleep {
+    pub(super) from: u64,
     /// It continues the wait of the piece under way: the same call.
     again: bool,
-    fault: bool,
-    lock: Option<(u64, u32)>,
+    pub(super) fault: bool,
+    pub(super) lock: Option<(u64, u32)>,
 }
 
 #[derive(Clone, Debug)]
@@ -76,30 +82,40 @@ enum State {
     Running,
     Ready,
     Asleep(Sleep),
+    /// A signal or a tracer stopped it: that is no wait of its own.
+    Held {
+        from: u64,
+        traced: bool,
+    },
 }
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Tracker {
-    pid: i32,
+    pub(super) pid: i32,
     state: State,
     cpu: u32,
-    cursor: u64,
-    call: Option<Call>,
+    pub(super) cursor: u64,
+    pub(super) call: Option<Call>,
     /// Where in `run` the call under way began.
     wall: usize,
-    /// When a timer that was set within the call is due.
+    /// When a timer that was set within the call is due, and what it was set to on its own clock.
     due: Option<u64>,
+    set_to: Option<i64>,
+    /// A sleep that a signal interrupted: `restart_syscall` goes on with it.
+    pub(super) to_restart: Option<Call>,
+    /// No cycle is released before this: until then a clock that was set had not yet made it due.
+    floor: u64,
     /// The last thing it did was a page fault.
     fault: bool,
     lock: Option<(u64, u32)>,
-    piece: Option<Piece>,
+    pub(super) piece: Option<Piece>,
     slept_at: HashSet<Site>,
     latest: Vec<i64>,
     /// Moves while it was ready.
     moved: Vec<(u64, u32)>,
     /// The call in which another thread woke it last.
-    woken_in: Option<Call>,
+    pub(super) woken_in: Option<Call>,
 }
 
 impl Tracker {
@@ -112,6 +128,9 @@ impl Tracker {
             call: None,
             wall: 0,
             due: None,
+            set_to: None,
+            to_restart: None,
+            floor: 0,
             fault: false,
             lock: None,
             piece: None,
@@ -132,6 +151,7 @@ impl Tracker {
         match &self.state {
             State::Unknown => None,
             State::Asleep(s) => Some(s.from),
+            State::Held { from, .. } => Some(*from),
             _ => Some(self.cursor),
         }
     }
@@ -172,22 +192,40 @@ impl Tracker {
         }
         match e.event {
             Event::SysEnter { id, args } => {
-                let call = Call { id, args, since: e.t_ns };
+                let mut call = Call { id, args, since: e.t_ns };
+                if c.calls.kind(id) == Kind::Restart {
+                    let goes_on = self.to_restart.take();
+                    call = goes_on.map_or(call, |old| Call { since: e.t_ns, ..old });
+                }
+                self.was_at_entry(c, &call);
                 // Only where it may sleep is it worth knowing what came before the call.
                 if self.may_wait(c.calls, &call) {
                     self.run_to(c, e.t_ns);
                 }
                 self.wall = self.piece.as_ref().map_or(0, |p| p.run.0.len());
-                (self.call, self.due, self.fault) = (Some(call), None, false);
+                (self.call, self.due, self.set_to) = (Some(call), None, None);
+                self.fault = false;
             }
             Event::SysExit { id, ret } => {
-                let call = self.call.take().filter(|call| call.id == id);
+                let restarted = c.calls.kind(id) == Kind::Restart;
+                let call = self.call.take().filter(|call| call.id == id || restarted);
                 (self.fault, self.lock) = (false, None);
+                let interrupted = call.filter(|_| Calls::was_interrupted(ret));
+                self.to_restart = interrupted;
+                if call.is_none() {
+                    // A call that only ends never began: it was answered for, or refused.
+                    self.was_at_entry(c, &Call { id, args: [0; 4], since: e.t_ns });
+                }
+                if let Some(call) = interrupted {
+                    self.interrupted(c, &call);
+                }
                 return self.returns(c, e, call?, ret);
             }
-            Event::TimerStart { due_ns, .. } => {
-                let due = due_ns.max(0).cast_unsigned();
-                if due < e.t_ns.saturating_add(AHEAD_NS) && due.saturating_add(AHEAD_NS) > e.t_ns {
+            Event::TimerStart { due_ns, function, .. } if c.engine.is_own(function) => {
+                if self.call.is_some() {
+                    self.set_to = Some(due_ns);
+                }
+                if let Some(due) = c.engine.planned(e.t_ns, due_ns) {
                     self.due = Some(due);
                     // A sleep that was over before it began: from the next time on it is looked for.
                     if let Some(call) = self.call.filter(|k| c.calls.sleeps(k))
@@ -269,13 +307,17 @@ impl Tracker {
         match self.state {
             State::Running if self.cpu == e.cpu => self.run_to(c, e.t_ns),
             State::Running | State::Ready => self.missed_to(c, e.t_ns),
-            State::Asleep(_) => self.gets_cpu(c, e, None),
+            State::Asleep(_) | State::Held { .. } => self.gets_cpu(c, e, None),
             State::Unknown => self.cursor = e.t_ns,
         }
         (self.cpu, self.cursor) = (e.cpu, e.t_ns);
         self.moved.clear();
         if prev_state & 0xff == 0 {
             self.state = State::Ready;
+            return None;
+        }
+        if prev_state & (STOPPED | TRACED) != 0 {
+            self.state = State::Held { from: e.t_ns, traced: prev_state & TRACED != 0 };
             return None;
         }
         if prev_state & DEAD != 0 {
@@ -307,8 +349,58 @@ impl Tracker {
             State::Running => self.missed_to(c, e.t_ns),
             State::Unknown => {}
             State::Asleep(sleep) => self.woke(c, e, &sleep, wakeup),
+            State::Held { from, traced } => self.goes_on(c, e, from, traced, wakeup),
         }
         (self.cpu, self.cursor) = (e.cpu, self.cursor.max(e.t_ns));
+    }
+
+    /// The wait of the piece under way was for `call`, which a signal ended.
+    fn interrupted(&mut self, c: &Ctx<'_>, call: &Call) {
+        let wait = self.piece.as_mut().and_then(|p| p.wait.as_mut());
+        if let Some(wait) = wait.filter(|w| w.call.map(|w| w.since) == Some(call.since)) {
+            wait.interrupted = !wait.timed && !c.calls.waits_for_signals(call);
+        }
+    }
+
+    /// What had stopped it lets it go on.
+    fn goes_on(
+        &mut self,
+        c: &mut Ctx<'_>,
+        e: &Entry,
+        from: u64,
+        traced: bool,
+        wakeup: Option<&WakeUp>,
+    ) {
+        let t = e.t_ns;
+        let seen = wakeup.and_then(|w| w.waking).filter(|k| (from..=t).contains(&k.at.t_ns));
+        let by = seen.filter(|k| !k.by_interrupt && k.pid > 0);
+        let by = by.map(|k| c.engine.thread_name(k.pid));
+        let what = match (c.hole(from, t), traced) {
+            (true, _) => c.unexplained(Phase::Blocked),
+            (false, true) => {
+                let who = by.unwrap_or_else(|| "not known".to_owned());
+                c.what(Phase::Blocked, Cause::Traced, who, Sureness::Sure)
+            }
+            (false, false) => {
+                let who = by.map_or_else(String::new, |b| format!("until {b} let it go on"));
+                c.what(Phase::Blocked, Cause::Stopped, who, Sureness::Sure)
+            }
+        };
+        let held_to = seen.map_or(t, |k| k.at.t_ns);
+        let wall = self.wall;
+        let Some(piece) = &mut self.piece else { return };
+        piece.run.push(Part { ns: held_to.saturating_sub(from), what }, wall);
+        piece.lost |= c.hole(from, t);
+        if held_to < t {
+            let late =
+                Late { pid: self.pid, due_ns: held_to, end_ns: t, cpu: Some(e.cpu), ours: false };
+            let after =
+                wakeup.map(|w| WakeUp { due_ns: None, allowed: None, fire: None, ..w.clone() });
+            let ground = c.ground;
+            let way = c.engine.way(&late, after.as_ref(), &ground);
+            c.add(&mut piece.run, wall, way);
+        }
+        self.cursor = t;
     }
 
     /// The end of a sleep.
@@ -322,7 +414,11 @@ impl Tracker {
         });
         let wakeup = seen.map(|w| trusted(w, sleep.from));
         let waker = wakeup.as_ref().and_then(|w| w.waking);
-        let release = wakeup.as_ref().and_then(WakeUp::from_ns).unwrap_or(t).min(t);
+        let due = wakeup.as_ref().and_then(WakeUp::from_ns).unwrap_or(t);
+        if wakeup.as_ref().and_then(|w| w.allowed).is_some_and(|a| a.step_ns.is_some()) {
+            self.floor = due;
+        }
+        let release = due.max(self.floor).min(t);
         let timed = wakeup.as_ref().is_some_and(|w| w.due_ns.is_some());
         let mut within = Parts::default();
         let asleep_to = waker.map_or(t, |k| k.at.t_ns);
@@ -335,7 +431,12 @@ impl Tracker {
             Late { pid: self.pid, due_ns: asleep_to, end_ns: t, cpu: Some(e.cpu), ours: false };
         let ground = c.ground;
         if asleep_to < t {
-            let after = wakeup.as_ref().map(|w| WakeUp { due_ns: None, fire: None, ..w.clone() });
+            let after = wakeup.as_ref().map(|w| WakeUp {
+                due_ns: None,
+                allowed: None,
+                fire: None,
+                ..w.clone()
+            });
             c.add(&mut within, 0, c.engine.way(&ready, after.as_ref(), &ground));
         }
         let late = Late { due_ns: release, ..ready };
@@ -357,6 +458,8 @@ impl Tracker {
             way,
             late: None,
             lost: wakeup.is_none(),
+            set_to: self.set_to,
+            interrupted: false,
         };
         if wakeup.is_some() && self.is_among_latest(t.saturating_sub(release)) {
             wait.late = Some(Box::new(c.engine.explain(&late, wakeup.as_ref(), &ground)));
@@ -409,7 +512,7 @@ impl Tracker {
         let mut piece = self.piece.take()?;
         let within = Parts(piece.run.0.split_off(wall.min(piece.run.0.len())));
         (piece.end, piece.cpu) = (call.since.max(e.t_ns.saturating_sub(within.ns())), self.cpu);
-        let due = self.due.take();
+        let due = self.due.take().map(|due| due.max(self.floor));
         let wait = Wait {
             sites: sites(c.calls, Some(&call), None),
             call: Some(call),
@@ -422,77 +525,10 @@ impl Tracker {
             way: Parts::default(),
             late: None,
             lost: false,
+            set_to: self.set_to,
+            interrupted: false,
         };
         self.begin(wait, false);
         Some(piece)
     }
-
-    /// What it was asleep for.
-    fn blocked_on(&self, c: &mut Ctx<'_>, sleep: &Sleep, k: &Waker, timed: bool) -> u32 {
-        let engine = c.engine;
-        let by = (!k.by_interrupt && k.pid > 0).then(|| engine.thread_name(k.pid));
-        let woken = by.as_ref().map_or_else(String::new, |b| format!(", woken by {b}"));
-        let inverted =
-            by.as_ref().and_then(|_| engine.inverted_by(engine.prio(self.pid), k, sleep.from));
-        let blocked = |who| (Cause::Blocked, who, Sureness::Sure);
-        let futex = self.call.filter(|call| c.calls.futex(call).is_some());
-        if let Some((behind, call)) = inverted.zip(futex) {
-            let (owner, behind) = (by.unwrap_or_default(), engine.thread_name(behind));
-            let who = format!("{owner} behind {behind} in {}", c.calls.words(&call));
-            return c.what(Phase::Blocked, Cause::PriorityInversion, who, Sureness::Sure);
-        }
-        let (cause, who, sureness) = match (self.call, sleep.lock) {
-            (_, Some((lock, _))) => {
-                let owner = engine.last_owner(lock).filter(|o| *o != self.pid);
-                let last = owner.map_or_else(String::new, |o| {
-                    format!(", last got by {}", engine.thread_name(o))
-                });
-                let of =
-                    self.call.map_or_else(String::new, |k| format!(" in {}", c.calls.words(&k)));
-                blocked(format!("in a lock of the kernel{of}{last}{woken}"))
-            }
-            (None, None) if sleep.fault => {
-                let who = woken.trim_start_matches(", ").to_owned();
-                (Cause::PageFault, who, Sureness::Sure)
-            }
-            (Some(call), None) => {
-                let words = c.calls.words(&call);
-                let waker = self.woken_in;
-                match (c.calls.futex(&call), by) {
-                    (Some(futex), Some(by)) if waker.is_some_and(|w| c.calls.wakes(&w, futex)) => {
-                        blocked(format!("in {words}, released by {by}"))
-                    }
-                    _ if timed => blocked(format!("in {words}")),
-                    _ => blocked(format!("in {words}{woken}")),
-                }
-            }
-            (None, None) => (
-                Cause::Blocked,
-                format!("in a call that was not recorded{woken}"),
-                Sureness::Unsure,
-            ),
-        };
-        c.what(Phase::Blocked, cause, who, sureness)
-    }
-}
-
-/// `w` without a timer that is not what woke it.
-fn trusted(w: &WakeUp, from: u64) -> WakeUp {
-    let mut out = w.clone();
-    let at_once = |fire: At, waking: At| {
-        waking.t_ns.checked_sub(fire.t_ns).is_some_and(|ns| ns <= FIRE_TO_WAKING_NS)
-    };
-    let fits = match (w.fire, w.waking) {
-        (Some(fire), Some(waking)) => at_once(fire, waking.at) && fire.t_ns >= from,
-        _ => false,
-    };
-    let plausible = w.due_ns.is_some_and(|due| {
-        w.fire.is_some_and(|f| due <= f.t_ns) && due.saturating_add(AHEAD_NS) > from
-    });
-    if !fits {
-        (out.due_ns, out.fire) = (None, None);
-    } else if !plausible {
-        out.due_ns = None;
-    }
-    out
 }

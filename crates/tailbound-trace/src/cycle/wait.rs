@@ -48,6 +48,10 @@ pub(super) struct Wait {
     pub(super) late: Option<Box<BlameRecord>>,
     /// Something of it was not seen.
     pub(super) lost: bool,
+    /// What a timer was set to within the call, on its own clock.
+    pub(super) set_to: Option<i64>,
+    /// A signal ended it, not what it was for.
+    pub(super) interrupted: bool,
 }
 
 /// What a thread did from one wait to the next.

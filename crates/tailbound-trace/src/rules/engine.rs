@@ -100,7 +100,7 @@ impl Rules {
         for task in self.tasks.values_mut() {
             (task.call, task.sleep, task.fault) = (InCall::Unknown, None, None);
             (task.prio, task.rt_mutex, task.woken_by) = (None, false, None);
-            (task.early, task.pending) = (None, Vec::new());
+            (task.early, task.outside, task.pending) = (None, None, Vec::new());
         }
     }
 
@@ -136,6 +136,8 @@ impl Rules {
                 }
             }
             self.out.extend(task.early.take());
+            self.out.extend(task.outside.take());
+            task.locks.rest(&mut self.out);
             let Some(refused) = task.refused else { continue };
             let ran_on = task.seen_ns > refused.t_ns && task.prio.is_some_and(|p| p >= ORDINARY);
             if ran_on {
@@ -225,6 +227,7 @@ impl Rules {
     fn fault(&mut self, e: &Entry, user: bool, address: u64) {
         let Some(task) = self.tasks.get_mut(&e.pid) else { return };
         close_fault(task, e.pid, e.t_ns, &mut self.out);
+        self.out.extend(task.outside.take());
         if task.is_realtime() {
             task.fault = Some(Fault { t_ns: e.t_ns, user, address });
         }
@@ -236,6 +239,7 @@ impl Rules {
         self.out.extend(task.early.take());
         let name = self.calls.name(id).unwrap_or("");
         let call = Call { id, name, args, t_ns: e.t_ns };
+        self.out.extend(task.outside.take().map(|v| judge::at_entry(v, &call)));
         task.call = InCall::Yes(call);
         task.seen_ns = e.t_ns;
         if let Some(Futex::Wake { address }) = judge::futex(&call) {
@@ -249,6 +253,12 @@ impl Rules {
         self.out.extend(task.early.take());
         let call = std::mem::replace(&mut task.call, InCall::No);
         task.seen_ns = e.t_ns;
+        if let Some(held) = task.outside.take() {
+            // A call that only ends never began: it was answered for, or refused.
+            let name = self.calls.name(id).unwrap_or("");
+            let refused = Call { id, name, args: [0; 4], t_ns: e.t_ns };
+            self.out.push(judge::at_entry(held, &refused));
+        }
         let InCall::Yes(call) = call else { return };
         if call.id != id {
             return;
@@ -323,6 +333,7 @@ impl Rules {
         if !sleeps(state) {
             return;
         }
+        self.out.extend(task.outside.take());
         if state & INTERRUPTIBLE != 0 && task.early.take().is_some() {
             self.too_late = self.too_late.saturating_add(1);
         }
@@ -522,7 +533,12 @@ fn slept(
     match rule {
         Some(Rule::SleepMethod) => {
             let text = format!("{who} slept for {} {what}", format_ns_i64(ns));
-            out.push(make(Rule::SleepMethod, &site, text));
+            let violation = make(Rule::SleepMethod, &site, text);
+            match sleep.call {
+                // What comes next shows whether it was at the entry of a call.
+                InCall::No => task.outside = Some(violation),
+                _ => out.push(violation),
+            }
         }
         Some(rule) => {
             let by = match sleep.waker {
@@ -545,7 +561,8 @@ fn slept(
             format_ns_i64(ns),
             by.words()
         );
-        task.locks.waited(address, make(Rule::NonPiLock, "futex", text));
+        let other = task.early.take();
+        task.locks.waited(address, make(Rule::NonPiLock, "futex", text), other, out);
     }
     let wait = Wait::of(&call);
     let uninterruptible = sleep.state & INTERRUPTIBLE == 0;

@@ -5,6 +5,7 @@
 //! Source: tools/verification/models/rtapp/sleep.ltl, handle_sys_enter in
 //! kernel/trace/rv/monitors/sleep/sleep.c (Linux 6.17 to 7.2).
 
+use super::Violation;
 use super::task::{Call, InCall};
 
 /// Source: include/uapi/linux/{time,futex}.h.
@@ -87,7 +88,10 @@ pub(super) fn allowed(call: &InCall) -> bool {
 /// What a thread slept in, and what is wrong with it.
 pub(super) fn describe(call: &InCall) -> (String, String) {
     let InCall::Yes(call) = call else {
-        return ("in no system call".to_owned(), "outside of any system call".to_owned());
+        return (
+            "in no system call".to_owned(),
+            "in no system call of its own: a signal's stop, a tracer or the freezer of its control group".to_owned(),
+        );
     };
     let [first, flags, ..] = call.args;
     let site = name(call);
@@ -122,6 +126,15 @@ pub(super) fn describe(call: &InCall) -> (String, String) {
         _ => format!("in {site}"),
     };
     (site, text)
+}
+
+/// A sleep between the entry of `call` and its begin: seccomp's notifier and tracers hold a thread there.
+pub(super) fn at_entry(held: Violation, call: &Call) -> Violation {
+    let name = name(call);
+    let (before, _) = held.text.split_once(" in no system call").unwrap_or((&held.text, ""));
+    let text =
+        format!("{before} at the entry of {name}: a seccomp notifier or a tracer (ptrace) held it");
+    Violation { site: format!("at the entry of {name}"), text, ..held }
 }
 
 /// The call's name, or its number.

@@ -18,7 +18,17 @@ const WAITS_MAX: usize = 64;
 /// Waits of one thread that may have been for a lock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Locks {
-    waits: Vec<(u64, Violation)>,
+    waits: Vec<LockWait>,
+}
+
+/// One wait.
+#[derive(Clone, Debug)]
+struct LockWait {
+    address: u64,
+    /// What to say if that was a lock.
+    lock: Violation,
+    /// What to say if it was not.
+    other: Option<Violation>,
 }
 
 /// Can a lock have this value while a thread waits for it?
@@ -27,22 +37,30 @@ pub(super) fn is_contended(value: u32) -> bool {
 }
 
 impl Locks {
-    /// It slept at `address`; `violation` is what to say if that was a lock.
-    pub(super) fn waited(&mut self, address: u64, violation: Violation) {
+    /// It slept at `address`: what to say if that was a lock, and what if it was not. One wait breaks one rule.
+    pub(super) fn waited(
+        &mut self,
+        address: u64,
+        lock: Violation,
+        other: Option<Violation>,
+        out: &mut Vec<Violation>,
+    ) {
         if self.waits.len() >= WAITS_MAX {
-            self.waits.remove(0);
+            out.extend(self.waits.remove(0).other);
         }
-        self.waits.push((address, violation));
+        self.waits.push(LockWait { address, lock, other });
+    }
+
+    /// No lock was unlocked any more: what else the waits were.
+    pub(super) fn rest(&mut self, out: &mut Vec<Violation>) {
+        out.extend(self.waits.drain(..).filter_map(|w| w.other));
     }
 
     /// It wakes who waits at `address`: it unlocks it.
     pub(super) fn wakes(&mut self, address: u64, out: &mut Vec<Violation>) {
-        if self.waits.iter().any(|(a, _)| *a == address) {
-            let (these, rest) =
-                std::mem::take(&mut self.waits).into_iter().partition(|(a, _)| *a == address);
-            self.waits = rest;
-            let these: Vec<(u64, Violation)> = these;
-            out.extend(these.into_iter().map(|(_, v)| v));
-        }
+        let all = std::mem::take(&mut self.waits).into_iter();
+        let (these, rest): (Vec<_>, Vec<_>) = all.partition(|w| w.address == address);
+        self.waits = rest;
+        out.extend(these.into_iter().map(|w| w.lock));
     }
 }

@@ -136,6 +136,8 @@ pub(super) struct Task {
     pub(super) locks: Locks,
     /// Woken by a less urgent thread: it counts unless the thread goes on sleeping in the same call.
     pub(super) early: Option<Violation>,
+    /// Slept outside of any call it had begun: its next event shows whether at the entry of one.
+    pub(super) outside: Option<Violation>,
     /// Of the cycle that is under way: they count when it has ended.
     pub(super) pending: Vec<Violation>,
     /// Who woke it, until it sleeps again, and how long it waited for a CPU then.

@@ -364,6 +364,48 @@ fn a_contended_lock_without_inheritance_is_named_with_its_holder() {
 }
 
 #[test]
+fn one_wait_for_a_lock_breaks_one_rule() {
+    // Its owner is an ordinary thread: that it wakes the thread is what the lock is for.
+    let mut story = Story::new();
+    story.sleeps(FUTEX, [64, WAIT, 2, 0], 120, 0);
+    story.enter(FUTEX, [64, WAKE, 1, 0]);
+    story.exit(FUTEX, 0);
+    assert_eq!(story.names(), [Rule::NonPiLock]);
+    // A word of that value that the thread never gives back was no lock.
+    let mut story = Story::new();
+    story.sleeps(FUTEX, [64, WAIT, 2, 0], 120, 0);
+    assert_eq!(story.names(), [Rule::LowPriorityWaker]);
+}
+
+#[test]
+fn a_sleep_at_the_entry_of_a_call_names_the_call() {
+    for begins in [true, false] {
+        let mut story = Story::new();
+        story.enter(MMAP, [0; 4]);
+        story.exit(MMAP, 0);
+        story.off(1, 5, 120, 0);
+        if begins {
+            story.enter(READ, [3, 0, 0, 0]);
+        }
+        story.exit(READ, 0);
+        let found = story.found();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(
+            (found[0].rule, found[0].site.as_str()),
+            (Rule::SleepMethod, "at the entry of read")
+        );
+        assert!(found[0].text.contains("seccomp notifier"), "{}", found[0].text);
+    }
+    let mut story = Story::new();
+    story.enter(MMAP, [0; 4]);
+    story.exit(MMAP, 0);
+    story.off(1, 5, 120, 0);
+    let found = story.found();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].site, "in no system call");
+}
+
+#[test]
 fn memory_is_taken_within_cycles_only_once_there_are_cycles() {
     let mut story = Story::new();
     for _ in 0..3 {

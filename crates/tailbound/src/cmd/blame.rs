@@ -155,7 +155,10 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
     if !args.plain {
         watching.with_stacks();
     }
-    let mut notes = Vec::new();
+    let mut notes = vec![format!(
+        "only the way from each wake-up to the CPU is judged here: what delays this program within its cycles (locks, system \
+         calls, its own work) is told by `tailbound watch --pid {pid}`"
+    )];
     looking.start();
     let mut looks = 0u32;
     while looking.next() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tailbound_core::units::{grouped, parse_ns};
 use tailbound_host::{Cpus, Root};
-use tailbound_probe::hot::{Moment, Sampler};
+use tailbound_probe::hot::{Moment, Sampler, sees_every_process};
 use tailbound_report::hot::Hot;
 use tailbound_stats::hot::{Kind, Place, Tally};
 use tailbound_sys::perf::Source;
@@ -45,6 +45,7 @@ pub(crate) fn hot(args: &HotArgs) -> Result<ExitCode, Failure> {
     if let Some(pid) = args.pid.filter(|pid| !root.exists(&format!("/proc/{pid}"))) {
         return Err(Failure::usage(format!("--pid: there is no process {pid}")));
     }
+    sees_every_process(&root).map_err(|e| Failure::cannot(format!("hot: {e}")))?;
     let cpus = cpus(args, &root)?;
     let pid = args.pid.and_then(|p| i32::try_from(p).ok());
     let mut tally = Tally::new(pid);

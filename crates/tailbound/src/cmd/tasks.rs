@@ -73,7 +73,14 @@ fn read(path: &Path) -> Result<(Model, Vec<TaskRecord>), Failure> {
             path.display()
         )));
     }
-    Ok((Model::of(&run.tasks), run.tasks))
+    let mut model = Model::of(&run.tasks);
+    // What the threads were held against when they were watched; --deadline goes before it.
+    for (task, record) in model.tasks.iter_mut().zip(&run.tasks) {
+        let watched = run.cycles.iter().find(|c| c.thread == record.thread);
+        task.deadline_ns = watched.and_then(|c| c.deadline_ns);
+        task.own_execution_ns = watched.and_then(|c| c.execution.max_ns);
+    }
+    Ok((model, run.tasks))
 }
 
 /// `NAME=TIME`, in the model as it is and as it would be; an added thread is only in the latter.

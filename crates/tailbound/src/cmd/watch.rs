@@ -387,14 +387,16 @@ fn tell(args: &WatchArgs, told: &ToldOf<'_>, status: Option<ExitStatus>) -> Resu
     }
     let style = say::style(&args.color.when);
     let mut text = String::new();
+    if let Some(verdict) = run.verdict.as_ref().filter(|_| args.deadline.is_some()) {
+        text.push_str(&format!("{}\n", verdict.sentence));
+    }
+    text.push_str(&words::headline(&run.cycles, style));
+    text.push('\n');
     if args.rules {
         text.push_str(&rule_words::text(&run.violations, PLACES_MAX, style));
         text.push('\n');
     }
     text.push_str(&words::text(&run.cycles, args.worst, style));
-    if let Some(verdict) = run.verdict.as_ref().filter(|_| args.deadline.is_some()) {
-        text.push_str(&format!("\n{}\n", verdict.sentence));
-    }
     if let Some(latency) = &told.latency {
         let tasks = latency_bound::tell(name(args), &run.tasks, deadline_ns, latency, |told| {
             tailbound_report::tasks::text(told, style)

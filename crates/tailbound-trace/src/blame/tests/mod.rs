@@ -434,7 +434,7 @@ fn switches_that_a_kernel_does_not_record_are_found_again() {
         0,
         TARGET,
         THREAD,
-        Event::TimerStart { timer: 1, function: TIMER_FN, due_ns: 9 },
+        Event::TimerStart { timer: 1, function: TIMER_FN, due_ns: 9, latest_ns: 9 },
     );
     story.end = 20_000;
     let record = story.metal();
@@ -469,7 +469,7 @@ fn idle_states_and_lost_events_are_told() {
 fn due_times_of_another_clock_are_carried_over() {
     let latency = |due_ns: i64, due_times: DueTimes| {
         let mut story = Story::new(5, 120).timer(200, 5).target(5000, 5, 120);
-        let start = Event::TimerStart { timer: 1, function: TIMER_FN, due_ns };
+        let start = Event::TimerStart { timer: 1, function: TIMER_FN, due_ns, latest_ns: due_ns };
         let start = Entry { t_ns: DUE - 200_000, ..at(0, 0, TARGET, THREAD, start) };
         story.entries.insert(0, start);
         for e in &mut story.entries {

@@ -364,7 +364,11 @@ impl Story {
                 let until = self.now + self.random.within(least, most.max(least + 1));
                 if id == NANOSLEEP {
                     let (timer, due_ns) = (i as u64 + 1, until.cast_signed());
-                    self.say(pid, 0, Event::TimerStart { timer, function: 1, due_ns });
+                    self.say(
+                        pid,
+                        0,
+                        Event::TimerStart { timer, function: 1, due_ns, latest_ns: due_ns },
+                    );
                     self.wakes.push(Reverse((until, Wake::Timer(i))));
                 } else {
                     // Something else's interrupt ends it.
@@ -406,14 +410,22 @@ impl Story {
             if let Some(due) = due {
                 // The kernel sets the timer all the same, and finds it expired.
                 let (timer, due_ns) = (i as u64 + 1, due.cast_signed());
-                self.say(pid, 0, Event::TimerStart { timer, function: 1, due_ns });
+                self.say(
+                    pid,
+                    0,
+                    Event::TimerStart { timer, function: 1, due_ns, latest_ns: due_ns },
+                );
             }
             let ret = if id == READ { 8 } else { 0 };
             self.say(pid, 0, Event::SysExit { id, ret });
         } else {
             if let Some(due) = due {
                 let (timer, due_ns) = (i as u64 + 1, due.cast_signed());
-                self.say(pid, 0, Event::TimerStart { timer, function: 1, due_ns });
+                self.say(
+                    pid,
+                    0,
+                    Event::TimerStart { timer, function: 1, due_ns, latest_ns: due_ns },
+                );
                 self.wakes.push(Reverse((due, Wake::Timer(i))));
             }
             self.tasks[i].waiting = true;
