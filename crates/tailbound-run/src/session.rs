@@ -391,7 +391,7 @@ impl Session {
         if self.plan.policy.is_realtime() {
             guarded.map_err(|e| RunError::Cannot(format!("real-time guard: {e}")))?;
         }
-        if !self.inventory_late {
+        if !self.inventory_late && self.is_wholly_fetched() {
             // What only the begin needed is not to be locked: megabytes of it. Where the kernel refuses, it stays.
             resident::release_code().unwrap_or_default();
         }
@@ -415,12 +415,20 @@ impl Session {
         Ok(Held { dma_latency, affinity: before.filter(|_| moved) })
     }
 
+    /// Is all code of the measuring loop fetched again by its warm-up and by the recorder's rare paths? That was tried for this probe;
+    /// `busy` and `queue` met one page fault each while they measured.
+    fn is_wholly_fetched(&self) -> bool {
+        catalogue::kind(&self.plan.probe).is_ok_and(|kind| kind.name == "cyclic")
+    }
+
     /// Gives back what only the begin and the inventory needed, of the program's code: megabytes. Not where the threads may no longer
     /// have been everywhere again before the measurement begins at `start_ns`: it never fetches pages.
     fn release_begin(&self, start_ns: i64) {
         let clock = tailbound_probe::clock_id(self.plan.clock);
         let left_ns = start_ns.saturating_sub(clock::now_ns(clock));
-        if left_ns < REFETCH_NS.max(self.plan.interval_ns.saturating_mul(REFETCH_CYCLES)) {
+        if !self.is_wholly_fetched()
+            || left_ns < REFETCH_NS.max(self.plan.interval_ns.saturating_mul(REFETCH_CYCLES))
+        {
             return;
         }
         // An older kernel refuses: then they stay.

@@ -47,7 +47,8 @@ struct Budget {
 pub(super) fn check(project: &Path, name: &str, program: &Path) -> Tally {
     let now = || measured(program);
     let held = |budgets: &Budgets, now: &Budget| {
-        within(budgets.programs.get(name).with_context(|| format!("{FILE} has no `{name}`"))?, now)
+        let budget = budgets.programs.get(name);
+        within(budget.with_context(|| format!("{FILE} has no `{name}`"))?, now).map(|()| None)
     };
     let put = |budgets: &mut Budgets, now| {
         budgets.programs.insert(name.to_owned(), now);
@@ -65,11 +66,12 @@ pub(super) fn check_begin(project: &Path, name: &str, program: &Path, folder: &P
     }
     let now = || begin_cost::measured(program, folder);
     let held = |budgets: &Budgets, now: &BeginCost| {
-        let budget = budgets.begin.get(name);
-        let beyond =
-            now.beyond(budget.with_context(|| format!("{FILE} has no begin of `{name}`"))?);
+        let Some(budget) = budgets.begin.get(name) else {
+            return Ok(Some(format!("{FILE} has nothing to hold it against. {WRITE}")));
+        };
+        let beyond = now.beyond(budget);
         ensure!(beyond.is_empty(), "{} ({FILE}). {WRITE}", beyond.join("; "));
-        Ok(())
+        Ok(None)
     };
     let put = |budgets: &mut Budgets, now| {
         budgets.begin.insert(name.to_owned(), now);
@@ -91,7 +93,7 @@ fn tallied(title: &str, result: anyhow::Result<Option<String>>) -> Tally {
 fn compared<T>(
     project: &Path,
     now: impl FnOnce() -> anyhow::Result<T>,
-    held: impl FnOnce(&Budgets, &T) -> anyhow::Result<()>,
+    held: impl FnOnce(&Budgets, &T) -> anyhow::Result<Option<String>>,
     put: impl FnOnce(&mut Budgets, T),
 ) -> anyhow::Result<Option<String>> {
     let path = project.join(FILE);
@@ -110,8 +112,7 @@ fn compared<T>(
     if budgets.rustc != rustc {
         return Ok(Some(format!("the budgets are of {}, this is {rustc}", budgets.rustc)));
     }
-    held(&budgets, &now)?;
-    Ok(None)
+    held(&budgets, &now)
 }
 
 /// The program, and what compiling it had to write. CPU seconds are another matter on each machine and in each minute, so that a tenth of
@@ -225,7 +226,7 @@ mod tests {
         let program = project.path().join("tailbound");
         fs::write(&program, "x").unwrap();
         let now = || measured(&program);
-        let why = compared(project.path(), now, |_, _| Ok(()), |_, _| {}).unwrap().unwrap();
+        let why = compared(project.path(), now, |_, _| Ok(None), |_, _| {}).unwrap().unwrap();
         assert!(why.contains("rustc 0.9"), "{why}");
     }
 }
