@@ -66,7 +66,7 @@ pub enum Foreign {
     OwnExport(&'static str),
     /// What we printed on a terminal.
     #[error(
-        "what tailbound printed, without all that a run needs: use the run file that its line `Run file` names"
+        "what tailbound printed, without all that a run needs: use the run file (`.tailbound.jsonl`) that it was printed from"
     )]
     OwnScreen,
     /// A campaign.
