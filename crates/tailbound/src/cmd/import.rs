@@ -92,7 +92,7 @@ fn chosen(args: &ImportArgs, runs: Vec<Run>) -> Result<Vec<(usize, Run)>, Failur
     if all > 1 && one_answer {
         let ways = if args.json { "--json" } else { "one run file" };
         return Err(Failure::usage(format!(
-            "{file} holds {all} runs, and {ways} is of one: choose it with --run N (1 to {all})"
+            "{file} holds {all} runs, {ways} holds one: choose it with --run N (1 to {all})"
         )));
     }
     Ok((1..).zip(runs).collect())
