@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::binned::Binned;
 use crate::histogram::Histogram;
 use crate::number::Real as _;
 use crate::stated::StatedQuantiles;
@@ -158,10 +159,12 @@ impl Distribution {
         self.resolution_ns = self.resolution_ns.max(other.resolution_ns);
     }
 
-    /// The mean: from the sums, else the source's own.
+    /// The mean: exact from the sums; from the histogram where a value was too long for them; else
+    /// the source's own.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         match &self.sums {
+            Some(s) if s.clamped > 0 => Binned::of(self).map(|b| b.mean_ns),
             Some(s) if s.n > 0 => Some(s.s1.real() / s.n.real()),
             _ => self.mean_ns,
         }

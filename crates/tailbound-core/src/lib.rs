@@ -12,6 +12,7 @@
     deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::unwrap_used)
 )]
 
+pub mod binned;
 pub mod blame;
 pub mod calls;
 pub mod campaign;

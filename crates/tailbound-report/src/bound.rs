@@ -107,10 +107,13 @@ pub(crate) fn bound_lines(b: &Bound) -> Vec<String> {
     let higher = limits.higher.map_or_else(String::new, |h| {
         format!(", from the next higher thresholds {}", format_ns(h))
     });
+    let few = limits.few.map_or_else(String::new, |f| {
+        format!(", from the greatest few values alone {}", format_ns(f))
+    });
     let mut out = vec![
         format!(
             "The bound is the greatest of: every shape {}, no credit for an end {}, exponential \
-             {}{higher}. Best value without a margin: {}.",
+             {}{higher}{few}. Best value without a margin: {}.",
             format_ns(limits.free),
             format_ns(limits.no_end),
             format_ns(limits.exponential),

@@ -44,6 +44,11 @@ pub fn sentence(analysis: &Analysis<'_>) -> Option<String> {
             "{NAME}: half-widths from {} stretches of {} s; {mean}",
             known.stretches, known.stretch_s
         ),
+        (None, None) if known.lasting.is_some() => format!(
+            "{NAME}: half-widths from {} stretches of {} s, which states of the machine outlast: each is \
+             at least as given; the mean's is unknown",
+            known.stretches, known.stretch_s
+        ),
         (None, None) => format!(
             "{NAME}: half-widths from {} stretches of {} s; the mean's is unknown",
             known.stretches, known.stretch_s

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The coverage study of the worst-case bound: `cargo xtask coverage` runs it.
+//! The coverage studies: of the worst-case bound, of changes within a run and of half-widths.
+//! `cargo xtask coverage` runs them.
 //!
-//! Context: COLD, two threads. Options: `--repetitions N` (300), `--seed N` (1), `--extrapolate H`
+//! Context: COLD, two threads for the bound. Options: `--repetitions N` (300), `--seed N` (1), `--extrapolate H`
 //! (10), `--json`. The answer goes to standard output, progress to standard error. Exit
 //! status 0: every target is met; 1: one is not; 2: wrong words.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
@@ -11,6 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tailbound_stats::bound::study::{CASES, Case, Outcome, Row};
+use tailbound_stats::change::study as changes;
+use tailbound_stats::precision::study as widths;
 
 struct Options {
     repetitions: usize,
@@ -90,7 +93,10 @@ fn main() -> ExitCode {
             eprintln!("{done} of {total} series in {} s", begun.elapsed().as_secs());
         }
     }
-    let good = rows.iter().all(Row::good);
+    eprintln!("changes within a run, and half-widths");
+    let seen = Seen::all(&words);
+    let held = held(&words);
+    let good = rows.iter().all(Row::good) && seen.iter().all(Seen::good);
     if words.json {
         let answer = serde_json::json!({
             "schema": "tailbound-coverage/1",
@@ -98,11 +104,15 @@ fn main() -> ExitCode {
             "seed": words.seed,
             "extrapolate": words.extrapolate,
             "rows": rows,
+            "changes": seen,
+            "half_widths": held,
             "met": good,
         });
         println!("{answer:#}");
     } else {
         print!("{}", table(&rows));
+        print!("{}", Seen::table(&seen));
+        print!("{}", widths_table(&held));
     }
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -115,7 +125,7 @@ fn table(rows: &[Row]) -> String {
     for row in rows {
         let name = match row.case.fault {
             Some(fault) => format!("{}: {}", fault.name(), row.case.tail.name()),
-            None => row.case.tail.name().to_owned(),
+            None => row.case.tail.name(),
         };
         let faulty = row.case.fault.is_some();
         let holds = match row.holds() {
@@ -132,6 +142,90 @@ fn table(rows: &[Row]) -> String {
         let good = if row.good() { "met" } else { "**missed**" };
         let refused = row.refusals() * 100.0;
         out.push_str(&format!("| {name} | {refused:.1} % | {holds} | {ratio} | {good} |\n"));
+    }
+    out
+}
+
+/// In how many hours a change is seen: of one family at one rate, after each event.
+#[derive(serde::Serialize)]
+struct Seen {
+    family: changes::Family,
+    rate: u32,
+    shares: [f64; changes::EVENTS.len()],
+}
+
+impl Seen {
+    fn all(words: &Options) -> Vec<Self> {
+        let seed = words.seed.wrapping_mul(1_000_003);
+        let share = |family, rate, event| {
+            changes::share(family, rate, event, seed, words.repetitions as u64)
+        };
+        let families = changes::FAMILIES.into_iter();
+        families
+            .flat_map(|family| changes::RATES.map(|rate| (family, rate)))
+            .map(|(family, rate)| Self {
+                family,
+                rate,
+                shares: changes::EVENTS.map(|event| share(family, rate, event)),
+            })
+            .collect()
+    }
+
+    /// At most 1 % of steady hours, as far as a few hundred of them tell.
+    fn good(&self) -> bool {
+        self.shares[0] <= 0.02
+    }
+
+    fn table(rows: &[Self]) -> String {
+        let mut out =
+            "\nA change within a run (`changed`), of steady hours and of hours with one:\n\n\
+                       | values | a second |"
+                .to_owned();
+        for event in changes::EVENTS {
+            out.push_str(&format!(" {} |", event.name()));
+        }
+        out.push_str(&format!("\n|---|---|{}\n", "---|".repeat(changes::EVENTS.len())));
+        for row in rows {
+            let share = |s: f64| format!(" {:.1} % |", s * 100.0);
+            let shares: String = row.shares.into_iter().map(share).collect();
+            out.push_str(&format!("| {} | {} |{shares}\n", row.family.name(), row.rate));
+        }
+        out
+    }
+}
+
+/// Half as many runs as of the bound: each takes longer.
+fn held(words: &Options) -> Vec<widths::Row> {
+    let repetitions = (words.repetitions as u64 / 2).max(1);
+    let seed = words.seed.wrapping_mul(7_000_003);
+    let row = |case| {
+        let runs: Vec<widths::Held> =
+            (0..repetitions).map(|i| widths::once(case, seed + i)).collect();
+        widths::Row::of(case, &runs)
+    };
+    widths::CASES.into_iter().map(row).collect()
+}
+
+fn widths_table(rows: &[widths::Row]) -> String {
+    let mut out = "\n`95 % ±` where a state of the machine lasts: share of runs in which it holds, and median \
+                   half-width over truth:\n\n\
+                   | run | mean length of a state | mean | p50 | p99 | p99.9 | said to be a lower limit |\n\
+                   |---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for row in rows {
+        let cell = |(holds, half): (f64, f64)| {
+            format!(" {:.1} % (±{:.1} %) |", holds * 100.0, half * 100.0)
+        };
+        let cells: String = row.holds.into_iter().zip(row.half).map(cell).collect();
+        let state = match row.case.state_s {
+            s if s > 0.0 => format!("{s} s"),
+            _ => "independent".to_owned(),
+        };
+        out.push_str(&format!(
+            "| {} s | {state} |{cells} {:.1} % |\n",
+            row.case.seconds,
+            row.lasting * 100.0
+        ));
     }
     out
 }

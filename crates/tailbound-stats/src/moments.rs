@@ -7,13 +7,16 @@
 //! central moments over n; G1 = g1·√(n(n-1))/(n-2) and G2 = (n-1)/((n-2)(n-3))·((n+1)g2+6)
 //! are the ones that spreadsheets and SAS print. A moment that the count or the spread does
 //! not define is `None`.
-//! Not here: the sums themselves (`tailbound_rt::sums`), where values above 2.1 s are clamped.
+//! Values above 2.1 s are clamped in the sums: of a distribution with such values, mean and spread
+//! come from its histogram.
+//! Not here: the sums themselves (`tailbound_rt::sums`).
 //! Source: Pébay, "Formulas for robust, one-pass parallel computation of covariances and
 //! arbitrary-order statistical moments" (SAND2008-6212); Joanes and Gill 1998.
 
 use serde::Serialize;
-use tailbound_core::Sums;
+use tailbound_core::binned::Binned;
 use tailbound_core::number::Real as _;
+use tailbound_core::{Distribution, Sums};
 
 use crate::int256::Int256;
 
@@ -68,6 +71,20 @@ impl Moments {
             (None, None)
         };
         Self::assemble(sums.n, mean_ns, variance, skewness, kurtosis)
+    }
+
+    /// The moments of `d`: exact from its sums; where a value was longer than they hold, mean and
+    /// spread from the histogram, and no other moment; nothing where its sums are of other values.
+    #[must_use]
+    pub fn of_distribution(d: &Distribution) -> Self {
+        // Sums that leave out unbinned values are not the sums of this distribution.
+        match d.sums.filter(|s| d.unbinned == 0 || s.n == d.n) {
+            Some(sums) if sums.clamped == 0 => Self::of(&sums),
+            Some(_) => Binned::of(d).map_or_else(Self::default, |b| {
+                Self::assemble(b.n, Some(b.mean_ns), b.variance, None, None)
+            }),
+            None => Self::default(),
+        }
     }
 
     fn assemble(

@@ -26,6 +26,18 @@ pub(crate) fn exactly(ns: i64) -> String {
     format!("{sign}{}{point}{rest} {unit}", magnitude / factor)
 }
 
+/// `2nd`, `3rd`, `11th`, `22nd`.
+pub(crate) fn ordinal(n: usize) -> String {
+    let ending = match (n % 10, n % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{n}{ending}")
+}
+
 /// A measured value beside a limit: rounded, unless that hides on which side it is.
 pub(crate) fn beside(ns: i64, limit_ns: Option<i64>) -> String {
     let rounded = format_ns_i64(ns);

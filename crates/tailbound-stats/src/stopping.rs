@@ -18,7 +18,7 @@ use tailbound_core::record::{BlockRecord, SecondRecord};
 use tailbound_core::units::format_ns_i64;
 
 use crate::anytime;
-use crate::precision::{QuantileWidth, STRETCHES_MIN, Series, quantile_widths};
+use crate::precision::{QuantileWidth, STRETCHES_MIN, Series, batches, quantile_widths};
 use crate::quantile::label;
 use crate::rates::{at_least, at_most, exposure_needed, percent};
 
@@ -230,7 +230,12 @@ impl Stopping {
             return Vec::new();
         }
         let each = 1.0 - (1.0 - self.confidence) / until.quantiles.len().real();
-        quantile_widths(&self.series, &until.quantiles, each)
+        // Of stretches that states outlast nothing is known well enough.
+        let (series, lasting) = batches(self.series.clone());
+        if lasting.is_some() {
+            return Vec::new();
+        }
+        quantile_widths(&series, &until.quantiles, each)
     }
 
     /// What may be said now, however often it is looked at. `None`: nothing yet.
@@ -271,7 +276,10 @@ impl Stopping {
                 )
             }
             StopRule::Precision => match self.widths(until) {
-                w if w.is_empty() => "not reached: the run was too short".to_owned(),
+                w if w.is_empty() => {
+                    "not reached: the run was too short, or states of the machine outlast its stretches"
+                        .to_owned()
+                }
                 w => format!(
                     "not reached; it takes {CHECKS} checks in a row, at least {PRECISE_FIRST_S} s: {}",
                     widths_words(&w)

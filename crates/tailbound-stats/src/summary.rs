@@ -24,7 +24,7 @@ pub struct Summary {
     pub min_ns: Option<i64>,
     /// Exact greatest value.
     pub max_ns: Option<i64>,
-    /// Mean: exact from the sums, else the source's own.
+    /// Mean: exact from the sums, from the histogram where some are clamped, else the source's own.
     pub mean_ns: Option<f64>,
     /// Standard deviation over n-1; absent where the source gave no sums of all values.
     pub sd_ns: Option<f64>,
@@ -34,7 +34,7 @@ pub struct Summary {
     pub kurtosis: Option<f64>,
     /// Values that the moments cover: fewer than `n` while a run is read live.
     pub moments_n: u64,
-    /// Values that enter the moments as 2.1 s because they were longer.
+    /// Values longer than the sums hold (2.1 s): mean and sd are then those of the histogram.
     pub clamped: u64,
     /// The quantile of 0.5.
     pub median: Quantile,
@@ -57,9 +57,8 @@ impl Summary {
     /// The figures of `d`.
     #[must_use]
     pub fn of(d: &Distribution) -> Self {
-        // Sums that leave out unbinned values are not the sums of this distribution.
         let sums = d.sums.filter(|s| d.unbinned == 0 || s.n == d.n);
-        let moments = sums.as_ref().map(Moments::of).unwrap_or_default();
+        let moments = Moments::of_distribution(d);
         Self {
             n: d.n,
             min_ns: d.min_ns,

@@ -189,7 +189,7 @@ pub(crate) fn at_precision(h: &Histogram) -> Histogram {
 }
 
 fn values(d: &Distribution) -> BTreeMap<String, f64> {
-    let m = d.sums.as_ref().map(Moments::of).unwrap_or_default();
+    let m = Moments::of_distribution(d);
     let named = [
         ("min", d.min_ns.map(|v| v.real())),
         ("max", d.max_ns.map(|v| v.real())),

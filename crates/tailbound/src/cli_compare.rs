@@ -33,7 +33,8 @@ Quantiles and the block maximum have simultaneous 95 % intervals. Later by more 
 earlier an improvement; an interval within the margins is equivalent; anything else is inconclusive, with an estimate of \
 how many more rounds would decide.
 
-Exit status: 0 no regression is shown; 1 a regression; 2 usage or input error; 5 undecided, with --require-equivalent only.";
+Exit status: 0 no regression is shown; 1 a regression; 2 usage or input error; 5 no statement is possible, or, with \
+--require-equivalent, undecided.";
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]

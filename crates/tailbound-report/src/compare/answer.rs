@@ -2,8 +2,8 @@
 //! The answer of a comparison: one plain sentence, the table of figures with their intervals
 //! and words, how it was made, and the exit status for scripts.
 //!
-//! Context: COLD. Exit statuses: 0 no regression shown, 1 a regression, 5 undecided where
-//! equivalence is required.
+//! Context: COLD. Exit statuses: 0 no regression shown, 1 a regression, 5 no statement possible, or
+//! undecided where equivalence is required.
 //! Not here: the statistics (`tailbound_stats::compare`), pictures (`pictures::compared`).
 
 use std::collections::BTreeSet;
@@ -50,15 +50,15 @@ impl Answer {
         Self { systems, differences, settings, differing }
     }
 
-    /// The exit status for scripts; `equivalence` required: 5 unless every system is shown to
-    /// be equivalent or better.
+    /// The exit status for scripts: 5 where no statement about a system is possible; `equivalence`
+    /// required: also unless every system is shown to be equivalent or better.
     #[must_use]
     pub fn exit_status(&self, equivalence: bool) -> u8 {
         let word = |word| self.differences.iter().flatten().any(|d| d.word == word);
-        let open = word(Word::Inconclusive) || self.differences.iter().any(Result::is_err);
+        let silent = self.differences.iter().any(Result::is_err);
         if word(Word::Regression) {
             Outcome::NotMet.exit_status()
-        } else if equivalence && open {
+        } else if silent || equivalence && word(Word::Inconclusive) {
             Outcome::Undecided.exit_status()
         } else {
             0

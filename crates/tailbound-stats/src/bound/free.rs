@@ -83,7 +83,7 @@ fn round(maxima: &BlockMaxima) -> Vec<i64> {
 /// How much great values cluster: of single activations where all were kept, else of seconds.
 pub(crate) fn clustering(maxima: &BlockMaxima) -> Option<Clustering> {
     if let Some(index) = extremal_index(&maxima.exceedances) {
-        return Some(put(index, "activations", maxima.exceedances.len()));
+        return Some(put(index, "activations", &maxima.exceedances));
     }
     if maxima.seconds_lost + maxima.seconds_empty > 0 {
         return None;
@@ -92,12 +92,24 @@ pub(crate) fn clustering(maxima: &BlockMaxima) -> Option<Clustering> {
     let limit = at_quantile(&ordered(&values), 0.95);
     let times: Vec<u64> =
         (0u64..).zip(&values).filter(|(_, v)| **v > limit).map(|(t, _)| t).collect();
-    extremal_index(&times).map(|index| put(index, "seconds", times.len()))
+    extremal_index(&times).map(|index| put(index, "seconds", &times))
 }
 
-fn put(index: f64, of: &'static str, exceedances: usize) -> Clustering {
+/// The most of ascending `times` that follow each other directly.
+fn longest_row(times: &[u64]) -> usize {
+    times.chunk_by(|a, b| b.saturating_sub(*a) <= 1).map(<[u64]>::len).max().unwrap_or(0)
+}
+
+fn put(index: f64, of: &'static str, times: &[u64]) -> Clustering {
+    let exceedances = times.len();
     let group = 1.0 / index.max(1e-3);
-    let sentence = if index >= 0.9 {
+    let row = longest_row(times);
+    let sentence = if index >= 0.9 && row > 2 {
+        format!(
+            "Late {of} mostly come one by one (extremal index {index:.2}), but also up to {row} in a \
+             row."
+        )
+    } else if index >= 0.9 {
         format!("Late {of} come one by one (extremal index {index:.2}).")
     } else {
         format!(

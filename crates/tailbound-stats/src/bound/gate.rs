@@ -14,7 +14,7 @@
 use serde::Serialize;
 
 use crate::chi::chi_square_above;
-use crate::normal;
+use crate::{normal, phrases};
 use tailbound_core::number::{Real as _, Whole as _};
 
 /// Level of each test.
@@ -79,10 +79,22 @@ impl Gate {
         self.failed().is_empty()
     }
 
+    /// Are all values equal? No test can be made then, and none is passed.
+    #[must_use]
+    pub fn constant(&self) -> bool {
+        self.period <= 1 && self.period_p <= 0.0
+    }
+
     /// What it failed, in words.
     #[must_use]
     pub fn failed(&self) -> Vec<String> {
-        let period = format!("every {}th differs from the others (test of periods)", self.period);
+        if self.constant() {
+            return vec!["all are equal".to_owned()];
+        }
+        let period = format!(
+            "every {} differs from the others (test of periods)",
+            phrases::ordinal(self.period)
+        );
         let tests = [
             (self.period_p > ALPHA, period.as_str()),
             (self.ljung_box_p > ALPHA, "neighbouring ones resemble each other (Ljung–Box)"),
@@ -121,7 +133,7 @@ pub(crate) fn at_quantile(ordered: &[f64], p: f64) -> f64 {
 }
 
 /// Normal scores of the ranks; equal values share the mean of theirs.
-fn scores(values: &[f64]) -> Vec<f64> {
+pub(crate) fn scores(values: &[f64]) -> Vec<f64> {
     let n = values.len().real();
     let mut order: Vec<(f64, usize)> =
         values.iter().copied().enumerate().map(|(i, v)| (v, i)).collect();
@@ -271,7 +283,12 @@ mod tests {
             .map(|(i, v)| if (1000..1100).contains(&i) { v + 2.0 } else { *v })
             .collect();
         assert!(Gate::of(&burst).failed().iter().any(|w| w.contains("slices")));
-        assert!(!Gate::of(&vec![7.0; 2000]).passed(), "what never varies cannot be tested");
+        let constant = Gate::of(&vec![7.0; 2000]);
+        assert!(!constant.passed(), "what never varies cannot be tested");
+        assert_eq!(constant.failed(), ["all are equal"], "and no test of it means anything");
+        let second: Vec<f64> =
+            calm.iter().enumerate().map(|(i, v)| v + 3.0 * (i % 2).real()).collect();
+        assert!(Gate::of(&second).failed().iter().any(|w| w.contains("every 2nd differs")));
     }
 
     #[test]

@@ -44,8 +44,8 @@ pub struct BlockMaxima {
     pub source: Option<String>,
     /// Deadline of the run, if it had one.
     pub deadline_ns: Option<i64>,
-    /// Numbers of the activations beyond the run's threshold for single records, of the thread
-    /// that has most; empty where not all of them were kept.
+    /// Numbers of the activations beyond the run's threshold for single records, missed ones
+    /// included, of the thread that has most; empty where not all of them were kept.
     pub exceedances: Vec<u64>,
 }
 
@@ -128,18 +128,31 @@ impl BlockMaxima {
     }
 }
 
+/// Missed activations of one wake-up that are listed, at most: a suspend misses millions.
+const MISSED_LISTED: u64 = 10_000;
+
 /// Activations beyond the threshold of the thread that has most of them, if all were kept.
+///
+/// A wake-up that missed activations stands for them too: the k-th was late by k intervals less.
 fn exceedances(run: &Run, ids: &BTreeSet<u32>) -> Vec<u64> {
     let raised = run.events.iter().any(|e| e.event == "threshold");
     let lost = run.threads.iter().any(|t| t.dropped.get("exceedances").is_some_and(|n| *n > 0));
     if raised || lost {
         return Vec::new();
     }
+    let kept = || run.exceedances.iter().filter(|e| ids.contains(&e.thread));
+    // The run file does not keep the threshold: it is no more than the least of those beyond it.
+    let least_ns = kept().map(|e| e.error_ns).min().unwrap_or(0);
+    let interval_ns = run.header.plan.interval_ns.max(1);
     let mut by_thread: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-    for e in run.exceedances.iter().filter(|e| ids.contains(&e.thread)) {
-        by_thread.entry(e.thread).or_default().push(e.activation);
+    for e in kept() {
+        let beyond = (e.error_ns.saturating_sub(least_ns) / interval_ns).max(0).unsigned_abs();
+        let missed = e.missed.min(beyond).min(MISSED_LISTED);
+        let list = by_thread.entry(e.thread).or_default();
+        list.extend(e.activation..=e.activation.saturating_add(missed));
     }
     let mut most = by_thread.into_values().max_by_key(Vec::len).unwrap_or_default();
     most.sort_unstable();
+    most.dedup();
     most
 }

@@ -19,6 +19,7 @@
 
 pub mod anderson;
 pub mod extrapolate;
+pub mod few;
 mod free;
 pub mod gate;
 pub mod gpd;

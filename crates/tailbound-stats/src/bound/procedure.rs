@@ -107,10 +107,12 @@ fn extrapolation(maxima: &BlockMaxima, settings: &Settings, series: &Series) -> 
             Err(Stop::Few) if maxima.seconds < refuse::SECONDS_MIN => {}
             Err(stop) => {
                 gate = gate_of(&stop);
-                if let Stop::Bursts(_, threshold, _) | Stop::NoMean(_, threshold, _) = &stop {
-                    let value = threshold.value.whole_i64();
-                    modes_from = modes_from.min(value);
-                }
+                let from = match &stop {
+                    Stop::Bursts(_, t, _) | Stop::NoMean(_, t, _) => Some(t.value),
+                    Stop::Apart(_, few) => Some(few.below),
+                    _ => None,
+                };
+                modes_from = from.map_or(modes_from, |ns| modes_from.min(ns.whole_i64()));
                 reasons.push(refuse::found(&stop));
             }
         }
@@ -122,6 +124,7 @@ fn gate_of(stop: &Stop) -> Option<Gate> {
     match stop {
         Stop::Gate(g)
         | Stop::NoThreshold(g)
+        | Stop::Apart(g, _)
         | Stop::Bursts(g, ..)
         | Stop::NoMean(g, ..)
         | Stop::Coarse { gate: g, .. } => Some(*g),

@@ -155,6 +155,15 @@ pub(crate) fn found(stop: &Stop) -> Reason {
             format!("There are fewer than {} seconds to judge by.", grouped(BLOCKS_MIN as u64)),
             "Measure for 30 min or more.",
         ),
+        Stop::Gate(gate) if gate.constant() => reason(
+            Cause::Constant,
+            format!(
+                "All {} block maxima are equal: a constant has no tail to extrapolate.",
+                grouped(gate.blocks as u64)
+            ),
+            "Look whether the source cuts or rounds its values; import them with more digits, or \
+             measure with tailbound.",
+        ),
         Stop::Gate(gate) => reason(
             Cause::NotStationary,
             format!(
@@ -164,6 +173,18 @@ pub(crate) fn found(stop: &Stop) -> Reason {
             ),
             "See the time line for what changed or repeats (load, temperature, another job), \
              remove it or measure it apart, and measure again.",
+        ),
+        Stop::Apart(gate, few) => reason(
+            Cause::Apart,
+            format!(
+                "The greatest {} of {} block maxima ({} and more) are of another kind than the rest, \
+                 which end at {}: a second mechanism, met too seldom to be bounded.",
+                few.count,
+                grouped(gate.blocks as u64),
+                format_ns(few.above),
+                format_ns(few.below)
+            ),
+            "Find and remove what causes them, or measure until it was met fifty times.",
         ),
         Stop::NoThreshold(_) => reason(
             Cause::NoFit,

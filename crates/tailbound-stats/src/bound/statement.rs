@@ -14,7 +14,7 @@ use super::modes::TailMode;
 use super::threshold::Spread;
 
 /// Version of the method: answers of one version can be compared.
-pub const METHOD: &str = "tailbound-bound/1";
+pub const METHOD: &str = "tailbound-bound/2";
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -101,8 +101,12 @@ pub enum Cause {
     Confidence,
     /// Something changed during the run.
     Changed,
+    /// All blocks are equal.
+    Constant,
     /// Blocks are not independent draws of one distribution.
     NotStationary,
+    /// The greatest few are of another kind than the rest.
+    Apart,
     /// At no threshold is the tail a generalised Pareto distribution.
     NoFit,
     /// Exceedances come in bursts.

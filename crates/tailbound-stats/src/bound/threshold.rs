@@ -48,7 +48,7 @@ pub struct Threshold {
 }
 
 /// How many exceedances are tried, the most first.
-fn candidates(blocks: usize) -> Vec<usize> {
+pub(crate) fn candidates(blocks: usize) -> Vec<usize> {
     candidates_from(EXCEEDANCES_MAX.min(blocks / SHARE))
 }
 

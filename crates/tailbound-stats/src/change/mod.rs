@@ -11,8 +11,10 @@
 
 pub mod facts;
 pub mod features;
+mod lasting;
 pub mod phases;
 pub mod series;
+pub mod study;
 
 pub use facts::{FactChange, changed};
 pub use features::{FIGURES, Features};

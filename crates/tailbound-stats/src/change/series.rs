@@ -5,18 +5,20 @@
 //! A figure enters only if every run has it; each is divided by the spread of its differences
 //! from run to run, so that a restless p99.99 does not drown a quiet median. Distances are
 //! computed once; a split of n runs costs one pass over their n² distances, also in each
-//! permutation, of which there are few where a split is clearly nothing.
+//! permutation, of which there are few where a split is clearly nothing. Where runs resemble their
+//! neighbours, series of chance keep that resemblance ([`super::lasting`]).
 //! Source: Matteson and James, "A nonparametric approach for multiple change point analysis of
 //! multivariate data", JASA 2014, with alpha = 1.
 
 use serde::Serialize;
 
 use super::features::{FIGURES, Features};
+use super::lasting::Lasting;
 use crate::random::Random;
 use tailbound_core::number::Real as _;
 
 /// Version of the method, part of every answer.
-pub const METHOD: &str = "e-divisive/1";
+pub const METHOD: &str = "e-divisive/2";
 
 /// Beginnings of a stretch of runs of which the best split is looked for.
 const BEGINNINGS: usize = 8;
@@ -82,6 +84,10 @@ pub struct History {
     pub settings: Settings,
     /// Runs.
     pub runs: usize,
+    /// How much of its deviation a run keeps from the one before, where that is more than chance: then
+    /// a level that wanders is no change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lasting: Option<f64>,
     /// Figures that every run has: those that were used.
     pub figures: Vec<&'static str>,
     /// The changes, in order.
@@ -109,6 +115,7 @@ pub fn history(runs: &[Features], settings: Settings) -> History {
         method: METHOD,
         settings,
         runs: runs.len(),
+        lasting: None,
         figures: figures.iter().filter_map(|i| FIGURES.get(*i).copied()).collect(),
         changes: Vec::new(),
         within_margin: 0,
@@ -124,10 +131,12 @@ pub fn history(runs: &[Features], settings: Settings) -> History {
         out.why_not = Some("there is no figure that every run has".to_owned());
         return out;
     }
-    let distances = Distances::of(runs, &figures);
+    let columns = columns(runs, &figures);
+    let chance = Chance { distances: Distances::of(&columns), lasting: Lasting::of(columns) };
+    out.lasting = chance.lasting.greatest();
     let mut random = Random::new(settings.seed);
     let mut found = Vec::new();
-    split(&distances, 0..runs.len(), settings, &mut random, &mut found);
+    split(&chance, 0..runs.len(), settings, &mut random, &mut found);
     found.sort_by_key(|f: &(usize, f64)| f.0);
     // A split within the margin is no change; its neighbours then border on each other.
     loop {
@@ -194,6 +203,43 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     }
 }
 
+/// The figures' logarithms, one column each, in units of their spread.
+fn columns(runs: &[Features], figures: &[usize]) -> Vec<Vec<f64>> {
+    let one = |i: &usize| {
+        let values: Vec<f64> = runs.iter().filter_map(|r| r.ln(*i)).collect();
+        let mut steps: Vec<f64> = values.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
+        // At least 0.1 %: buckets are no finer, and equal runs have no spread.
+        let scale = median(&mut steps).max(1e-3);
+        values.into_iter().map(|v| v / scale).collect()
+    };
+    figures.iter().map(one).collect()
+}
+
+/// The runs' distances, and what chance makes of such runs.
+struct Chance {
+    distances: Distances,
+    lasting: Lasting,
+}
+
+impl Chance {
+    /// The greatest energy distance in a series of chance of the runs of `order`, which it reorders.
+    fn best(
+        &self,
+        range: &std::ops::Range<usize>,
+        order: &mut [usize],
+        least: usize,
+        random: &mut Random,
+    ) -> Option<f64> {
+        if self.lasting.greatest().is_none() {
+            random.shuffle(order);
+            return best_split(&self.distances, order, least).map(|(best, _)| best);
+        }
+        let drawn = Distances::of(&self.lasting.draw(range, random));
+        let order: Vec<usize> = (0..range.len()).collect();
+        best_split(&drawn, &order, least).map(|(best, _)| best)
+    }
+}
+
 /// Distances between all runs.
 struct Distances {
     n: usize,
@@ -201,18 +247,8 @@ struct Distances {
 }
 
 impl Distances {
-    fn of(runs: &[Features], figures: &[usize]) -> Self {
-        let n = runs.len();
-        let columns: Vec<Vec<f64>> = figures
-            .iter()
-            .map(|i| {
-                let values: Vec<f64> = runs.iter().filter_map(|r| r.ln(*i)).collect();
-                let mut steps: Vec<f64> = values.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
-                // At least 0.1 %: buckets are no finer, and equal runs have no spread.
-                let scale = median(&mut steps).max(1e-3);
-                values.into_iter().map(|v| v / scale).collect()
-            })
-            .collect();
+    fn of(columns: &[Vec<f64>]) -> Self {
+        let n = columns.first().map_or(0, Vec::len);
         let mut all = vec![0.0; n * n];
         for (i, row) in all.chunks_exact_mut(n.max(1)).enumerate() {
             for (j, cell) in row.iter_mut().enumerate() {
@@ -229,7 +265,7 @@ impl Distances {
 }
 
 fn split(
-    d: &Distances,
+    chance: &Chance,
     range: std::ops::Range<usize>,
     settings: Settings,
     random: &mut Random,
@@ -240,7 +276,7 @@ fn split(
         return;
     }
     let mut order: Vec<usize> = range.clone().collect();
-    let Some((best, offset)) = best_split(d, &order, least) else { return };
+    let Some((best, offset)) = best_split(&chance.distances, &order, least) else { return };
     // Of many runs each permutation costs much; 199 still tell 1 %.
     let most =
         if range.len() > LONG { settings.permutations.min(199) } else { settings.permutations };
@@ -248,16 +284,16 @@ fn split(
     let share = |as_good: u32, drawn: u32| f64::from(as_good + 1) / f64::from(drawn + 1);
     // As soon as chance was as good so often that the rest cannot help, the rest is not drawn.
     while drawn < most && share(as_good, most) < settings.level {
-        random.shuffle(&mut order);
         drawn += 1;
-        as_good += u32::from(best_split(d, &order, least).is_some_and(|(b, _)| b >= best));
+        let by_chance = chance.best(&range, &mut order, least, random);
+        as_good += u32::from(by_chance.is_some_and(|b| b >= best));
     }
     let p = share(as_good, drawn);
     if share(as_good, most) < settings.level {
         let at = range.start + offset;
         found.push((at, p));
-        split(d, range.start..at, settings, random, found);
-        split(d, at..range.end, settings, random, found);
+        split(chance, range.start..at, settings, random, found);
+        split(chance, at..range.end, settings, random, found);
     }
 }
 
@@ -350,6 +386,36 @@ mod tests {
             false_alarms += u32::from(!h.changes.is_empty());
         }
         assert!(false_alarms <= 5, "{false_alarms} of 100");
+    }
+
+    /// Runs whose deviation from the level is `kept` that of the run before.
+    fn lasting(n: usize, kept: f64, of: impl Fn(usize) -> f64, seed: u64) -> Vec<Features> {
+        let mut random = Random::new(seed);
+        let mut last = 0.0;
+        (0..n)
+            .map(|i| {
+                last = kept * last + (random.uniform() + random.uniform() - 1.0) * 0.2;
+                let mut f = Features::default();
+                for (k, place) in f.ns.iter_mut().enumerate() {
+                    let own = (random.uniform() + random.uniform() - 1.0) * 0.02;
+                    *place = Some(10_000.0 * (k + 1).real() * of(i) * (last + own).exp());
+                }
+                f
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_level_that_wanders_is_no_change_and_a_great_step_is() {
+        let changed = |seed: u64, of: fn(usize) -> f64| {
+            let h = history(&lasting(50, 0.7, of, seed), Settings::default());
+            !h.changes.is_empty()
+        };
+        let alarms = (0..50).filter(|s| changed(900 + s, |_| 1.0)).count();
+        // Permutations took 31 of 50 such series for changed.
+        assert!(alarms <= 6, "{alarms} of 50");
+        let seen = (0..10).filter(|s| changed(900 + s, |i| if i < 25 { 1.0 } else { 3.0 })).count();
+        assert!(seen >= 8, "{seen} of 10");
     }
 
     #[test]

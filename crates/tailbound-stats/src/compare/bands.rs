@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::block::Block;
+use super::block::{Block, OPEN};
 use super::interval::{quantile_sorted, widening};
 use super::settings::Settings;
 use crate::random::Random;
@@ -101,9 +101,13 @@ pub fn bands(units: &[Block], edges_ns: &[u64], settings: &Settings) -> Vec<Band
 fn binned(unit: &Block, edges_ns: &[u64]) -> Vec<f64> {
     let mut out = vec![0.0; edges_ns.len().saturating_sub(1)];
     for cell in &unit.cells {
-        let middle = cell.low_ns.saturating_add_unsigned(cell.width_ns / 2);
+        // Censored values are in the bin where they begin, or in the last.
+        let open = cell.width_ns == OPEN;
+        let half = if open { 0 } else { cell.width_ns / 2 };
+        let middle = cell.low_ns.saturating_add_unsigned(half);
         let Ok(middle) = u64::try_from(middle) else { continue };
         let after = edges_ns.partition_point(|e| *e <= middle);
+        let after = if open { after.min(out.len()) } else { after };
         if let Some(bin) = after.checked_sub(1).and_then(|i| out.get_mut(i)) {
             *bin += cell.count.real();
         }

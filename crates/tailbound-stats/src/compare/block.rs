@@ -14,7 +14,11 @@ use tailbound_core::{Distribution, Histogram};
 
 use super::refusal::Refusal;
 
-/// Values of `low_ns` to `low_ns + width_ns - 1`.
+/// Width of the bucket of censored values: those of which a source says only that they are `low_ns`
+/// or more. They are above everything below that and so have a rank, but no size.
+pub const OPEN: u64 = u64::MAX;
+
+/// Values of `low_ns` to `low_ns + width_ns - 1`; of [`OPEN`] width, of `low_ns` or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// Least value.
@@ -43,22 +47,51 @@ impl Block {
     /// The unit that `due` is, in buckets of `precision` at most.
     ///
     /// # Errors
-    /// Values that are in no bucket: nothing can be resampled that is not known.
+    /// Values in no bucket of which the source says nothing: they may lie anywhere.
     pub fn of(
         due: &Distribution,
         precision: u32,
         deadline_ns: Option<i64>,
     ) -> Result<Self, Refusal> {
-        if due.unbinned > 0 {
-            return Err(Refusal::Unbinned { values: due.unbinned });
-        }
         let mut block = Self::of_histograms(&due.late, &due.early, precision);
+        if due.unbinned > 0 {
+            let from = due.unbinned_from_ns.ok_or(Refusal::Unbinned { values: due.unbinned })?;
+            block.n = block.n.saturating_add(due.unbinned);
+            block.cells.push(Cell { low_ns: from, width_ns: OPEN, count: due.unbinned });
+            block = block.censored(from);
+            // A maximum below the censored values is not that of all.
+            block.max_ns = due.max_ns.filter(|max| *max >= from);
+        } else {
+            block.max_ns = due.max_ns.or(block.max_ns);
+        }
         if block.n < due.n {
             return Err(Refusal::Unbinned { values: due.n - block.n });
         }
-        block.max_ns = due.max_ns.or(block.max_ns);
-        block.beyond = deadline_ns.map(|limit| due.beyond(limit).0);
+        block.beyond = deadline_ns.and_then(|limit| {
+            let decided = due.unbinned_from_ns.is_none_or(|from| from > limit)
+                || due.max_ns.is_some_and(|max| max <= limit);
+            (due.unbinned == 0 || decided).then(|| due.beyond(limit).0)
+        });
         Ok(block)
+    }
+
+    /// The least value from which on values of this unit are censored.
+    #[must_use]
+    pub fn censored_from(&self) -> Option<i64> {
+        self.cells.iter().find(|c| c.width_ns == OPEN).map(|c| c.low_ns)
+    }
+
+    /// The same unit as a source would give it that censors what is `from_ns` or more.
+    #[must_use]
+    pub fn censored(mut self, from_ns: i64) -> Self {
+        let above = |c: &Cell| c.low_ns >= from_ns || c.width_ns == OPEN;
+        let count =
+            self.cells.iter().filter(|c| above(c)).fold(0, |n, c| c.count.saturating_add(n));
+        self.cells.retain(|c| !above(c));
+        if count > 0 {
+            self.cells.push(Cell { low_ns: from_ns, width_ns: OPEN, count });
+        }
+        self
     }
 
     /// The unit that several stretches are together.
@@ -119,9 +152,12 @@ impl Block {
     /// All that `self` and `other` hold.
     #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
-        let mut cells: BTreeMap<i64, Cell> = BTreeMap::new();
+        let mut cells: BTreeMap<(i64, u64), Cell> = BTreeMap::new();
         for cell in self.cells.iter().chain(&other.cells) {
-            cells.entry(cell.low_ns).and_modify(|c| c.count += cell.count).or_insert(*cell);
+            cells
+                .entry((cell.low_ns, cell.width_ns))
+                .and_modify(|c| c.count += cell.count)
+                .or_insert(*cell);
         }
         Self {
             n: self.n.saturating_add(other.n),

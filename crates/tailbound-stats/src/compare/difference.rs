@@ -108,6 +108,10 @@ pub struct Difference {
     pub features: Vec<Feature>,
     /// Quantiles that so few activations do not have, with how many more it takes.
     pub unsupported: Vec<(String, u64)>,
+    /// Figures that are not compared because they lie, or by chance could, among censored values.
+    pub censored: Vec<String>,
+    /// The least value from which on a source censors: values in no bucket are this or more.
+    pub censored_from_ns: Option<i64>,
     /// Share of exchanges of labels that differ as much; exact for rounds. Absent where no
     /// figure has a ratio.
     pub p: Option<f64>,
@@ -135,6 +139,23 @@ pub fn difference(
     settings: &Settings,
 ) -> Result<Difference, Refusal> {
     check(a, b, design)?;
+    // What one source cannot tell apart no unit may: ranks would not be those of values.
+    let censored_from_ns = a.iter().chain(b).filter_map(Block::censored_from).min();
+    let Some(from) = censored_from_ns else { return Ok(of(a, b, design, deadline_ns, settings)) };
+    let alike = |units: &[Block]| -> Vec<Block> {
+        units.iter().map(|u| u.clone().censored(from)).collect()
+    };
+    let d = of(&alike(a), &alike(b), design, deadline_ns, settings);
+    Ok(Difference { censored_from_ns, ..d })
+}
+
+fn of(
+    a: &[Block],
+    b: &[Block],
+    design: Design,
+    deadline_ns: Option<i64>,
+    settings: &Settings,
+) -> Difference {
     let paired = design.is_paired();
     let n = |units: &[Block]| units.iter().map(|u| u.n).sum::<u64>();
     let n = n(a).min(n(b));
@@ -160,8 +181,9 @@ pub fn difference(
             rates.push(exceedance::log_ratio(a, b, weights));
         }
     }
-    let features = features(&judged, &estimate, &replicates, wider, units, settings);
-    let (p, by_chance) = exchange(&family, &estimate, &features, settings, &mut random);
+    let (known, censored) = known(&judged, &estimate, &replicates);
+    let features = features((&known, &judged), &estimate, &replicates, wider, units, settings);
+    let (p, by_chance) = exchange(&family, &estimate, (&known, &features), settings, &mut random);
     let mut sums = [vec![0.0; family.matrix.buckets()], vec![0.0; family.matrix.buckets()]];
     for (sum, rows) in sums.iter_mut().zip(&family.matrix.rows) {
         weigh(rows, &vec![1.0; rows.len()], sum);
@@ -171,13 +193,15 @@ pub fn difference(
         let estimate = exceedance::log_ratio(a, b, &ones);
         e.ratio = exceedance::interval(estimate, rates, wider, settings.confidence);
     }
-    Ok(Difference {
+    Difference {
         design,
         units,
-        word: overall(&features),
+        word: overall(&features, !censored.is_empty()),
         dominance: dominance(&features),
         features,
         unsupported: unsupported.iter().map(|p| (label(*p), needed(*p) - n)).collect(),
+        censored,
+        censored_from_ns: None,
         p,
         wasserstein_ns: wasserstein_ns(&family.matrix, &sums[0], &sums[1]),
         wasserstein_by_chance_ns: by_chance,
@@ -189,7 +213,7 @@ pub fn difference(
             wider,
             settings.confidence,
         ),
-    })
+    }
 }
 
 fn check(a: &[Block], b: &[Block], design: Design) -> Result<(), Refusal> {
@@ -213,15 +237,31 @@ fn column(of: &[Figures], at: usize, f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     of.iter().map(one).collect()
 }
 
+/// The name of figure `i`.
+fn name(judged: &[f64], i: usize) -> String {
+    judged.get(i).map_or_else(|| "block maximum".to_owned(), |p| label(*p))
+}
+
+/// Figures whose size is known also in every replicate, and the names of the others.
+fn known(judged: &[f64], estimate: &Figures, replicates: &[Figures]) -> (Vec<usize>, Vec<String>) {
+    let finite = |i: &usize| {
+        let of = |f: &Figures| {
+            f.a.get(*i).is_some_and(|v| v.is_finite()) && f.b.get(*i).is_some_and(|v| v.is_finite())
+        };
+        of(estimate) && replicates.iter().all(of)
+    };
+    let (known, censored): (Vec<usize>, Vec<usize>) = (0..estimate.a.len()).partition(finite);
+    (known, censored.into_iter().map(|i| name(judged, i)).collect())
+}
+
 fn features(
-    judged: &[f64],
+    (known, judged): (&[usize], &[f64]),
     estimate: &Figures,
     replicates: &[Figures],
     wider: f64,
     units: [usize; 2],
     settings: &Settings,
 ) -> Vec<Feature> {
-    let count = estimate.a.len();
     let pair = |i: usize| {
         (estimate.a.get(i).copied().unwrap_or(0.0), estimate.b.get(i).copied().unwrap_or(0.0))
     };
@@ -232,13 +272,14 @@ fn features(
         };
         of(estimate) && replicates.iter().all(of)
     };
-    let with_ratio: Vec<usize> = (0..count).filter(positive).collect();
+    let with_ratio: Vec<usize> = known.iter().copied().filter(positive).collect();
     let logs: Vec<f64> = with_ratio.iter().map(|i| pair(*i)).map(|(a, b)| (b / a).ln()).collect();
     let columns: Vec<Vec<f64>> =
         with_ratio.iter().map(|i| column(replicates, *i, |a, b| (b / a).ln())).collect();
     let ratios = intervals(&logs, &columns, wider, settings.confidence);
-    let differences: Vec<f64> = (0..count).map(pair).map(|(a, b)| b - a).collect();
-    let columns: Vec<Vec<f64>> = (0..count).map(|i| column(replicates, i, |a, b| b - a)).collect();
+    let differences: Vec<f64> = known.iter().map(|i| pair(*i)).map(|(a, b)| b - a).collect();
+    let columns: Vec<Vec<f64>> =
+        known.iter().map(|i| column(replicates, *i, |a, b| b - a)).collect();
     let differences = intervals(&differences, &columns, wider, settings.confidence);
     let one = |(i, difference_ns): (usize, Interval)| {
         let (a_ns, b_ns) = pair(i);
@@ -250,7 +291,7 @@ fn features(
             .and_then(|r| more_units(&r, a_ns, &settings.margin, units[0].min(units[1])));
         let probability = judged.get(i).copied();
         Feature {
-            name: probability.map_or_else(|| "block maximum".to_owned(), label),
+            name: name(judged, i),
             probability,
             a_ns,
             b_ns,
@@ -260,7 +301,7 @@ fn features(
             more_units: more,
         }
     };
-    differences.into_iter().enumerate().map(one).collect()
+    known.iter().copied().zip(differences).map(one).collect()
 }
 
 /// The p-value of the greatest difference of any figure with a ratio, each in units of its
@@ -269,7 +310,7 @@ fn features(
 fn exchange(
     family: &Resampler<'_>,
     estimate: &Figures,
-    features: &[Feature],
+    (known, features): (&[usize], &[Feature]),
     settings: &Settings,
     random: &mut Random,
 ) -> (Option<f64>, f64) {
@@ -289,7 +330,7 @@ fn exchange(
     let mut greatest = vec![0.0f64; exchanged.len()];
     let mut seen = 0.0f64;
     let mut any = false;
-    for i in features.iter().enumerate().filter(|(_, f)| f.ratio.is_some()).map(|(i, _)| i) {
+    for i in known.iter().zip(features).filter(|(_, f)| f.ratio.is_some()).map(|(i, _)| *i) {
         let column = column(&exchanged, i, |a, b| (b / a).ln());
         let Some((a, b)) = estimate.a.get(i).zip(estimate.b.get(i)) else { continue };
         // A figure that exchange makes early has no logarithm.
@@ -307,13 +348,14 @@ fn exchange(
     (any.then(|| (1.0 + as_great.real()) / (1.0 + greatest.len().real())), by_chance)
 }
 
-fn overall(features: &[Feature]) -> Word {
+/// The answer in one word; `open`: figures are left out whose size is not known.
+fn overall(features: &[Feature], open: bool) -> Word {
     let any = |word| features.iter().any(|f| f.word == word);
     if any(Word::Regression) {
         Word::Regression
     } else if any(Word::Improvement) {
         Word::Improvement
-    } else if any(Word::Inconclusive) || features.is_empty() {
+    } else if any(Word::Inconclusive) || features.is_empty() || open {
         Word::Inconclusive
     } else {
         Word::Equivalent

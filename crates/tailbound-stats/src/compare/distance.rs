@@ -13,6 +13,8 @@ pub(super) fn wasserstein_ns(matrix: &Matrix, a: &[f64], b: &[f64]) -> f64 {
     let (mut gap, mut area, mut end) = (0.0f64, 0.0, None);
     for (i, (ca, cb)) in a.iter().zip(b).enumerate() {
         let (low, width) = matrix.bucket(i);
+        // Censored values count as if they were just what they exceed: at least this far.
+        let width = if width.is_finite() { width } else { 0.0 };
         // Between buckets nothing changes.
         if let Some(end) = end {
             area += gap.abs() * (low - end);

@@ -3,9 +3,10 @@
 //! buckets, and the quantiles of any weighting of them.
 //!
 //! Context: COLD. Units: ns. Rows are sparse: a weighted sum costs what is occupied.
-//! Quantile of probability p: the value of rank p·n, linear inside its bucket.
+//! Quantile of probability p: the value of rank p·n, linear inside its bucket; infinite where that
+//! rank is a censored value's.
 
-use super::block::Block;
+use super::block::{Block, OPEN};
 use tailbound_core::number::Real as _;
 
 /// One unit: indices of buckets and their counts.
@@ -19,6 +20,7 @@ pub(super) struct Row {
 pub(super) struct Matrix {
     /// Lower edge of each bucket.
     low: Vec<f64>,
+    /// Width of each; infinite for censored values, which are the last bucket.
     width: Vec<f64>,
     /// Rows of the first and of the second system.
     pub(super) rows: [Vec<Row>; 2],
@@ -46,7 +48,10 @@ impl Matrix {
         Self {
             rows: [a.iter().map(row).collect(), b.iter().map(row).collect()],
             low: edges.iter().map(|e| e.0.real()).collect(),
-            width: edges.iter().map(|e| e.1.real()).collect(),
+            width: edges
+                .iter()
+                .map(|e| if e.1 == OPEN { f64::INFINITY } else { e.1.real() })
+                .collect(),
         }
     }
 
@@ -75,7 +80,10 @@ impl Matrix {
                 count = sum.get(i).copied().unwrap_or(0.0);
             }
             let (low, width) = self.bucket(i);
-            out.push(low + width * (rank - below) / count.max(1.0));
+            // Among censored values nothing is known but that it is great.
+            let known = width.is_finite();
+            let at = || low + width * (rank - below) / count.max(1.0);
+            out.push(if known { at() } else { f64::INFINITY });
         }
     }
 }

@@ -8,8 +8,10 @@ use super::difference::Design;
 /// What is missing, or what forbids a statement; the end of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Nothing can be resampled that is not known.
-    #[error("{values} values are in no bucket of its source")]
+    /// Values of unknown size: not even their rank is known.
+    #[error(
+        "{values} values are in no bucket of its source, which does not say how great they are"
+    )]
     Unbinned {
         /// How many.
         values: u64,

@@ -43,7 +43,8 @@ impl<'p> Resampler<'p> {
     /// `paired`: unit k of both systems is round k. `probabilities` ascend.
     pub(super) fn new(a: &[Block], b: &[Block], paired: bool, probabilities: &'p [f64]) -> Self {
         let maxima = |blocks: &[Block]| -> Vec<f64> {
-            blocks.iter().map(|u| u.max_ns.unwrap_or(0).real()).collect()
+            let unknown = |u: &Block| u.censored_from().map_or(0.0, |_| f64::INFINITY);
+            blocks.iter().map(|u| u.max_ns.map_or_else(|| unknown(u), |max| max.real())).collect()
         };
         let maxima = [maxima(a), maxima(b)];
         let order = |values: &Vec<f64>| {

@@ -108,7 +108,12 @@ fn inconclusive(d: &Difference, a: &str, b: &str, margin: &str) -> String {
     let widths =
         |f: &Feature| f.ratio.map_or(0.0, |r| (r.simultaneous[1] / r.simultaneous[0]).ln());
     let widest = open.iter().max_by(|x, y| widths(x).total_cmp(&widths(y)));
-    let mut out = if changed.is_empty() {
+    let mut out = if open.is_empty() && !d.censored.is_empty() {
+        format!(
+            "Undecided: {b} and {a} do not differ by more than the margin of {margin} in any figure that is known, but {}.",
+            censored(d)
+        )
+    } else if changed.is_empty() {
         format!(
             "Undecided: no difference of {b} from {a} is shown, and none beyond {margin} is excluded{}.",
             widest.map_or_else(String::new, |f| format!(
@@ -128,6 +133,16 @@ fn inconclusive(d: &Difference, a: &str, b: &str, margin: &str) -> String {
         out.push_str(&more);
     }
     out
+}
+
+/// `p99.99 lies among values of 10.0 ms or more, which are in no bucket of the source`.
+fn censored(d: &Difference) -> String {
+    let from = d.censored_from_ns.map_or_else(|| "unknown size".to_owned(), exactly);
+    let (names, verb) = match d.censored.as_slice() {
+        [one] => (one.clone(), "lies"),
+        all => (all.join(", "), "lie"),
+    };
+    format!("{names} {verb} among values of {from} or more, which are in no bucket of the source")
 }
 
 /// How many more units would decide the figures that are open.
@@ -207,6 +222,14 @@ pub fn notes(d: &Difference, virtual_time: bool) -> Vec<String> {
         out.push(format!(
             "Later than the deadline of {}: {xa} of {na} and {xb} of {nb}; {ratio}.",
             exactly(e.deadline_ns)
+        ));
+    }
+    if !d.censored.is_empty() {
+        out.push(format!("Not compared: {}.", censored(d)));
+    } else if let Some(from) = d.censored_from_ns {
+        out.push(format!(
+            "Values of {} or more are in no bucket of the source: their rank counts, their size does not.",
+            exactly(from)
         ));
     }
     for (name, more) in &d.unsupported {

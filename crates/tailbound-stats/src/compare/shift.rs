@@ -30,7 +30,7 @@ pub(super) fn probabilities(n: u64) -> Vec<f64> {
     body.chain(tail).filter(|p| needed(*p) <= n).collect()
 }
 
-/// The curve; points where a quantile is early or zero have no ratio and are left out.
+/// The curve; points where a quantile is early, zero or censored have no ratio and are left out.
 pub(super) fn points(
     grid: &[f64],
     estimate: &Figures,
@@ -40,7 +40,7 @@ pub(super) fn points(
 ) -> Vec<ShiftPoint> {
     let ratio = |f: &Figures, i: usize| {
         let (a, b) = f.a.get(i).zip(f.b.get(i))?;
-        (*a > 0.0 && *b > 0.0).then(|| (b / a).ln())
+        (*a > 0.0 && *b > 0.0 && a.is_finite() && b.is_finite()).then(|| (b / a).ln())
     };
     let mut kept = Vec::new();
     let mut logs = Vec::new();

@@ -113,7 +113,7 @@ pub fn latency(runs: &[&Run], deadline_ns: Option<i64>) -> Option<Latency> {
 fn mean(due: &Distribution, precision: &Precision) -> Figure {
     let ns = due.mean();
     let alone = || {
-        let sd = moments::Moments::of(due.sums.as_ref()?).sd_ns?;
+        let sd = moments::Moments::of_distribution(due).sd_ns?;
         let n = due.n.real();
         Some(student::quantile(f64::midpoint(CONFIDENCE, 1.0), n - 1.0) * sd / n.sqrt())
     };

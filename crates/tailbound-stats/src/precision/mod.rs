@@ -9,11 +9,16 @@
 //! (batch means; for the mean exactly that). Quantiles: the spread of the counts beyond the
 //! quantile against what independent activations would have, which is the design effect of that
 //! quantile; then the binomial order statistics of the reduced number of activations.
+//! Where neighbouring stretches are correlated, because states of the machine outlast them, they are
+//! put together to longer ones; where that is not enough, [`Precision::lasting`] says that the
+//! half-widths are lower limits.
 //! Needs eight stretches; with fewer, [`Precision::why_not`] says so.
 //! Not here: cutting a run ([`crate::blocks`]), how long would be enough ([`crate::planning`]).
 //! Source: Law and Kelton on batch means; Kish 1965 on design effects; Efron 1982 on influence.
 
+mod batches;
 pub mod series;
+pub mod study;
 mod widths;
 
 use serde::Serialize;
@@ -22,11 +27,12 @@ use tailbound_core::{Context, Run};
 
 use crate::quantile::STANDARD;
 
+pub(crate) use batches::batches;
 pub use series::Series;
 pub use widths::quantiles as quantile_widths;
 
 /// Version of the method, part of every answer.
-pub const METHOD: &str = "batch-means/1";
+pub const METHOD: &str = "batch-means/2";
 
 /// Confidence of every half-width.
 pub const CONFIDENCE: f64 = 0.95;
@@ -70,6 +76,10 @@ pub struct Precision {
     pub stretch_s: u64,
     /// Why there is nothing.
     pub why_not: Option<String>,
+    /// Correlation of neighbouring stretches beyond chance, where no longer ones are left: states
+    /// outlast them, and the true half-widths are at least those given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lasting: Option<f64>,
     /// Half-width of the mean.
     pub mean_ns: Option<f64>,
     /// Of the standard deviation.
@@ -95,6 +105,7 @@ impl Precision {
             stretches: 0,
             stretch_s: 0,
             why_not: Some(why.into()),
+            lasting: None,
             mean_ns: None,
             sd_ns: None,
             skewness: None,
@@ -123,6 +134,8 @@ impl Precision {
                 ..Self::absent(TooFewStretches { stretches, least: STRETCHES_MIN }.to_string())
             };
         }
+        let (series, lasting) = batches(series);
+        let stretches = series.stretches.len();
         let [mean_ns, sd_ns, skewness, kurtosis] = widths::moments(&series, CONFIDENCE);
         Self {
             method: METHOD,
@@ -130,12 +143,13 @@ impl Precision {
             stretches,
             stretch_s: series.length_s,
             why_not: None,
+            lasting,
             mean_ns,
             sd_ns,
             skewness,
             kurtosis,
             quantiles: widths::quantiles(&series, probabilities, CONFIDENCE),
-            mean_decimals_us: mean_ns.and_then(decimals_us),
+            mean_decimals_us: mean_ns.filter(|_| lasting.is_none()).and_then(decimals_us),
         }
     }
 
@@ -157,6 +171,13 @@ impl Precision {
             Some(n) => format!("{n} decimals of a µs"),
         };
         let digits = usize::from(half_ns < 9950.0) + 2 * usize::from(half_ns < 995.0);
+        if self.lasting.is_some() {
+            return Some(format!(
+                "the mean is known to no better than ±{:.digits$} µs: states of the machine outlast \
+                 the stretches, and every half-width is at least as given; measure for longer",
+                half_ns / 1e3
+            ));
+        }
         Some(format!(
             "the mean is known to ±{:.digits$} µs at 95 % confidence: {decimals}",
             half_ns / 1e3

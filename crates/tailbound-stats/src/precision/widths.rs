@@ -39,7 +39,8 @@ pub(super) fn moments(series: &Series, confidence: f64) -> [Option<f64>; 4] {
     let none = [None; 4];
     let mut all = Sums::default();
     for s in &series.stretches {
-        let Some(sums) = s.sums.filter(|x| x.n > 0) else { return none };
+        // Sums with clamped values would make the figures look better known than they are.
+        let Some(sums) = s.sums.filter(|x| x.n > 0 && x.clamped == 0) else { return none };
         all.merge(&sums);
     }
     if all.n == 0 {

@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. Units: ns.
 
-use tailbound_core::record::ThreadRecord;
+use tailbound_core::record::{ExceedanceRecord, ThreadRecord};
 use tailbound_core::{Context, Distribution, Outcome};
 use tailbound_stats::{Analysis, Summary};
 
@@ -42,4 +42,35 @@ fn a_run_without_threads_has_no_figures() {
     let analysis = Analysis::of(&run);
     assert!(analysis.judged().is_none() && analysis.bound().is_none());
     assert!(analysis.threads().is_empty() && analysis.loads().is_empty());
+}
+
+#[test]
+fn a_mean_beyond_what_sums_hold_is_that_of_the_values() {
+    let mut d = Distribution::default();
+    d.add_many(3_000_000_000, 2000);
+    let s = Summary::of(&d);
+    assert_eq!((s.mean_ns, s.sd_ns, s.clamped), (Some(3e9), Some(0.0), 2000));
+    assert_eq!((s.skewness, s.kurtosis), (None, None), "not known from a histogram");
+    d.add_many(30_000_000_000, 2);
+    assert_eq!(Summary::of(&d).mean_ns, None, "two values over range are of unknown size");
+}
+
+#[test]
+fn missed_activations_are_late_ones_in_a_row() {
+    let mut run = run_of(plan(None), vec![thread(0, 20)]);
+    let interval_ns = run.header.plan.interval_ns;
+    let late = |activation: u64, error_ns: i64, missed: u64| ExceedanceRecord {
+        thread: 0,
+        activation,
+        error_ns,
+        t_ns: 0,
+        missed,
+    };
+    run.exceedances = (0..40).map(|i| late(i * 5_000, 100_000, 0)).collect();
+    let alone = tailbound_stats::bound::of_run(&run).clustering.expect("forty of them");
+    assert!(alone.sentence.contains("one by one"), "{}", alone.sentence);
+    run.exceedances.push(late(300_000, 68 * interval_ns + 200_000, 68));
+    let row = tailbound_stats::bound::of_run(&run).clustering.expect("more of them");
+    assert_eq!(row.exceedances, 40 + 69);
+    assert!(row.index < 0.9 && !row.sentence.contains("one by one ("), "{}", row.sentence);
 }

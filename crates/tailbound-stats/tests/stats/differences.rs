@@ -5,6 +5,8 @@
 //! Context: COLD. Units: ns. Rates over more repetitions: the example `compare_rates`.
 
 use serde_json::Value;
+use tailbound_core::Distribution;
+use tailbound_core::number::Whole as _;
 use tailbound_stats::compare::difference::Dominance;
 use tailbound_stats::compare::interval::{intervals, widening};
 use tailbound_stats::compare::sentence::{notes, sentence};
@@ -175,4 +177,46 @@ fn too_little_is_reported_and_not_computed() {
     let d = of(&short, &short, &quick(1));
     assert_eq!(d.unsupported.first().map(|u| u.0.as_str()), Some("p99.9"));
     assert!(d.features.iter().any(|f| f.ratio.is_none()) || d.features.len() == 4);
+}
+
+/// Runs of 15,000 activations, of which `over` lie beyond the last bucket of the source.
+fn censored(seed: u64, over: u64) -> Block {
+    let mut random = Random::new(seed);
+    let mut d = Distribution::default();
+    for _ in 0..15_000 {
+        d.add((-random.uniform().ln() * 10_000.0).whole_i64());
+    }
+    if over > 0 {
+        d.n += over;
+        (d.unbinned, d.unbinned_from_ns) = (over, Some(1_000_000));
+        (d.max_ns, d.sums) = (None, None);
+    }
+    Block::of(&d, 10, None).expect("where they begin is known")
+}
+
+#[test]
+fn one_overflow_of_many_thousands_is_an_ordered_value() {
+    let a: Vec<Block> = (0..8).map(|i| censored(10 + i, u64::from(i == 3))).collect();
+    let b: Vec<Block> = (0..8).map(|i| censored(50 + i, 0)).collect();
+    let d = difference(&a, &b, Design::Runs, None, &quick(1)).expect("ranks are known");
+    let names: Vec<&str> = d.features.iter().map(|f| f.name.as_str()).collect();
+    assert!(names.starts_with(&["p50", "p90", "p99", "p99.9"]), "{names:?}");
+    assert_eq!(d.censored_from_ns, Some(1_000_000));
+    assert!(notes(&d, false).iter().any(|n| n.contains("in no bucket of the source")));
+    assert!(d.wasserstein_ns.is_finite() && d.features.iter().all(|f| f.a_ns.is_finite()));
+    // Where so many are beyond that a quantile may be among them, it is named and nothing is equal.
+    let many: Vec<Block> = (0..8).map(|i| censored(10 + i, 30)).collect();
+    let d = difference(&many, &many, Design::Runs, None, &quick(1)).expect("ranks are known");
+    assert_eq!(d.word, Word::Inconclusive);
+    assert!(d.censored.contains(&"p99.9".to_owned()), "{:?}", d.censored);
+    assert!(
+        sentence(&d, "a", "b", &quick(1)).contains("p99.9"),
+        "{}",
+        sentence(&d, "a", "b", &quick(1))
+    );
+    // Of unknown size nothing is known, not even their rank.
+    let mut unknown = Distribution::default();
+    unknown.add(5);
+    (unknown.n, unknown.unbinned) = (2, 1);
+    assert!(Block::of(&unknown, 10, None).is_err());
 }

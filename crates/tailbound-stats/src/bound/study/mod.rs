@@ -7,7 +7,11 @@
 //! maximum of n is drawn at once, as the quantile of U^(1/n), which is the same distribution.
 //! Not here: drawing in parallel and printing (`examples/coverage.rs`).
 
+mod met;
+
 use serde::Serialize;
+
+pub use met::Far;
 
 use super::extrapolate::{Stop, extrapolate};
 use super::gate::at_quantile;
@@ -51,6 +55,8 @@ pub enum Tail {
     Sparse,
     /// Fréchet of shape 0.25 whose great values come in groups of three (ARMAX).
     Clustered,
+    /// Exponential, and far above it a second mechanism that was met so many times in the hour.
+    Met(Far, u32),
 }
 
 /// What is done to a series so that it must be refused.
@@ -74,8 +80,9 @@ pub struct Case {
     pub fault: Option<Fault>,
 }
 
-/// Every case of the study: tails to be bounded, then series to be refused.
-pub const CASES: [Case; 18] = {
+/// Every case of the study: tails to be bounded, among them those with a second mechanism that was
+/// met a few times, then series to be refused.
+pub const CASES: [Case; 28] = {
     const fn sound(tail: Tail) -> Case {
         Case { tail, fault: None }
     }
@@ -92,6 +99,16 @@ pub const CASES: [Case; 18] = {
         sound(Tail::Mixture),
         sound(Tail::Sparse),
         sound(Tail::Clustered),
+        sound(Tail::Met(Far::Pareto, 1)),
+        sound(Tail::Met(Far::Pareto, 2)),
+        sound(Tail::Met(Far::Pareto, 5)),
+        sound(Tail::Met(Far::Pareto, 10)),
+        sound(Tail::Met(Far::Pareto, 20)),
+        sound(Tail::Met(Far::Exponential, 1)),
+        sound(Tail::Met(Far::Exponential, 2)),
+        sound(Tail::Met(Far::Exponential, 5)),
+        sound(Tail::Met(Far::Exponential, 10)),
+        sound(Tail::Met(Far::Exponential, 20)),
         faulty(Tail::Exponential, Fault::Drift),
         faulty(Tail::Lognormal, Fault::Drift),
         faulty(Tail::Pareto, Fault::Drift),
@@ -107,17 +124,20 @@ pub const CASES: [Case; 18] = {
 impl Tail {
     /// Its name in the table.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn name(self) -> String {
         match self {
-            Self::Exponential => "exponential",
-            Self::Gaussian => "Gaussian",
-            Self::Lognormal => "lognormal, sigma 0.5",
-            Self::Bounded => "bounded, shape -0.3",
-            Self::Frechet => "Fréchet maxima, shape 0.25",
-            Self::Pareto => "Pareto, shape 0.3",
-            Self::Mixture => "lognormal + 1/1000 Pareto 2.5 from 3 on",
-            Self::Sparse => "lognormal + 1/1000 Pareto 2.5 from 1 on",
-            Self::Clustered => "clustered (ARMAX, extremal index 0.3)",
+            Self::Exponential => "exponential".to_owned(),
+            Self::Gaussian => "Gaussian".to_owned(),
+            Self::Lognormal => "lognormal, sigma 0.5".to_owned(),
+            Self::Bounded => "bounded, shape -0.3".to_owned(),
+            Self::Frechet => "Fréchet maxima, shape 0.25".to_owned(),
+            Self::Pareto => "Pareto, shape 0.3".to_owned(),
+            Self::Mixture => "lognormal + 1/1000 Pareto 2.5 from 3 on".to_owned(),
+            Self::Sparse => "lognormal + 1/1000 Pareto 2.5 from 1 on".to_owned(),
+            Self::Clustered => "clustered (ARMAX, extremal index 0.3)".to_owned(),
+            Self::Met(far, times) => {
+                format!("exponential + {} far above, {times} times", far.name())
+            }
         }
     }
 
@@ -129,7 +149,7 @@ impl Tail {
     /// The value that one activation exceeds with probability `p`.
     fn exceeded(self, p: f64) -> f64 {
         match self {
-            Self::Exponential => -p.ln(),
+            Self::Exponential | Self::Met(..) => -p.ln(),
             Self::Gaussian => 10.0 - normal::quantile(p),
             Self::Lognormal => lognormal(p),
             Self::Bounded => (p.powf(0.3) - 1.0) / -0.3,
@@ -158,6 +178,7 @@ impl Tail {
                 (terms / -calm).powf(0.25)
             }
             Self::Frechet => (-calm).powf(-0.25),
+            Self::Met(far, times) => far.truth(times, q),
             _ => self.exceeded(-(calm / ACTIVATIONS).exp_m1()),
         }
     }
@@ -167,6 +188,9 @@ impl Tail {
     pub fn draw(self, random: &mut Random) -> Vec<f64> {
         if self == Self::Clustered {
             return clustered(random);
+        }
+        if let Self::Met(far, times) = self {
+            return far.draw(times, random);
         }
         (0..BLOCKS)
             .map(|_| {
@@ -255,6 +279,7 @@ impl Case {
 fn step(stop: &Stop) -> &'static str {
     match stop {
         Stop::Gate(_) => "gate",
+        Stop::Apart(..) => "few",
         Stop::NoThreshold(_) => "threshold",
         Stop::Bursts(..) => "bursts",
         Stop::NoMean(..) => "shape",
@@ -313,12 +338,16 @@ impl Row {
     }
 
     /// Is the target met? Tails: held in 93 % or more of those answered, and 5 % or fewer
-    /// refused; faults: 99 % or more refused. The sparse mixture may be refused more often: a
-    /// tail of two kinds is what refusing is for.
+    /// refused; faults: 99 % or more refused. The sparse mixture and a second mechanism may be
+    /// refused more often: a tail of two kinds is what refusing is for. With a second mechanism the
+    /// bound must hold in 95 % of those answered.
     #[must_use]
     pub fn good(&self) -> bool {
         match self.case.fault {
             Some(_) => self.refusals() >= 0.99,
+            None if matches!(self.case.tail, Tail::Met(..)) => {
+                self.holds().is_none_or(|h| h >= 0.95)
+            }
             None => {
                 let few = self.case.tail == Tail::Sparse || self.refusals() <= 0.05;
                 few && self.holds().is_some_and(|h| h >= 0.93)
@@ -345,16 +374,26 @@ mod tests {
     /// A quick version of the study: fixed seeds, so it cannot fail by chance.
     #[test]
     fn bounds_hold_and_faults_are_refused() {
+        // Answered and held, of all series with a second mechanism together.
+        let (mut answered, mut held) = (0, 0);
         for case in CASES {
-            let outcomes: Vec<Outcome> = (0..40).map(|seed| case.once(seed, 10.0)).collect();
+            let met = matches!(case.tail, Tail::Met(..));
+            let seeds = if met { 0..20 } else { 0..40 };
+            let outcomes: Vec<Outcome> = seeds.map(|seed| case.once(seed, 10.0)).collect();
             let row = Row::of(case, &outcomes);
             match case.fault {
                 Some(_) => assert!(row.refusals() >= 0.97, "{row:?}"),
+                None if met => {
+                    answered += row.repetitions - row.refused;
+                    held += row.held;
+                }
                 None => {
                     assert!(row.holds().unwrap_or(0.0) >= 0.9, "{row:?}");
                     assert!(row.refusals() <= 0.2, "{row:?}");
                 }
             }
         }
+        let share = held.real() / answered.real();
+        assert!(share >= 0.93, "met a few times: held in {held} of {answered}");
     }
 }
