@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guard where a login allows real-time threads little time. Of its own: limits are the whole process's, and are not raised again.
 
+#![expect(clippy::disallowed_methods, reason = "a child that ends by itself, and is waited for")]
+
 use tailbound_sys::limits::{self, GUARD_HARD_US, GUARD_SOFT_US};
 use tailbound_sys::process::is_root;
 use tailbound_testing::skip;
@@ -8,7 +10,7 @@ use tailbound_testing::skip;
 const RTTIME: u32 = 15;
 
 fn limit() -> (u64, u64) {
-    limits::get(RTTIME.try_into().unwrap()).unwrap()
+    limits::get(RTTIME).unwrap()
 }
 
 /// In a process of its own (`started by` the test below), without the right to raise a limit.
@@ -28,7 +30,7 @@ fn a_tight_limit_is_raised_or_refused() {
         skip("root", "raising a limit needs root");
         return;
     }
-    limits::set(RTTIME.try_into().unwrap(), 1000, 1000).unwrap();
+    limits::set(RTTIME, 1000, 1000).unwrap();
     let me = std::env::current_exe().unwrap();
     let ended = std::process::Command::new("setpriv")
         .args(["--bounding-set=-sys_resource", "--inh-caps=-sys_resource"])
@@ -37,7 +39,7 @@ fn a_tight_limit_is_raised_or_refused() {
         .output();
     match ended {
         Ok(out) => assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stdout)),
-        Err(e) => println!("skipped: setpriv: {e}"),
+        Err(e) => skip("setpriv", e),
     }
     let armed = limits::guard_realtime(0);
     // Root of a container may lack CAP_SYS_RESOURCE (bit 24).

@@ -41,13 +41,17 @@ struct Translation {
     words: Vec<String>,
     /// What has no counterpart, or another meaning.
     notes: Vec<String>,
+    policy: Option<String>,
+    priority: Option<u8>,
+    quiet: bool,
 }
 
 /// The help for someone whose words were refused with `error`, where they are those of cyclictest.
 pub(crate) fn help(words: &[String], error: &clap::Error) -> Option<String> {
     let (verb, rest) = words.split_first()?;
     let named = verb == "cyclictest" && error.kind() == ErrorKind::InvalidSubcommand;
-    if !named && !(verb == "run" && refused_by_habit(error)) {
+    let habit = verb == "run" && refused_by_habit(error);
+    if !named && !habit {
         return None;
     }
     let translation = translate(rest)?;
@@ -112,99 +116,102 @@ fn cluster(word: &str) -> bool {
 /// The words one by one, as getopt(3) takes them; none where a word is no option of cyclictest.
 fn translate(words: &[String]) -> Option<Translation> {
     let mut all = Translation::default();
-    let mut policy: Option<String> = None;
-    let mut priority: Option<String> = None;
-    let mut rest = words.iter().peekable();
-    let mut quiet = false;
+    let mut rest = words.iter().map(String::as_str).peekable();
     while let Some(word) = rest.next() {
-        if let Some(long) =
-            word.strip_prefix("--").or_else(|| word.strip_prefix('-').filter(|l| *l == "smp"))
-        {
-            let (name, joined) = match long.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (long, None),
-            };
-            let known = option(name)?;
-            let takes = LONG_WITH_VALUE.iter().any(|(long, _)| *long == name);
-            let value = if takes { Some(joined.or_else(|| rest.next().cloned())?) } else { joined };
-            match (name, known) {
-                ("policy", _) => policy = value,
-                ("latency", _) => {
-                    all.words.push(format!("--cpu-dma-latency {}", micros(&value?)?));
-                }
-                ("histfile" | "json", _) => all.words.push(format!("-o {}", value?)),
-                (_, Some('p')) => priority = value,
-                (_, Some(short)) => all.short(short, value.as_deref(), &mut quiet)?,
-                (_, None) => {}
-            }
-            continue;
-        }
-        let Some(letters) = word.strip_prefix('-') else { return None };
-        // `- m`, as many a page on the web has it.
-        if letters.is_empty() {
+        let letters = word.strip_prefix('-')?;
+        if let Some(long) = letters.strip_prefix('-').or((letters == "smp").then_some("smp")) {
+            all.long(long, &mut rest)?;
+        } else if letters.is_empty() {
+            // `- m`, as many a page on the web has it.
             let next = rest.next()?;
             all.notes.push(format!("`- {next}` was read as `-{next}`."));
-            for letter in next.chars() {
-                all.short(letter, None, &mut quiet)?;
-            }
-            continue;
-        }
-        let mut letters = letters.chars();
-        while let Some(letter) = letters.next() {
-            let joined = letters.as_str();
-            if WITH_VALUE.contains(letter) {
-                let value =
-                    if joined.is_empty() { rest.next()?.clone() } else { joined.to_owned() };
-                match letter {
-                    'p' => priority = Some(value),
-                    _ => all.short(letter, Some(&value), &mut quiet)?,
-                }
-                break;
-            }
-            if MAY_HAVE.contains(letter) && joined.starts_with(|c: char| c.is_ascii_digit()) {
-                all.short(letter, Some(joined), &mut quiet)?;
-                break;
-            }
-            // `-a 2`: cyclictest takes the next word where it is no option.
-            let follows = rest.peek().is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()));
-            if MAY_HAVE.contains(letter) && joined.is_empty() && follows {
-                let value = rest.next()?.clone();
-                all.short(letter, Some(&value), &mut quiet)?;
-                continue;
-            }
-            all.short(letter, None, &mut quiet)?;
+            all.cluster(next, &mut rest)?;
+        } else {
+            all.cluster(letters, &mut rest)?;
         }
     }
-    let priority = priority.filter(|p| p.parse().is_ok_and(|n: u8| (1..=99).contains(&n)));
-    let policy = match (policy.as_deref(), priority) {
-        (Some("rr"), Some(priority)) => format!("rr:{priority}"),
-        (_, Some(priority)) => format!("fifo:{priority}"),
-        (_, None) => "other".to_owned(),
-    };
-    if policy == "other" {
-        all.notes.push("Without -p cyclictest measures ordinary threads.".to_owned());
-    }
-    all.words.insert(0, format!("-p {policy}"));
-    if !all.words.iter().any(|w| w.starts_with("-D ") || w.starts_with("-l ")) {
-        all.notes.push(
-            "cyclictest runs until Ctrl-C; this ends after 60 s: give a duration with -D."
-                .to_owned(),
-        );
-    }
-    all.words.push("-L none".to_owned());
-    if !all.words.iter().any(|w| w.starts_with("--cpu-dma-latency")) {
-        all.words.push("--cpu-dma-latency 0us".to_owned());
-    }
-    if quiet {
-        all.words.push("-q".to_owned());
-    }
-    all.notes.push("-L none: without it the run has a load beside it. --cpu-dma-latency 0us: cyclictest keeps the CPUs out of deep idle states.".to_owned());
-    Some(all)
+    Some(all.finished())
 }
 
 impl Translation {
-    fn short(&mut self, letter: char, value: Option<&str>, quiet: &mut bool) -> Option<()> {
+    /// `--interval=200`, `--interval 200`.
+    fn long<'w>(&mut self, long: &'w str, rest: &mut impl Iterator<Item = &'w str>) -> Option<()> {
+        let (name, joined) = match long.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (long, None),
+        };
+        let known = option(name)?;
+        let takes = LONG_WITH_VALUE.iter().any(|(long, _)| *long == name);
+        let value = if takes { Some(joined.or_else(|| rest.next())?) } else { joined };
+        match (name, known) {
+            ("policy", _) => self.policy = value.map(str::to_owned),
+            ("latency", _) => self.words.push(format!("--cpu-dma-latency {}", micros(value?)?)),
+            ("histfile" | "json", _) => self.words.push(format!("-o {}", value?)),
+            (_, Some(short)) => self.short(short, value)?,
+            (_, None) => {}
+        }
+        Some(())
+    }
+
+    /// `-Smp99`: letters without a value, and one with it, joined or the next word.
+    fn cluster<'w, I: Iterator<Item = &'w str>>(
+        &mut self,
+        letters: &'w str,
+        rest: &mut std::iter::Peekable<I>,
+    ) -> Option<()> {
+        let mut letters = letters.chars();
+        while let Some(letter) = letters.next() {
+            let joined = letters.as_str();
+            let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+            let must = WITH_VALUE.contains(letter);
+            if must || MAY_HAVE.contains(letter) && is_number(joined) {
+                let value = if joined.is_empty() { rest.next()? } else { joined };
+                return self.short(letter, Some(value));
+            }
+            // `-a 2`: cyclictest takes the next word where it is no option.
+            let follows = joined.is_empty() && rest.peek().is_some_and(|word| is_number(word));
+            let value = if MAY_HAVE.contains(letter) && follows { rest.next() } else { None };
+            self.short(letter, value)?;
+        }
+        Some(())
+    }
+
+    /// With what cyclictest has by default, and we have not.
+    fn finished(mut self) -> Self {
+        let has = |words: &[String], options: &[&str]| {
+            words.iter().any(|w| options.iter().any(|option| w.starts_with(option)))
+        };
+        let priority = self.priority.take();
+        let policy = match (self.policy.take().as_deref(), priority) {
+            (Some("rr"), Some(priority)) => format!("rr:{priority}"),
+            (_, Some(priority)) => format!("fifo:{priority}"),
+            (_, None) => "other".to_owned(),
+        };
+        if policy == "other" {
+            self.notes.push("Without -p cyclictest measures ordinary threads.".to_owned());
+        }
+        self.words.insert(0, format!("-p {policy}"));
+        if !has(&self.words, &["-D ", "-l "]) {
+            let ends =
+                "cyclictest runs until Ctrl-C; this ends after 60 s: give a duration with -D.";
+            self.notes.push(ends.to_owned());
+        }
+        self.words.push("-L none".to_owned());
+        if !has(&self.words, &["--cpu-dma-latency"]) {
+            self.words.push("--cpu-dma-latency 0us".to_owned());
+        }
+        if self.quiet {
+            self.words.push("-q".to_owned());
+        }
+        self.notes.push("-L none: without it the run has a load beside it. --cpu-dma-latency 0us: cyclictest keeps the CPUs out of deep idle states.".to_owned());
+        self
+    }
+
+    fn short(&mut self, letter: char, value: Option<&str>) -> Option<()> {
         match (letter, value) {
+            ('p', Some(priority)) => {
+                self.priority = priority.parse().ok().filter(|n| (1..=99).contains(n));
+            }
             ('i', Some(us)) => self.words.push(format!("-i {}", micros(us)?)),
             ('D', Some(time)) => self.words.push(format!("-D {}", seconds(time)?)),
             ('l', Some("0")) => {}
@@ -225,7 +232,7 @@ impl Translation {
                 "-{letter}: a histogram is always recorded, from 0 to 17 s; the run file and the report have it."
             )),
             ('d', Some(_)) => self.notes.push("-d is the deadline here; all threads have one interval.".to_owned()),
-            ('q', _) => *quiet = true,
+            ('q', _) => self.quiet = true,
             ('r', _) => self.words.push("--sleep nanosleep-relative".to_owned()),
             ('s', _) => self.words.push("--sleep nanosleep-plain".to_owned()),
             ('x', _) => self.words.push("--sleep posix-timer".to_owned()),
