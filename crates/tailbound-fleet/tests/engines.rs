@@ -25,7 +25,10 @@ fn words(words: &[&str]) -> Vec<String> {
 #[test]
 fn one_machine_is_held_once_by_whatever_way_and_a_lost_lease_is_said() {
     let folder = tempfile::tempdir().unwrap();
-    let Some((_server, config)) = sshd::begin(folder.path(), "") else { return };
+    // By ssh nothing of our environment comes along: both ways are to have one lock.
+    let lock = std::env::var("TAILBOUND_LOCK_FOLDER");
+    let lock = lock.map(|at| format!("SetEnv TAILBOUND_LOCK_FOLDER={at}\n")).unwrap_or_default();
+    let Some((_server, config)) = sshd::begin(folder.path(), &lock) else { return };
     let here = of(&target("here", Reach::Local));
     let config = Some(config);
     let there = of(&target("there", Reach::Ssh { host: "board".to_owned(), config }));

@@ -84,6 +84,8 @@ struct Child {
     cpus: Option<CpuMask>,
     new_session: bool,
     death_signal: i32,
+    /// Whose end it is told of; 0 where it cannot know, in a PID namespace of its own.
+    parent: i32,
     highest_fd: u32,
     failed: Option<(&'static str, i32)>,
 }
@@ -170,6 +172,8 @@ impl Spawn<'_> {
             cpus: cpu_mask(self.cpus),
             new_session: self.new_session,
             death_signal: self.death_signal,
+            // SAFETY: getpid(2) always succeeds.
+            parent: if self.pid_namespace { 0 } else { unsafe { libc::getpid() } },
             highest_fd: highest.unsigned_abs(),
             failed: None,
         };
@@ -266,7 +270,7 @@ fn prepare(child: &mut Child) -> Result<(), (&'static str, i32)> {
         if child.new_session && libc::setsid() < 0 {
             return Err(("setsid", last_errno()));
         }
-        libc::prctl(libc::PR_SET_PDEATHSIG, child.death_signal as libc::c_ulong, 0, 0, 0);
+        death_signal(child)?;
         let normal: libc::sched_param = std::mem::zeroed();
         // The system call, not musl's wrapper, which refuses.
         let policy = libc::SCHED_OTHER;
@@ -298,7 +302,7 @@ fn prepare(child: &mut Child) -> Result<(), (&'static str, i32)> {
         if let Some(confinement) = &child.confinement {
             confine(confinement)?;
             // Another user's process has forgotten it.
-            libc::prctl(libc::PR_SET_PDEATHSIG, child.death_signal as libc::c_ulong, 0, 0, 0);
+            death_signal(child)?;
         }
         let default: libc::sigaction = std::mem::zeroed();
         for signal in 1..65 {
@@ -307,6 +311,19 @@ fn prepare(child: &mut Child) -> Result<(), (&'static str, i32)> {
         let none: libc::sigset_t = std::mem::zeroed();
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
         child.not_held = child.hold.as_ref().and_then(|hold| hold.in_child(sends_by).err());
+    }
+    Ok(())
+}
+
+/// Asks for the signal at the end of the parent, which may have been killed before.
+fn death_signal(child: &Child) -> Result<(), (&'static str, i32)> {
+    // SAFETY: integers only.
+    let parent = unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, child.death_signal as libc::c_ulong, 0, 0, 0);
+        libc::getppid()
+    };
+    if child.death_signal != 0 && child.parent != 0 && parent != child.parent {
+        return Err(("getppid", libc::ESRCH));
     }
     Ok(())
 }
@@ -357,4 +374,42 @@ fn close_above(highest: u32) {
 
 fn last_errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn started(parent: i32, death_signal: i32) -> Option<(&'static str, i32)> {
+        let program = CString::new("/bin/true").expect("no NUL");
+        let mut child = Child {
+            confinement: None,
+            hold: None,
+            not_held: None,
+            argv: pointers(std::slice::from_ref(&program)),
+            envp: pointers(&[]),
+            moves: Vec::new(),
+            cpus: None,
+            new_session: false,
+            death_signal,
+            parent,
+            highest_fd: 2,
+            failed: None,
+        };
+        let pid = clone_and_execute(&mut child, false).expect("a child");
+        // SAFETY: our own child; no status is asked for.
+        unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+        child.failed
+    }
+
+    /// Killed between clone(2) and prctl(2), the parent cannot be waited for: the child would go on without anyone.
+    #[test]
+    fn nothing_is_executed_for_a_parent_that_is_gone() {
+        // SAFETY: always succeeds.
+        let this = unsafe { libc::getpid() };
+        assert_eq!(started(this, libc::SIGTERM), None);
+        assert_eq!(started(1, libc::SIGTERM), Some(("getppid", libc::ESRCH)));
+        assert_eq!(started(1, 0), None, "it is to outlive its parent");
+        assert_eq!(started(0, libc::SIGTERM), None, "in a PID namespace of its own");
+    }
 }

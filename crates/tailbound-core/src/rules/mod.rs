@@ -41,6 +41,22 @@ const fn only(text: &'static str) -> Remedy {
     Remedy { text, check: None, setting: None }
 }
 
+/// Calls that can wait until something else has taken what they put out.
+pub const OUTPUT_CALLS: &[&str] = &[
+    "write",
+    "writev",
+    "pwrite64",
+    "pwritev",
+    "sendto",
+    "sendmsg",
+    "sendmmsg",
+    "fsync",
+    "fdatasync",
+    "sync",
+    "mq_timedsend",
+    "msgsnd",
+];
+
 /// What a thread slept in, by the first word of a place, and what to do instead.
 const SLEEPS: &[(&[&str], &str)] = &[
     (
@@ -48,17 +64,7 @@ const SLEEPS: &[(&[&str], &str)] = &[
         "wait for time with clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME)",
     ),
     (
-        &[
-            "write",
-            "writev",
-            "pwrite64",
-            "pwritev",
-            "sendto",
-            "sendmsg",
-            "sendmmsg",
-            "fsync",
-            "fdatasync",
-        ],
+        OUTPUT_CALLS,
         "never wait for whoever takes what is written: hand it to an ordinary thread through memory that both share, or make the descriptor non-blocking (O_NONBLOCK) and drop what does not fit",
     ),
     (

@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+use tailbound_core::rules::OUTPUT_CALLS;
+
 /// A system call under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
@@ -137,21 +139,7 @@ impl Calls {
 
     /// Does it wait until something else has taken what it puts out?
     pub(super) fn puts_out(&self, call: &Call) -> bool {
-        const OUTPUT: [&str; 12] = [
-            "write",
-            "writev",
-            "pwrite64",
-            "pwritev",
-            "sendto",
-            "sendmsg",
-            "sendmmsg",
-            "fsync",
-            "fdatasync",
-            "sync",
-            "mq_timedsend",
-            "msgsnd",
-        ];
-        self.name(call.id).is_some_and(|name| OUTPUT.contains(&name))
+        self.name(call.id).is_some_and(|name| OUTPUT_CALLS.contains(&name))
     }
 
     /// Do both calls wait at one place for the same thing?
