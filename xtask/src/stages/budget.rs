@@ -65,9 +65,11 @@ pub(super) fn check_begin(project: &Path, name: &str, program: &Path, folder: &P
         return tally;
     }
     let now = || begin_cost::measured(program, folder);
+    // The begin reads the machine: another one has other files and CPUs.
+    let name = &format!("{name}, {}", machine());
     let held = |budgets: &Budgets, now: &BeginCost| {
         let Some(budget) = budgets.begin.get(name) else {
-            return Ok(Some(format!("{FILE} has nothing to hold it against. {WRITE}")));
+            return Ok(Some(format!("{FILE} has no `{name}`. {WRITE}")));
         };
         let beyond = now.beyond(budget);
         ensure!(beyond.is_empty(), "{} ({FILE}). {WRITE}", beyond.join("; "));
@@ -77,6 +79,13 @@ pub(super) fn check_begin(project: &Path, name: &str, program: &Path, folder: &P
         budgets.begin.insert(name.to_owned(), now);
     };
     tallied(&title, compared(project, now, held, put))
+}
+
+/// Kernel and number of CPUs.
+fn machine() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("Linux {}, {cpus} CPUs", release.trim())
 }
 
 fn tallied(title: &str, result: anyhow::Result<Option<String>>) -> Tally {
