@@ -132,11 +132,12 @@ impl Watch {
 
     /// Where a whole file system is not there, with everything that could therefore not be watched.
     fn blind(&self, facts: &Facts) -> Option<Finding> {
-        let trees = [("/proc", "/proc/uptime"), ("/sys", "/sys/devices/system/cpu/online")];
-        let gone: Vec<&str> = trees
-            .into_iter()
-            .filter_map(|(tree, file)| self.root.text(file).is_err().then_some(tree))
-            .collect();
+        let trees = [
+            ("/proc", "/proc/uptime", "mount -t proc proc /proc"),
+            ("/sys", "/sys/devices/system/cpu/online", "mount -t sysfs sysfs /sys"),
+        ];
+        let gone: Vec<_> =
+            trees.into_iter().filter(|(_, file, _)| self.root.text(file).is_err()).collect();
         if gone.is_empty() {
             return None;
         }
@@ -145,16 +146,17 @@ impl Watch {
             .filter(|(_, fact)| !matches!(fact, Fact::Value(_)))
             .filter_map(|(name, _)| name.strip_prefix("watch."))
             .collect();
-        let gone = gone.join(" and ");
+        let names = gone.iter().map(|(tree, ..)| *tree).collect::<Vec<_>>().join(" and ");
+        let mounts = gone.iter().map(|(.., mount)| *mount).collect::<Vec<_>>().join("; ");
         let finding = Finding::new(
             "unwatched",
             Impact::Doubt,
-            format!("{gone} cannot be read; not watched during the run: {}", unseen.join(", ")),
+            format!("{names} cannot be read; not watched during the run: {}", unseen.join(", ")),
         );
         Some(
             finding
                 .meaning("What disturbs a measurement, or makes its figures those of another machine, could not be looked for: the figures are what was measured, and why is unknown.")
-                .remedy(format!("Make {gone} visible (mount -t proc proc /proc, mount -t sysfs sysfs /sys), in a container without masking it, and measure again.")),
+                .remedy(format!("Make {names} visible ({mounts}; in a container: without masking it), and measure again.")),
         )
     }
 
