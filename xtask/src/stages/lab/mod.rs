@@ -104,7 +104,9 @@ pub(crate) fn some(project: &Path, parts: &[&str]) -> anyhow::Result<Tally> {
         return Ok(tally);
     }
     let (mut alone, mut checks) = (lab.alone(project), lab.checks(project));
-    let asked = |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(part));
+    let names = names(project);
+    let asked =
+        |name: &str| parts.is_empty() || parts.iter().any(|part| is_asked(name, part, &names));
     alone.retain(|(name, _)| asked(name));
     checks.retain(|(name, _)| asked(name));
     let chosen = alone.iter().chain(&checks);
@@ -117,6 +119,11 @@ pub(crate) fn some(project: &Path, parts: &[&str]) -> anyhow::Result<Tally> {
     }
     tally.absorb(queue::side_by_side(&checks));
     Ok(tally)
+}
+
+/// A whole name asks for one check, a word for all that have it in theirs.
+fn is_asked(name: &str, part: &str, names: &[&str]) -> bool {
+    if names.contains(&part) { name == part } else { name.contains(part) }
 }
 
 /// A check that passes or fails as a whole.
@@ -350,5 +357,21 @@ impl Drop for Busy {
         // A child that is gone already is as ended as it can be.
         drop(self.0.kill());
         drop(self.0.wait());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_name_asks_for_one_check() {
+        let names = ["arm", FARM, "aarch64"];
+        let of = |part| names.into_iter().filter(|n| is_asked(n, part, &names)).collect::<Vec<_>>();
+        assert_eq!(of("arm"), ["arm"]);
+        assert_eq!(of("regression"), [FARM]);
+        assert_eq!(of("ar"), ["arm", FARM, "aarch64"]);
+        let project = root::project().unwrap();
+        assert!(!beside_others(&project).contains(&FARM));
     }
 }
