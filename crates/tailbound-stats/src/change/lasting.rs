@@ -6,7 +6,8 @@
 //! does, a wandering level looks like a change: of 50 such series (correlation 0.7) 31 were taken for
 //! changed. Then the runs of chance are made from the figures' own innovations, in random order.
 //! The correlation comes from differences of runs three apart and of neighbours, which a step blows
-//! up at three places only: independent runs differ as much at either distance.
+//! up at three places only: independent runs differ as much at either distance. Of few runs these
+//! places are too many, and a step looks like a level that wanders: few are exchanged, as if independent.
 //! Source: Bühlmann 1997 (sieve bootstrap).
 
 use std::ops::Range;
@@ -22,6 +23,9 @@ const LEAST: f64 = 0.2;
 /// Runs do not resemble their neighbours more than this: beyond it nothing could be a change.
 const MOST: f64 = 0.9;
 
+/// So many runs tell a correlation from a step.
+const RUNS_MIN: usize = 20;
+
 /// Distance of the runs whose differences are held against those of neighbours.
 const APART: usize = 3;
 
@@ -35,6 +39,9 @@ pub(super) struct Lasting {
 impl Lasting {
     /// Of columns, one a figure.
     pub(super) fn of(columns: Vec<Vec<f64>>) -> Self {
+        if columns.first().is_none_or(|column| column.len() < RUNS_MIN) {
+            return Self { columns, kept: Vec::new() };
+        }
         let own: Vec<f64> = columns.iter().map(|c| correlation(c)).collect();
         let mean = own.iter().sum::<f64>() / own.len().max(1).real();
         // Of one figure it is known badly: all of them together say more.

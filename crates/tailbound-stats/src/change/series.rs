@@ -418,6 +418,20 @@ mod tests {
         assert!(seen >= 8, "{seen} of 10");
     }
 
+    /// The nights of a young farm, and of the lab, whose figures are the same each night.
+    #[test]
+    fn a_step_of_few_runs_or_of_equal_ones_is_seen() {
+        let changed = |runs: &[Features]| !history(runs, Settings::default()).changes.is_empty();
+        let step = |at: usize| move |i: usize| if i < at { 1.0 } else { 1.4 };
+        for noise in [0.0, 0.01, 0.05] {
+            for (n, at) in [(12, 7), (15, 8), (24, 12), (60, 40)] {
+                let seen =
+                    (0..5).filter(|seed| changed(&runs(n, noise, step(at), 40 + seed))).count();
+                assert!(seen >= 4, "{seen} of 5: {n} runs, a step at {at}, noise {noise}");
+            }
+        }
+    }
+
     #[test]
     fn a_step_within_the_margin_is_no_change() {
         let h =
