@@ -134,11 +134,14 @@ fn one<'a>(name: &'static str, lab: &'a Lab, check: Whole) -> Check<'a> {
 }
 
 impl Lab {
-    /// What others begin with, what damages something that all use, and what measures this machine.
+    /// What wants the host's cores, or damages something that all use.
     fn alone<'a>(&'a self, project: &'a Path) -> Vec<Check<'a>> {
         let one = |name, check| one(name, self, check);
         vec![
             one(SAME_BYTES, Lab::same_bytes),
+            one("the same bytes with a main loop that never rests", Lab::restless),
+            one("the same bytes each time while all cores are busy", Lab::repeated),
+            ("two CPUs in short slices", Box::new(|| self.in_slices())),
             one(DAMAGED, Lab::mended),
             // This machine is one of its systems, and is measured.
             (FARM, Box::new(move || Tally::one(FARM, self.farmed(project)))),
@@ -150,13 +153,10 @@ impl Lab {
         let one = |name, check| one(name, self, check);
         let some = |r: anyhow::Result<Tally>| r.unwrap_or_else(|e| Tally::one("lab", Err(e)));
         let mut all: Vec<Check<'a>> = vec![
-            ("two CPUs in short slices", Box::new(|| self.in_slices())),
-            one("the same bytes each time while all cores are busy", Lab::repeated),
             one("an experiment keeps the change that helps", Lab::experiment),
             ("culprits are named", Box::new(|| self.culprits())),
             one("a planted section is named at its instant", Lab::why),
             ("the monitor beside a CPU that goes", Box::new(|| self.monitored())),
-            one("the same bytes with a main loop that never rests", Lab::restless),
             one("paths of a run are exact", Lab::paths),
             one("a hunt repeats, goes on, and leaves a command that shows the same", Lab::hunted),
             one("the theoretical bound holds", Lab::theory),
