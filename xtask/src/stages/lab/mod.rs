@@ -52,10 +52,16 @@ const LOAD: &str = "mmap";
 
 /// A run of the first check, and the checks that look at it.
 const FIRST_RUN: &str = "a.jsonl";
-const OF_THE_FIRST_RUN: [&str; 4] =
-    [DAMAGED, "its run file", "repeated from its own record", "an altered record is another run"];
+const OF_THE_FIRST_RUN: [&str; 5] = [
+    RESTLESS,
+    DAMAGED,
+    "its run file",
+    "repeated from its own record",
+    "an altered record is another run",
+];
 
 const SAME_BYTES: &str = "the same bytes from power-on, and from a snapshot on a loaded host";
+const RESTLESS: &str = "the same bytes with a main loop that never rests";
 const DAMAGED: &str = "a damaged snapshot is noticed and made again";
 const FARM: &str = "a farm finds the regression that was planted";
 
@@ -139,7 +145,7 @@ impl Lab {
         let one = |name, check| one(name, self, check);
         vec![
             one(SAME_BYTES, Lab::same_bytes),
-            one("the same bytes with a main loop that never rests", Lab::restless),
+            one(RESTLESS, Lab::restless),
             one("the same bytes each time while all cores are busy", Lab::repeated),
             ("two CPUs in short slices", Box::new(|| self.in_slices())),
             one(DAMAGED, Lab::mended),
