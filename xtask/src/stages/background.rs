@@ -22,9 +22,6 @@ const BUILDS: &[(&str, &[&str])] = &[("static", &["static"]), ("arm", &["arm64",
 /// Some of the CPUs, while others want both.
 const NICE: &str = "10";
 
-/// Of the stages that nobody waits for, while the lab, which takes longest, is not done.
-const NICER: &str = "15";
-
 /// Its words: xtask, the programs to build, two files for what is said, xtask's words for the lab.
 const SCRIPT: &str = r#"xtask=$1 builds=$2 built=$3 lab=$4; shift 4
 "$xtask" build --trial $builds >"$built" 2>&1
@@ -58,16 +55,6 @@ pub(super) fn begin(project: &Path, stages: &[&str]) -> anyhow::Result<Option<Ba
     nice.current_dir(project).stdin(Stdio::null());
     let child = nice.spawn().context("cannot start `nice`")?;
     Ok(Some(Background { child, folder }))
-}
-
-/// Lets the background go before what comes from the stage `clippy` on, which compiles and reads and measures little.
-pub(super) fn order(stage: &str, background: Option<&Background>) {
-    if background.is_none() || stage != "clippy" {
-        return;
-    }
-    // Of this process, and so of what it starts from now on. Where it fails, all of it takes somewhat longer.
-    let mut renice = exec::command("renice");
-    drop(exec::output(renice.args(["-n", NICER, "-p"]).arg(std::process::id().to_string())));
 }
 
 impl Background {

@@ -116,7 +116,6 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
             let names: Vec<&str> = chosen.iter().map(|(name, ..)| *name).collect();
             beside = background::begin(&project, &names)?;
         }
-        background::order(name, beside.as_ref());
         let tally = match beside.take_if(|_| *name == "lab") {
             Some(beside) => beside.lab(&project),
             None => work.run(&project, &asked(name)),
