@@ -67,6 +67,23 @@ impl Column {
                 None => over = over.saturating_add(b.count),
             }
         }
+        // A bucket begins below what is in it: the extremes, which the foot has exactly, are rows of their own.
+        let buckets = || t.wakeup.late.buckets().filter(|b| b.count > 0);
+        for (exact, bucket) in
+            [(t.wakeup.max_ns, buckets().next_back()), (t.wakeup.min_ns, buckets().next())]
+        {
+            let (Some(ns), Some(bucket)) = (exact.filter(|ns| *ns >= 0), bucket) else { continue };
+            let row = |ns: u64| usize::try_from(ns / 1000).unwrap_or(usize::MAX);
+            let (from, to) = (row(bucket.low_ns), row(ns.unsigned_abs()));
+            if from != to && counts.get(from).is_some_and(|n| *n > 0) && to < counts.len() {
+                if let Some(n) = counts.get_mut(from) {
+                    *n -= 1;
+                }
+                if let Some(n) = counts.get_mut(to) {
+                    *n = n.saturating_add(1);
+                }
+            }
+        }
         Self { inside: counts.iter().fold(0, |a, b| a.saturating_add(*b)), counts, over }
     }
 
@@ -83,4 +100,19 @@ fn row(values: impl Iterator<Item = u64>, between: &str) -> String {
 fn shorter(row: &str) -> String {
     let five = |v: &str| v.parse::<u64>().map_or_else(|_| v.to_owned(), |v| format!("{v:05}"));
     row.split(' ').map(five).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_of_the_extremes_are_those_of_the_foot() {
+        let mut t = ThreadRecord::default();
+        for ns in [4_000, 5_000, 2_345_678] {
+            t.wakeup.add(ns);
+        }
+        let column = Column::of(&t, 2346);
+        assert_eq!((column.at(4), column.at(2345), column.inside, column.over), (1, 1, 3, 0));
+    }
 }
