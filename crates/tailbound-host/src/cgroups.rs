@@ -48,6 +48,16 @@ pub(crate) struct Groups {
     pub(crate) path: String,
 }
 
+impl Groups {
+    /// The command that lifts the CPU quota of the group in `dir`.
+    pub(crate) fn lift(&self, dir: &str) -> String {
+        match self.version {
+            1 => format!("echo -1 > {dir}/cpu.cfs_quota_us"),
+            _ => format!("echo max > {dir}/cpu.max"),
+        }
+    }
+}
+
 /// One mounted cgroup hierarchy.
 struct Mount {
     version: u8,

@@ -64,17 +64,14 @@ fn quota(root: &Root, groups: &Groups) -> Found<Option<Quota>> {
     let mut tightest: Option<Quota> = None;
     let mut seen = false;
     for dir in &groups.dirs {
-        let (pair, lift) = if groups.version == 2 {
-            let pair = root.read_trimmed(&format!("{dir}/cpu.max")).map(|t| {
+        let pair = if groups.version == 2 {
+            root.read_trimmed(&format!("{dir}/cpu.max")).map(|t| {
                 let mut words = t.split(' ').map(str::to_owned);
                 (words.next().unwrap_or_default(), words.next().unwrap_or_default())
-            });
-            (pair, format!("echo max > {dir}/cpu.max"))
+            })
         } else {
-            let file = format!("{dir}/cpu.cfs_quota_us");
-            let period = || root.read_trimmed(&format!("{dir}/cpu.cfs_period_us"));
-            let pair = root.read_trimmed(&file).and_then(|quota| Ok((quota, period()?)));
-            (pair, format!("echo -1 > {file}"))
+            root.read_trimmed(&format!("{dir}/cpu.cfs_quota_us"))
+                .and_then(|q| Ok((q, root.read_trimmed(&format!("{dir}/cpu.cfs_period_us"))?)))
         };
         match pair {
             Ok((quota, period)) => {
@@ -85,7 +82,7 @@ fn quota(root: &Root, groups: &Groups) -> Found<Option<Quota>> {
                     && p > 0.0
                     && tightest.as_ref().is_none_or(|t| q / p < t.share)
                 {
-                    tightest = Some(Quota { share: q / p, lift });
+                    tightest = Some(Quota { share: q / p, lift: groups.lift(dir) });
                 }
             }
             // The root group has no such file.

@@ -16,6 +16,7 @@
     deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::unwrap_used)
 )]
 
+mod capabilities;
 pub mod cgroups;
 pub mod cpus;
 mod disturbances;
@@ -38,6 +39,7 @@ pub mod threads;
 pub mod tracefs;
 pub mod watch;
 
+pub use capabilities::{Capabilities, Capability};
 pub use cpus::{Cpus, CpusError};
 pub use disturbances::given::{not_locked, not_realtime};
 pub use disturbances::traffic::Switches;

@@ -3,12 +3,10 @@
 //!
 //! Context: COLD. Source: sched(7), capabilities(7), user_namespaces(7), Documentation/scheduler/sched-rt-group.rst.
 
+use crate::capabilities::{Capabilities, Capability};
 use crate::cgroups::Process;
 use crate::group_limits::group_limits;
 use crate::root::Root;
-
-/// The bit of CAP_SYS_NICE; capabilities(7).
-const SYS_NICE: u32 = 23;
 
 /// What stood in the way of a real-time policy that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,14 +36,8 @@ impl RealtimeRight {
     #[must_use]
     pub fn refused(root: &Root) -> Self {
         let status = root.text("/proc/self/status").unwrap_or_default();
-        let field = |name: &str| {
-            let line = status.lines().find_map(|l| l.strip_prefix(name))?;
-            line.split_ascii_whitespace().next().map(str::to_owned)
-        };
-        let (Some(user), Some(capabilities)) = (field("Uid:"), field("CapEff:")) else {
-            return Self::Unknown;
-        };
-        let Ok(capabilities) = u64::from_str_radix(&capabilities, 16) else {
+        let user = status.lines().find_map(|l| l.strip_prefix("Uid:")?.split_whitespace().next());
+        let (Some(user), Ok(capabilities)) = (user, Capabilities::of(root, Process::Own)) else {
             return Self::Unknown;
         };
         let limits = group_limits(root, Process::Own);
@@ -57,7 +49,7 @@ impl RealtimeRight {
         let whole = root.text("/proc/self/uid_map").unwrap_or_default();
         let inner =
             !whole.is_empty() && whole.split_ascii_whitespace().ne(["0", "0", "4294967295"]);
-        match (user.as_str(), capabilities >> SYS_NICE & 1 == 1) {
+        match (user, capabilities.has(Capability::SysNice)) {
             (_, true) if inner => Self::NamespaceRoot,
             (_, true) => match limits {
                 Ok(l) if l.version == 2 && l.path != "/" => Self::InnerGroup { path: l.path },

@@ -61,6 +61,7 @@ pub struct Machine {
     threads: OnceCell<Found<Vec<Thread>>>,
     interrupts: OnceCell<Found<Interrupts>>,
     log: OnceCell<Found<Vec<String>>>,
+    group: OnceCell<Found<GroupLimits>>,
 }
 
 impl Machine {
@@ -94,6 +95,7 @@ impl Machine {
             threads: OnceCell::new(),
             interrupts: OnceCell::new(),
             log: OnceCell::new(),
+            group: OnceCell::new(),
         }
     }
 
@@ -215,14 +217,14 @@ impl Machine {
     }
 
     /// What control groups allow the program that is to be in time; where none was named, this one.
-    pub(crate) fn group(&self) -> Result<GroupLimits, Seen> {
-        let process = self.wanted.pid.map_or(Process::Own, Process::Pid);
-        Ok(group_limits(&self.root, process)?)
+    pub(crate) fn group(&self) -> Result<&GroupLimits, Seen> {
+        let found = self.group.get_or_init(|| group_limits(&self.root, self.process()));
+        found.as_ref().map_err(|e| e.clone().into())
     }
 
-    /// Whose groups [`Machine::group`] looks at.
-    pub(crate) fn whose(&self) -> String {
-        self.wanted.pid.map_or_else(|| "this process".to_owned(), |pid| format!("process {pid}"))
+    /// The program that is to be in time; where none was named, this one.
+    pub(crate) fn process(&self) -> Process {
+        self.wanted.pid.map_or(Process::Own, Process::Pid)
     }
 
     /// Threads of the program that is to be in time.
@@ -277,13 +279,13 @@ impl Machine {
             if cpus.is_empty() { word.to_owned() } else { cpus.to_string() }
         };
         let group = self.group().ok();
-        let quota = group.as_ref().and_then(|g| g.quota.as_ref().ok()?.clone());
-        let budget = group.and_then(|g| Some(g.budget.ok()?.file));
+        let lift = group.and_then(|g| Some(g.quota.as_ref().ok()?.as_ref()?.lift.as_str()));
+        let budget = group.and_then(|g| Some(g.budget.as_ref().ok()?.file.as_str()));
         let mask = self.hk.iter().filter(|c| *c < 64).fold(0u64, |m, c| m | 1 << c);
         text.replace("{rt}", &list(&self.rt, "LIST"))
             .replace("{hk}", &list(&self.hk, "OTHERS"))
             .replace("{mask}", &format!("{mask:x}"))
-            .replace("{budget}", budget.as_deref().unwrap_or("cpu.rt_runtime_us of the group"))
-            .replace("{lift}", &quota.map_or_else(String::new, |quota| quota.lift))
+            .replace("{budget}", budget.unwrap_or("cpu.rt_runtime_us of the group"))
+            .replace("{lift}", lift.unwrap_or_default())
     }
 }

@@ -43,17 +43,7 @@ pub fn pending() -> Option<i32> {
 /// Always `false` in a program that has no [`Signals`]: there SIGCONT leaves nothing behind.
 #[must_use]
 pub fn was_continued() -> bool {
-    // SAFETY: all-zero bytes are a valid sigset_t, filled by the calls below.
-    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: writes the live set.
-    unsafe { libc::sigemptyset(&raw mut set) };
-    // SAFETY: writes the live set.
-    unsafe { libc::sigaddset(&raw mut set, libc::SIGCONT) };
-    let at_once = clock::timespec(0);
-    // SAFETY: reads a live set and a live timespec; what the signal carries is not asked for.
-    let got =
-        unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const at_once) };
-    got == libc::SIGCONT
+    Signals(set_of(&[libc::SIGCONT])).wait(0).is_some()
 }
 
 /// The ending signals, blocked for this and all later threads, waited for here.
@@ -72,16 +62,9 @@ impl Signals {
     /// # Errors
     /// When the signals cannot be blocked.
     pub fn block_and_open() -> Result<Self, SysError> {
-        // SAFETY: all-zero bytes are a valid sigset_t, filled by the calls below.
-        let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
-        // SAFETY: writes the live set.
-        unsafe { libc::sigemptyset(&raw mut set) };
-        for signal in ENDING {
-            // SAFETY: writes the live set.
-            unsafe { libc::sigaddset(&raw mut set, signal) };
-        }
-        let blocked = Self(set).blocked()?;
-        block_continue()?;
+        let blocked = Self(set_of(&ENDING)).blocked()?;
+        // Kept pending for `was_continued`.
+        Self(set_of(&[libc::SIGCONT])).blocked()?;
         // SAFETY: ignoring a signal installs no code.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
         Ok(blocked)
@@ -128,18 +111,16 @@ impl Signals {
     }
 }
 
-/// Keeps SIGCONT pending for [`was_continued`].
-fn block_continue() -> Result<(), SysError> {
+fn set_of(signals: &[i32]) -> libc::sigset_t {
     // SAFETY: all-zero bytes are a valid sigset_t, filled by the calls below.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: writes the live set.
     unsafe { libc::sigemptyset(&raw mut set) };
-    // SAFETY: writes the live set.
-    unsafe { libc::sigaddset(&raw mut set, libc::SIGCONT) };
-    // SAFETY: reads the live set; no old mask is asked for.
-    let masked =
-        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
-    if masked == 0 { Ok(()) } else { Err(SysError::code("pthread_sigmask", "", masked)) }
+    for signal in signals {
+        // SAFETY: writes the live set.
+        unsafe { libc::sigaddset(&raw mut set, *signal) };
+    }
+    set
 }
 
 /// Interrupts the sleep of thread `tid` of this process, without any other effect.

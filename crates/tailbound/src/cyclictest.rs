@@ -4,15 +4,13 @@
 //! Context: COLD. Units: those of cyclictest (µs without a unit; seconds for -D).
 //! Not here: files that cyclictest wrote (`tailbound-import`). Source: cyclictest(8), rt-tests 2.10; docs/from-cyclictest.md.
 
-use clap::error::{ContextKind, ErrorKind};
+use clap::error::ErrorKind;
 use tailbound_core::units::parse_ns;
 
 /// Short options of cyclictest that take a value, as getopt(3) has them.
 const WITH_VALUE: &str = "AbcdDhFHilopPR";
 /// Those that may have one, joined to them.
 const MAY_HAVE: &str = "at";
-/// Those without.
-const ALONE: &str = "kmMnNqrsSuvVwWxX";
 /// Long options with a value, and the short one that means the same.
 const LONG_WITH_VALUE: &[(&str, Option<char>)] = &[
     ("aligned", Some('A')),
@@ -50,7 +48,9 @@ struct Translation {
 pub(crate) fn help(words: &[String], error: &clap::Error) -> Option<String> {
     let (verb, rest) = words.split_first()?;
     let named = verb == "cyclictest" && error.kind() == ErrorKind::InvalidSubcommand;
-    let habit = verb == "run" && refused_by_habit(error);
+    // An option that is not ours, or without the value that ours needs; words of neither are told below.
+    let habit = verb == "run"
+        && matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue);
     if !named && !habit {
         return None;
     }
@@ -67,20 +67,6 @@ pub(crate) fn help(words: &[String], error: &clap::Error) -> Option<String> {
     }
     text.push_str("All options side by side: docs/from-cyclictest.md\n");
     Some(text)
-}
-
-/// Is it an option that only cyclictest has, or one without the value that ours needs?
-fn refused_by_habit(error: &clap::Error) -> bool {
-    match error.kind() {
-        ErrorKind::UnknownArgument => {
-            let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string);
-            argument.is_some_and(|a| {
-                a == "-" || option(a.trim_start_matches('-')).is_some() || cluster(&a)
-            })
-        }
-        ErrorKind::InvalidValue => true,
-        _ => false,
-    }
 }
 
 fn option(long: &str) -> Option<Option<char>> {
@@ -100,17 +86,6 @@ fn option(long: &str) -> Option<Option<char>> {
     ];
     let mut known = alone.iter().chain(LONG_WITH_VALUE);
     known.find(|(name, _)| *name == long).map(|(_, short)| *short)
-}
-
-/// Short options of cyclictest, several in one word.
-fn cluster(word: &str) -> bool {
-    let Some(letters) = word.strip_prefix('-').filter(|l| !l.starts_with('-')) else {
-        return false;
-    };
-    letters
-        .chars()
-        .next()
-        .is_some_and(|c| WITH_VALUE.contains(c) || MAY_HAVE.contains(c) || ALONE.contains(c))
 }
 
 /// The words one by one, as getopt(3) takes them; none where a word is no option of cyclictest.

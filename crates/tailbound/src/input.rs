@@ -208,8 +208,9 @@ pub(crate) fn name(path: &Path) -> String {
 /// `run.tailbound.jsonl` → `run` + `suffix`; of a pipe or a device, in whose folder nothing can be written, `imported` + `suffix` here.
 pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let is_pipe = path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir());
-    // A file that is standard input has its own name elsewhere.
-    if is_pipe || path.starts_with("/dev") || path.starts_with("/proc") {
+    // A file that is a descriptor has its own name elsewhere.
+    let is_descriptor = new_file::is_own_descriptor(path) || path == Path::new("/dev/stdin");
+    if is_pipe || is_descriptor || path.starts_with("/proc") {
         return PathBuf::from(format!("imported{suffix}"));
     }
     let name = name(path);
@@ -312,6 +313,7 @@ mod tests {
             assert_eq!(beside(pipe), Path::new("imported.tailbound.jsonl"), "{pipe}");
         }
         assert_eq!(beside("a/b.txt"), Path::new("a/b.tailbound.jsonl"));
+        assert_eq!(beside("/dev/shm/b.txt"), Path::new("/dev/shm/b.tailbound.jsonl"));
     }
 
     #[test]

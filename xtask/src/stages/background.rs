@@ -31,9 +31,11 @@ const SCRIPT: &str = r#"xtask=$1 builds=$2 built=$3 lab=$4; shift 4
 pub(super) struct Background {
     child: Child,
     folder: PathBuf,
+    /// The checks of the lab are part of it.
+    pub(super) has_lab: bool,
 }
 
-/// Begins, for those of `stages` that build, and the lab if it is one of them.
+/// Begins, for those of `stages`, which are to be done as a whole, that build, and the lab if it is one of them.
 pub(super) fn begin(project: &Path, stages: &[&str]) -> anyhow::Result<Option<Background>> {
     let wanted = BUILDS.iter().filter(|(stage, _)| stages.contains(stage));
     let names: Vec<&str> = wanted.flat_map(|(_, names)| *names).copied().collect();
@@ -48,13 +50,14 @@ pub(super) fn begin(project: &Path, stages: &[&str]) -> anyhow::Result<Option<Ba
     let mut nice = exec::command("nice");
     nice.args(["-n", NICE, "sh", "-c", SCRIPT, "sh"]).arg(std::env::current_exe()?);
     nice.arg(names.join(" ")).arg(folder.join("builds.txt")).arg(folder.join("lab.txt"));
-    if stages.contains(&"lab") {
+    let has_lab = stages.contains(&"lab");
+    if has_lab {
         nice.arg("--into").arg(&folder);
         nice.args(lab::beside_others(project).iter().map(|name| format!("lab:{name}")));
     }
     nice.current_dir(project).stdin(Stdio::null());
     let child = nice.spawn().context("cannot start `nice`")?;
-    Ok(Some(Background { child, folder }))
+    Ok(Some(Background { child, folder, has_lab }))
 }
 
 impl Background {

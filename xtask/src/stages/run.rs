@@ -113,10 +113,12 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
         println!("==> [{}/{}] {name}: {what}", i + 1, chosen.len());
         let beginning = Times::begin();
         if *name == "tests" {
-            let names: Vec<&str> = chosen.iter().map(|(name, ..)| *name).collect();
+            // Where only some checks were asked for, their stage does them.
+            let whole = |name: &&str| asked(name).iter().all(|part| part.is_empty());
+            let names: Vec<&str> = chosen.iter().map(|(name, ..)| *name).filter(whole).collect();
             beside = background::begin(&project, &names)?;
         }
-        let tally = match beside.take_if(|_| *name == "lab") {
+        let tally = match beside.take_if(|beside| beside.has_lab && *name == "lab") {
             Some(beside) => beside.lab(&project),
             None => work.run(&project, &asked(name)),
         };

@@ -70,10 +70,7 @@ impl Disturbance for Quota {
             })
             .max();
         let Some((times, ns, dir)) = worst else { return Vec::new() };
-        let lift = match &self.groups {
-            Ok(groups) if groups.version == 1 => format!("echo -1 > {dir}/cpu.cfs_quota_us"),
-            _ => format!("echo max > {dir}/cpu.max"),
-        };
+        let lift = self.groups.as_ref().map(|groups| groups.lift(dir)).unwrap_or_default();
         vec![
             Finding::new(
                 "cgroup-quota",

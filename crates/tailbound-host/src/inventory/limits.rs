@@ -7,6 +7,8 @@
 use serde_json::Value;
 
 use super::Sheet;
+use crate::capabilities::Capabilities;
+use crate::cgroups::Process;
 use crate::root::Missing;
 
 /// Capabilities that decide what can be measured and how.
@@ -37,18 +39,9 @@ pub(super) fn read(sheet: &mut Sheet<'_>) {
         });
         sheet.put(name, soft);
     }
-    let capabilities = sheet.root.text("/proc/self/status").and_then(|t| {
-        t.lines()
-            .find_map(|l| l.strip_prefix("CapEff:"))
-            .and_then(|l| u64::from_str_radix(l.trim(), 16).ok())
-            .map(|mask| {
-                CAPABILITIES
-                    .iter()
-                    .filter(|(bit, _)| mask >> bit & 1 == 1)
-                    .map(|(_, name)| Value::from(*name))
-                    .collect::<Vec<_>>()
-            })
-            .ok_or_else(|| Missing::Unknown("/proc/self/status has no CapEff".to_owned()))
+    let capabilities = Capabilities::of(sheet.root, Process::Own).map(|own| {
+        let names = CAPABILITIES.iter().filter(|(bit, _)| own.has_bit(*bit));
+        names.map(|(_, name)| Value::from(*name)).collect::<Vec<_>>()
     });
     sheet.put("limits.capabilities", capabilities);
 }

@@ -4,6 +4,8 @@
 //! Context: COLD. Source: sched(7), mlock(2), getrlimit(2), proc(5),
 //! Documentation/trace/rv/monitor_rtapp.rst.
 
+use tailbound_host::{Capabilities, Capability};
+
 use super::{PLAIN, few};
 use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
@@ -11,9 +13,6 @@ use crate::outcome::{Level, Look, Seen};
 
 /// A program that computes for so long without a sleep is a mistake; a shorter limit hits others.
 const RTTIME_FEW_US: u64 = 500_000;
-/// Bits of capabilities; capabilities(7).
-const CAP_IPC_LOCK: u32 = 14;
-const CAP_SYS_NICE: u32 = 23;
 
 const CHECK: Check = Check { group: Group::Application, needs: &[Need::Target], ..PLAIN };
 
@@ -114,14 +113,6 @@ fn status(m: &Machine, name: &str) -> Result<u64, Seen> {
         .ok_or_else(|| Seen::unknown(format!("its status has no {name}")))
 }
 
-fn hexadecimal(m: &Machine, name: &str) -> Result<u64, Seen> {
-    let pid = m.wanted.pid.unwrap_or(0);
-    let text = m.text(&format!("/proc/{pid}/status"))?;
-    text.lines()
-        .find_map(|l| u64::from_str_radix(l.strip_prefix(name)?.trim(), 16).ok())
-        .ok_or_else(|| Seen::unknown(format!("its status has no {name}")))
-}
-
 fn mlock(m: &Machine) -> Look {
     let (locked, resident) = (status(m, "VmLck:")?, status(m, "VmRSS:")?);
     let found = format!("{locked} kB locked, {resident} kB resident");
@@ -140,10 +131,9 @@ fn limits(m: &Machine) -> Look {
     let rttime = soft("Max realtime timeout").unwrap_or_default();
     let found = format!("rtprio {rtprio}, memlock {memlock}, rttime {rttime}");
     // Root in a container has the user number and not the rights.
-    let capabilities = hexadecimal(m, "CapEff:")?;
-    let has = |bit: u32| capabilities >> bit & 1 == 1;
-    let priority = rtprio != "0" || has(CAP_SYS_NICE);
-    let locked = memlock == "unlimited" || has(CAP_IPC_LOCK);
+    let capabilities = Capabilities::of(&m.root, m.process())?;
+    let priority = rtprio != "0" || capabilities.has(Capability::SysNice);
+    let locked = memlock == "unlimited" || capabilities.has(Capability::IpcLock);
     let lacks: Vec<&str> = [(priority, "CAP_SYS_NICE"), (locked, "CAP_IPC_LOCK")]
         .into_iter()
         .filter_map(|(there, name)| (!there).then_some(name))

@@ -196,10 +196,10 @@ fn server(m: &Machine, name: &str) -> Look {
 
 fn cgroup_runtime(m: &Machine) -> Look {
     let group = m.group()?;
-    let budget = group.budget?;
+    let budget = group.budget.as_ref().map_err(|e| Seen::from(e.clone()))?;
     let found = format!(
         "the group of {}, {}, has {} us in each period",
-        m.whose(),
+        m.process(),
         group.path,
         budget.runtime_us
     );
@@ -284,11 +284,11 @@ fn two_on_one(m: &Machine) -> Look {
 
 fn cpu_quota(m: &Machine) -> Look {
     let group = m.group()?;
-    Ok(match group.quota? {
+    Ok(match group.quota.as_ref().map_err(|e| Seen::from(e.clone()))? {
         None => Seen::ok("no quota"),
         Some(quota) => Seen::warn(format!(
             "the group of {}, {}, may use {} CPUs",
-            m.whose(),
+            m.process(),
             group.path,
             quota.share
         )),

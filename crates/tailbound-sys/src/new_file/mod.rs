@@ -390,7 +390,8 @@ fn in_place(to: &Path, existing: Existing) -> io::Result<Option<File>> {
 }
 
 /// The kernel's names of a process's own descriptors.
-fn is_own_descriptor(path: &Path) -> bool {
+#[must_use]
+pub fn is_own_descriptor(path: &Path) -> bool {
     let Some(text) = path.to_str() else { return false };
     let numbered = text.strip_prefix("/dev/fd/").or(text.strip_prefix("/proc/self/fd/"));
     ["/dev/stdout", "/dev/stderr"].contains(&text)
