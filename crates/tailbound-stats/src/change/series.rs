@@ -6,7 +6,7 @@
 //! from run to run, so that a restless p99.99 does not drown a quiet median. Distances are
 //! computed once; a split of n runs costs one pass over their n² distances, also in each
 //! permutation, of which there are few where a split is clearly nothing. Where runs resemble their
-//! neighbours, series of chance keep that resemblance ([`super::lasting`]).
+//! neighbours, series of chance keep that resemblance (`lasting.rs`).
 //! Source: Matteson and James, "A nonparametric approach for multiple change point analysis of
 //! multivariate data", JASA 2014, with alpha = 1.
 
