@@ -17,6 +17,8 @@ use crate::stat::Stat;
 pub struct Thread {
     /// Its process.
     pub pid: u32,
+    /// The process that began its own, or that took it over when that one ended.
+    pub parent: u32,
     /// Its number.
     pub tid: u32,
     /// When it began, in ticks since boot.
@@ -106,6 +108,7 @@ fn read(root: &Root, pid: &str, dir: &str) -> Found<Thread> {
         let stat = stat?;
         Some(Thread {
             pid: pid.parse().ok()?,
+            parent: stat.word(4)?.parse().ok()?,
             tid: stat.tid,
             start_ticks: stat.start_ticks()?,
             name: stat.name.to_owned(),
@@ -216,6 +219,7 @@ mod tests {
         let all = threads(&root).unwrap_or_default();
         let want = Thread {
             pid: 40,
+            parent: 2,
             tid: 41,
             start_ticks: 12,
             name: "irq/9 (x)".to_owned(),

@@ -57,7 +57,8 @@ pub fn apply(
     time: &str,
     seen: &mut dyn FnMut(usize, &Step),
 ) -> Result<Applied, ApplyError> {
-    let (mut journal, number) = Journal::begin(places, plan, time.to_owned())?;
+    let moment = system.moment().ok();
+    let (mut journal, number) = Journal::begin(places, plan, time.to_owned(), moment)?;
     let mut applied = Applied { number, ..Applied::default() };
     for (i, step) in plan.steps.iter().enumerate() {
         seen(i, step);

@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tailbound_sys::{SysError, new_file, process};
 
+use crate::machine::Moment;
 use crate::step::{Plan, State};
+use crate::target::Target;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +29,9 @@ pub enum Entry {
         time: String,
         /// What is to be done.
         plan: Box<Plan>,
+        /// The moment, from which what began later is known; `None` where it could not be read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        moment: Option<Moment>,
     },
     /// Step `step` is about to be made.
     Intent {
@@ -64,6 +69,13 @@ pub enum Entry {
         step: usize,
         /// What came of it.
         outcome: Undone,
+    },
+    /// What began meanwhile and inherited a change is about to be given the state before that.
+    Heir {
+        /// Which thread or interrupt.
+        target: Target,
+        /// As it is now.
+        old: State,
     },
     /// Nothing is left to be done; what another writer changed was left.
     Ended {
@@ -224,6 +236,15 @@ impl Transaction {
         })
     }
 
+    /// The moment at which it began.
+    #[must_use]
+    pub fn moment(&self) -> Option<&Moment> {
+        self.entries.iter().find_map(|e| match e {
+            Entry::Begin { moment, .. } => moment.as_ref(),
+            _ => None,
+        })
+    }
+
     /// When it began.
     #[must_use]
     pub fn time(&self) -> &str {
@@ -261,10 +282,19 @@ impl Transaction {
         self.entries.contains(&Entry::Undoing)
     }
 
-    /// Each step that may have been made, in order: its place, the state before, the state after
-    /// where it is known, its folder.
+    /// Each step that may have been made and was not put back, in order: its place, the state before, the
+    /// state after where it is known, its folder.
     #[must_use]
     pub fn made(&self) -> Vec<Made> {
+        let is_undone = |made: &Made| {
+            let of = |e: &Entry| matches!(e, Entry::Undone { step, outcome } if *step == made.step && !outcome.is_left());
+            self.entries.iter().any(of)
+        };
+        self.made_ever().into_iter().filter(|m| !is_undone(m)).collect()
+    }
+
+    /// The same, with those that were put back since.
+    pub(crate) fn made_ever(&self) -> Vec<Made> {
         let mut made: Vec<Made> = Vec::new();
         for entry in &self.entries {
             match entry {
@@ -277,9 +307,6 @@ impl Transaction {
                     }
                 }
                 Entry::Skipped { step, .. } => made.retain(|m| m.step != *step),
-                Entry::Undone { step, outcome } if !outcome.is_left() => {
-                    made.retain(|m| m.step != *step);
-                }
                 _ => {}
             }
         }
@@ -363,14 +390,19 @@ impl Journal {
     ///
     /// # Errors
     /// The folder or file cannot be made: nothing may be changed then.
-    pub fn begin(places: &Places, plan: &Plan, time: String) -> Result<(Self, u32), JournalError> {
+    pub fn begin(
+        places: &Places,
+        plan: &Plan,
+        time: String,
+        moment: Option<Moment>,
+    ) -> Result<(Self, u32), JournalError> {
         let number = next_number(&all(places)?);
         let folder = if plan.is_persistent() { &places.lasting } else { &places.volatile };
         make_folder(folder)?;
         let path = folder.join(format!("{number:06}.jsonl"));
         let file = new_file::begin_log(&path).map_err(at(&path))?;
         let mut journal = Self { file, path };
-        journal.append(&Entry::Begin { time, plan: Box::new(plan.clone()) })?;
+        journal.append(&Entry::Begin { time, plan: Box::new(plan.clone()), moment })?;
         sync_folder(folder)?;
         Ok((journal, number))
     }

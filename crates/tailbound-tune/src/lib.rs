@@ -21,6 +21,7 @@ mod boot;
 mod coalescing;
 mod codec;
 mod facts;
+mod heirs;
 mod here;
 pub mod holder;
 pub mod journal;
@@ -39,15 +40,16 @@ pub use apply::{Applied, ApplyError, apply, arrow, find};
 pub use boot::BootError;
 pub use codec::{Codec, CodecError};
 pub use facts::{Facts, FactsError, machine_id};
+pub use heirs::{Heir, Lineage};
 pub use here::{
     ForNow, GUARD_DONE, GUARD_LOCK, HereError, apply_guarded, apply_here, needs_root, now,
     undo_here, undo_under, undo_unless_confirmed,
 };
-pub use machine::{Machine, Refused, System, shown};
+pub use machine::{Machine, Moment, Refused, System, shown};
 pub use profile::{Boot, Profile, ProfileError, SHIPPED, Written};
 pub use recipe::{PlanError, StaleError, renewed};
 pub use rules::{InterruptRule, ServiceRule, ThreadRule, matches};
 pub use step::{LeftOut, MachineId, PLAN_FORMAT, Plan, Recipe, State, Step};
 pub use target::{InterruptId, Target, ThreadId};
-pub use undo::{Mode, UndoReport, accept, sentence, undo};
+pub use undo::{HeirOutcome, Mode, UndoReport, accept, heir_sentence, sentence, undo};
 pub use verify::{Drift, verify};

@@ -12,11 +12,12 @@ use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use tailbound_core::{CpuSet, Policy};
 use tailbound_host::root::{Found, Missing, Root};
 use tailbound_host::{interrupts, threads};
 use tailbound_sys::new_file::{self, Existing};
-use tailbound_sys::sched;
+use tailbound_sys::{clock, hostinfo, sched};
 
 use crate::coalescing;
 use crate::holder;
@@ -51,6 +52,15 @@ impl From<Missing> for Refused {
     }
 }
 
+/// What tells, later, what began after a moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// Ticks since boot, as a thread's start is counted.
+    pub ticks: u64,
+    /// The interrupts there are; they have no start of their own.
+    pub interrupts: Vec<InterruptId>,
+}
+
 /// What settings are read from and written to.
 pub trait System {
     /// The state of `target` now.
@@ -67,6 +77,18 @@ pub trait System {
 
     /// What tells the folder of a setting from another of the same name, where the kernel keeps that.
     fn anchor(&self, target: &Target) -> Option<u64>;
+
+    /// Now.
+    ///
+    /// # Errors
+    /// The time since boot, or the interrupts, cannot be read.
+    fn moment(&self) -> Found<Moment>;
+
+    /// Every thread there is now.
+    ///
+    /// # Errors
+    /// /proc shows none.
+    fn threads(&self) -> Found<Vec<threads::Thread>>;
 }
 
 /// Reads, writes, and looks at what came of it.
@@ -113,6 +135,20 @@ impl Machine {
     #[must_use]
     pub fn new(root: Root) -> Self {
         Self { root }
+    }
+
+    /// Ticks since boot. A container may show a /proc/uptime of its own: only a tree of files is read.
+    fn ticks(&self) -> Found<u64> {
+        let second = hostinfo::ticks_per_second();
+        if self.root.is_real() {
+            let ns = clock::now_ns(clock::CLOCK_BOOTTIME).unsigned_abs();
+            return Ok(ns / (1_000_000_000 / second));
+        }
+        let text = self.root.read_trimmed("/proc/uptime")?;
+        let seconds = text.split(['.', ' ']).next().and_then(|s| s.parse::<u64>().ok());
+        seconds
+            .map(|s| s * second)
+            .ok_or_else(|| Missing::Unknown(format!("/proc/uptime: `{text}`")))
     }
 
     fn thread(&self, id: &ThreadId) -> Found<threads::Thread> {
@@ -286,6 +322,18 @@ impl System for Machine {
             _ => return None,
         };
         fs::metadata(self.root.path(&folder)).ok().map(|m| m.ino())
+    }
+
+    fn moment(&self) -> Found<Moment> {
+        let lines = interrupts::interrupts(&self.root)?.lines;
+        Ok(Moment {
+            ticks: self.ticks()?,
+            interrupts: lines.iter().map(InterruptId::from).collect(),
+        })
+    }
+
+    fn threads(&self) -> Found<Vec<threads::Thread>> {
+        threads::threads(&self.root)
     }
 }
 

@@ -3,13 +3,16 @@
 //!
 //! Context: COLD. Compare and swap: a setting that another writer has changed since is reported and
 //! left, unless the caller insists. A step that a kill interrupted is judged by what is there now.
-//! It can be interrupted and begun again at any point.
+//! It can be interrupted and begun again at any point. What inherited a change meanwhile is put back too,
+//! where it is known from whom (`heirs`).
 
+use serde::Serialize;
 use tailbound_host::root::Missing;
 
 use crate::coalescing;
+use crate::heirs::{Heir, Lineage, heirs};
 use crate::journal::{self, Entry, Journal, JournalError, Made, Places, Transaction, Undone};
-use crate::machine::{System, change, shown};
+use crate::machine::{Refused, System, change, shown};
 use crate::step::{State, Step};
 use crate::target::Target;
 
@@ -27,13 +30,27 @@ pub struct Mode {
 pub struct UndoReport {
     /// Each step with what came of it, in the order in which they were undone.
     pub outcomes: Vec<(Step, Undone)>,
+    /// What began meanwhile and inherited a change.
+    pub heirs: Vec<HeirOutcome>,
+    /// Why what began meanwhile is not known.
+    pub heirs_unknown: Option<String>,
+}
+
+/// What came of an heir.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HeirOutcome {
+    /// The heir.
+    pub heir: Heir,
+    /// What came of putting it back; `None`: it was left, because nobody knows from whom it inherited.
+    pub outcome: Option<Undone>,
 }
 
 impl UndoReport {
     /// Settings that are not as they were.
     #[must_use]
     pub fn left(&self) -> usize {
-        self.outcomes.iter().filter(|(_, o)| o.is_left()).count()
+        let heirs = self.heirs.iter().filter(|h| h.outcome.as_ref().is_some_and(Undone::is_left));
+        self.outcomes.iter().filter(|(_, o)| o.is_left()).count() + heirs.count()
     }
 
     /// For the end of an error's text.
@@ -63,6 +80,29 @@ pub fn sentence(step: &Step, outcome: &Undone) -> String {
     }
 }
 
+/// The same for what began while the change was applied.
+#[must_use]
+pub fn heir_sentence(one: &HeirOutcome) -> String {
+    let Heir { target, now, before, lineage } = &one.heir;
+    let from = match lineage {
+        Lineage::From(whom) => format!("inherited {} from {whom}", shown(now)),
+        Lineage::Unknown => format!("{}, as the change had set", shown(now)),
+    };
+    match &one.outcome {
+        Some(Undone::Restored | Undone::Already) => {
+            format!("{target}: began meanwhile and {from}: set to {}", shown(before))
+        }
+        Some(Undone::Gone(why)) => format!("{target}: began meanwhile: {why}"),
+        Some(Undone::Failed(why)) => {
+            format!("{target}: began meanwhile and {from}: NOT set to {}: {why}", shown(before))
+        }
+        Some(Undone::Foreign { .. }) | None => format!(
+            "{target}: began meanwhile with {from}; left, because who began it has ended: {}",
+            target.shell(before.as_deref())
+        ),
+    }
+}
+
 /// Undoes `transaction`.
 ///
 /// # Errors
@@ -85,6 +125,7 @@ pub fn undo(
         journal.append(&Entry::Undone { step: made.step, outcome: outcome.clone() })?;
         report.outcomes.push((step.clone(), outcome));
     }
+    put_back_heirs(system, &mut journal, transaction, &mode, &mut report)?;
     // What was left can be tried again, by force or when the obstacle is gone.
     if report.left() == 0 {
         journal.append(&Entry::Ended { time: time.to_owned(), left: 0 })?;
@@ -92,6 +133,41 @@ pub fn undo(
         journal::keep(places, transaction)?;
     }
     Ok(report)
+}
+
+/// After the steps: a thread that began before its parent was put back is found, a later one has
+/// inherited nothing.
+fn put_back_heirs(
+    system: &mut dyn System,
+    journal: &mut Journal,
+    transaction: &Transaction,
+    mode: &Mode,
+    report: &mut UndoReport,
+) -> Result<(), JournalError> {
+    if mode.rebooted {
+        return Ok(());
+    }
+    let found = match heirs(system, transaction) {
+        Ok(found) => found,
+        Err(missing) => {
+            report.heirs_unknown = Some(missing.reason().to_owned());
+            return Ok(());
+        }
+    };
+    for heir in found {
+        if heir.lineage == Lineage::Unknown && !mode.force {
+            report.heirs.push(HeirOutcome { heir, outcome: None });
+            continue;
+        }
+        journal.append(&Entry::Heir { target: heir.target.clone(), old: heir.now.clone() })?;
+        let outcome = match change(system, &heir.target, &heir.before) {
+            Ok(_) => Undone::Restored,
+            Err(Refused::Gone(why)) => Undone::Gone(why),
+            Err(e) => Undone::Failed(e.to_string()),
+        };
+        report.heirs.push(HeirOutcome { heir, outcome: Some(outcome) });
+    }
+    Ok(())
 }
 
 /// Ends a transaction without touching what it left.

@@ -12,10 +12,11 @@ use std::process::Command;
 
 use tailbound_host::Root;
 use tailbound_host::root::Found;
+use tailbound_host::threads::Thread;
 use tailbound_sys::coalescing::{Coalescing, get, set};
 use tailbound_tune::journal::{Places, Undone};
 use tailbound_tune::{
-    Machine, Mode, Plan, Recipe, Refused, State, Step, System, Target, apply, find, undo,
+    Machine, Mode, Moment, Plan, Recipe, Refused, State, Step, System, Target, apply, find, undo,
 };
 
 use crate::played::{Played, plan};
@@ -76,6 +77,12 @@ impl System for Halfway<'_> {
     }
     fn anchor(&self, target: &Target) -> Option<u64> {
         self.0.anchor(target)
+    }
+    fn moment(&self) -> Found<Moment> {
+        self.0.moment()
+    }
+    fn threads(&self) -> Found<Vec<Thread>> {
+        self.0.threads()
     }
 }
 

@@ -2,6 +2,7 @@
 //! Plans, journals, kills and other writers, on machines that are played and on trees of files.
 
 mod coalescing;
+mod heirs;
 mod killed;
 mod mortal;
 mod played;

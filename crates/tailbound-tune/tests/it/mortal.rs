@@ -4,7 +4,8 @@
 use std::cell::Cell;
 
 use tailbound_host::root::Found;
-use tailbound_tune::{Refused, State, System, Target};
+use tailbound_host::threads::Thread;
+use tailbound_tune::{Moment, Refused, State, System, Target};
 
 /// Before and after each call of `machine` a moment passes; `death` comes at the moment `dies_at`.
 pub(crate) struct Mortal<'a> {
@@ -37,5 +38,11 @@ impl System for Mortal<'_> {
     fn anchor(&self, target: &Target) -> Option<u64> {
         self.tick();
         self.machine.anchor(target)
+    }
+    fn moment(&self) -> Found<Moment> {
+        self.machine.moment()
+    }
+    fn threads(&self) -> Found<Vec<Thread>> {
+        self.machine.threads()
     }
 }

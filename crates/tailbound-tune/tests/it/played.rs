@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tailbound_host::root::{Found, Missing};
-use tailbound_tune::{Codec, Plan, Refused, State, Step, System, Target};
+use tailbound_host::threads::Thread;
+use tailbound_tune::{Codec, Moment, Plan, Refused, State, Step, System, Target};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Played {
@@ -15,6 +16,8 @@ pub(crate) struct Played {
     /// Reads back as this, whatever is written.
     pub(crate) stubborn: BTreeMap<String, String>,
     pub(crate) writes: usize,
+    pub(crate) moment: Moment,
+    pub(crate) threads: Vec<Thread>,
 }
 
 pub(crate) fn target(name: &str) -> Target {
@@ -74,6 +77,14 @@ impl System for Played {
 
     fn anchor(&self, _: &Target) -> Option<u64> {
         Some(1)
+    }
+
+    fn moment(&self) -> Found<Moment> {
+        Ok(self.moment.clone())
+    }
+
+    fn threads(&self) -> Found<Vec<Thread>> {
+        Ok(self.threads.clone())
     }
 }
 

@@ -11,11 +11,12 @@ use tailbound_bisect::Journal;
 use tailbound_core::theory::{Evidence, Execution, TheoryRecord, Variable, VariableRecord, Vector};
 use tailbound_host::Root;
 use tailbound_host::root::{Found, Missing};
+use tailbound_host::threads::Thread;
 use tailbound_hunt::{Candidate, End, Entry, Evaluator, Figures, Outcome, Search, hunt, lab};
 use tailbound_stats::theory;
 use tailbound_tune::journal::{self, Places};
 use tailbound_tune::{
-    Machine, Mode, Plan, Profile, Recipe, Refused, State, System, Target, undo, verify,
+    Machine, Mode, Moment, Plan, Profile, Recipe, Refused, State, System, Target, undo, verify,
 };
 
 use super::{Kind, Reader};
@@ -93,6 +94,7 @@ fn journals() -> Vec<Vec<u8>> {
     let mut lines = vec![journal::Entry::Begin {
         time: "2026-01-01T00:00:00Z".to_owned(),
         plan: Box::new(plan.clone()),
+        moment: Some(Moment { ticks: 7, ..Moment::default() }),
     }];
     for (step, one) in plan.steps.iter().enumerate() {
         lines.push(journal::Entry::Intent { step, old: one.old.clone(), anchor: Some(7) });
@@ -115,6 +117,12 @@ impl System for Nobody {
     }
     fn anchor(&self, _: &Target) -> Option<u64> {
         None
+    }
+    fn moment(&self) -> Found<Moment> {
+        Err(Missing::Unknown("played".to_owned()))
+    }
+    fn threads(&self) -> Found<Vec<Thread>> {
+        Err(Missing::Unknown("played".to_owned()))
     }
 }
 
