@@ -105,9 +105,9 @@ impl Tuned {
         let left = match self.held.end() {
             Ok(report) if report.left() == 0 => return None,
             Ok(report) => format!(
-                "{} of {} settings were changed by another program meanwhile and are left",
+                "{} of the settings, and of the threads that began meanwhile, are not as before: {}",
                 report.left(),
-                report.outcomes.len()
+                report.remarks().join("; ")
             ),
             Err(e) => format!("the settings are not undone yet: {e}"),
         };

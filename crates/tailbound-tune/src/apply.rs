@@ -79,6 +79,10 @@ pub fn apply(
         }
     }
     journal.append(&Entry::Applied)?;
+    // A change that changed nothing is not one that can be undone.
+    if applied.made == 0 {
+        journal.append(&Entry::Ended { time: time.to_owned(), left: 0 })?;
+    }
     Ok(applied)
 }
 

@@ -53,6 +53,18 @@ impl UndoReport {
         self.outcomes.iter().filter(|(_, o)| o.is_left()).count() + heirs.count()
     }
 
+    /// A sentence for each setting and heir that is not as it was.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let steps = self.outcomes.iter().filter(|(_, o)| o.is_left()).map(|(s, o)| sentence(s, o));
+        let is_left = |h: &&HeirOutcome| h.outcome.as_ref().is_none_or(Undone::is_left);
+        let heirs = self.heirs.iter().filter(is_left).map(heir_sentence);
+        let unknown = self.heirs_unknown.iter().map(|why| {
+            format!("threads that began meanwhile may have inherited the change: not known: {why}")
+        });
+        steps.chain(heirs).chain(unknown).collect()
+    }
+
     /// For the end of an error's text.
     pub(crate) fn sentence(&self) -> String {
         match (self.outcomes.len(), self.left()) {

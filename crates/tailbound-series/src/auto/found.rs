@@ -52,6 +52,8 @@ pub struct Stage {
     pub rounds: u32,
     /// What all sets are compared with.
     pub reference: String,
+    /// The candidates in that.
+    pub all: Vec<usize>,
     /// All sets but that one.
     pub answers: Vec<Answered>,
 }
@@ -64,8 +66,12 @@ pub enum Fate {
     Open,
     /// Later by more than the margin.
     Worse,
-    /// Others did more: it was not in the better half.
-    LessThanOthers,
+    /// It makes no difference that matters.
+    NoDifference,
+    /// It improves, and others do more than it.
+    OthersHelpMore,
+    /// Its runs could not say whether it helps.
+    Undecided,
     /// Without it the others are as good.
     NoHelp,
     /// It helps, and is kept.
@@ -81,7 +87,9 @@ impl Fate {
         match self {
             Self::Open => "not decided",
             Self::Worse => "undone: it makes late activations later",
-            Self::LessThanOthers => "undone: others help more",
+            Self::NoDifference => "undone: no difference that matters",
+            Self::OthersHelpMore => "undone: others help more",
+            Self::Undecided => "undone: undecided: these runs do not say whether it helps",
             Self::NoHelp => "undone: without it the others are as good",
             Self::Kept => "kept",
             Self::NotConfirmed => "undone: not confirmed by the last stage",
@@ -127,11 +135,13 @@ impl Found {
     /// What all others are without `candidate`, against all of them.
     #[must_use]
     pub fn without(&self, candidate: usize) -> Option<&Answered> {
-        let stage = self.stages.iter().find(|s| s.reference != super::UNTOUCHED)?;
         let with = |a: &Answered| a.set.members.contains(&candidate);
         let out = |a: &&Answered| !a.set.members.is_empty() && !with(a);
-        // It was among those that were left if the sets without the others hold it.
-        stage.answers.iter().any(with).then(|| stage.answers.iter().find(out)).flatten()
+        // The last stage that asked. It was among those that were left if a set holds it.
+        let stages = self.stages.iter().rev().filter(|s| s.reference != super::UNTOUCHED);
+        stages
+            .into_iter()
+            .find_map(|s| s.all.contains(&candidate).then(|| s.answers.iter().find(out)).flatten())
     }
 
     /// What was kept against the untouched system, measured after everything was decided.

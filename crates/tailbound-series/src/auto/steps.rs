@@ -7,7 +7,8 @@
 //! |---|---|---|
 //! | `alone` | untouched, each candidate | the better half; each improvement too, where no more than 6 go on; a regression never |
 //! | `again` (while more than 6 are left) | untouched, each that is left, twice the rounds | as above |
-//! | `together` | untouched, all that are left, all but each | whose absence is a regression; an undecided one if it improved alone |
+//! | `together` | untouched, all that are left, all but each | whose absence is a regression |
+//! | `open` (for those undecided that improved alone) | untouched, these and those whose absence is a regression, all but each undecided one, twice the rounds | as above |
 //! | `kept` | untouched, what is kept, twice the rounds | all, if that is an improvement; else nobody |
 
 use tailbound_core::Run;
@@ -66,9 +67,11 @@ impl<B: Bench> Search<'_, B> {
             left = helping;
         }
         // A single one that is no improvement has no chance, and is not measured again.
-        let improved = |c: &usize| self.word_alone(*c) == Some(Word::Improvement);
-        if left.is_empty() || (left.len() == 1 && !left.iter().any(improved)) {
-            left.iter().for_each(|c| set(&mut self.found, *c, Fate::NoHelp));
+        if left.is_empty() || (left.len() == 1 && !left.iter().any(|c| self.has_improved(*c))) {
+            for candidate in left {
+                let fate = idle(self.word_alone(candidate), Fate::NoHelp);
+                set(&mut self.found, candidate, fate);
+            }
             return Ok(());
         }
         let kept = Set { name: "kept".to_owned(), members: left.clone() };
@@ -107,7 +110,14 @@ impl<B: Bench> Search<'_, B> {
             return Ok(None);
         }
         let answers = self.judged(&sets, measured.runs, reference);
-        self.found.stages.push(Stage { name, rounds, reference: reference.to_owned(), answers });
+        let all = sets.into_iter().find(|s| s.name == reference).map(|s| s.members);
+        self.found.stages.push(Stage {
+            name,
+            rounds,
+            reference: reference.to_owned(),
+            all: all.unwrap_or_default(),
+            answers,
+        });
         Ok(Some(self.found.stages.len() - 1))
     }
 
@@ -147,12 +157,12 @@ impl<B: Bench> Search<'_, B> {
                 Some(Word::Regression) => fates.push((candidate, Fate::Worse)),
                 Some(Word::Improvement) => on.push(candidate),
                 _ if place < half(left.len()) && score < 0.0 => on.push(candidate),
-                _ => fates.push((candidate, Fate::LessThanOthers)),
+                _ => fates.push((candidate, idle(word, Fate::NoDifference))),
             }
         }
         if on.len() > TOGETHER_MAX {
             let least = on.split_off(half(left.len()).min(on.len()));
-            fates.extend(least.into_iter().map(|c| (c, Fate::LessThanOthers)));
+            fates.extend(least.into_iter().map(|c| (c, Fate::OthersHelpMore)));
         }
         fates.into_iter().for_each(|(c, fate)| set(&mut self.found, c, fate));
         on
@@ -160,37 +170,76 @@ impl<B: Bench> Search<'_, B> {
 
     /// Those whose absence is felt; `None` if it was interrupted.
     fn together(&mut self, left: &[usize], rounds: u32) -> Result<Option<Vec<usize>>, B::Error> {
-        let mut sets = vec![Set { name: ALL.to_owned(), members: left.to_vec() }];
-        // Of two, all but each is what was measured alone.
+        let Some(_) = self.left_out("together", left, left, rounds)? else { return Ok(None) };
+        let (mut helping, mut open) = (Vec::new(), Vec::new());
         for candidate in left {
-            let members = left.iter().copied().filter(|c| c != candidate).collect();
-            let name = self.names.get(*candidate).map_or("", String::as_str);
-            sets.push(Set { name: format!("no-{name}"), members });
-        }
-        let Some(_) = self.stage("together", sets, rounds, ALL)? else { return Ok(None) };
-        let mut helping = Vec::new();
-        for candidate in left {
-            let helps = match self.found.without(*candidate).and_then(Answered::word) {
-                Some(Word::Regression) => true,
-                Some(Word::Inconclusive) => self.word_alone(*candidate) == Some(Word::Improvement),
-                _ => false,
-            };
-            match helps {
-                true => helping.push(*candidate),
-                false => set(&mut self.found, *candidate, Fate::NoHelp),
+            match self.word_without(*candidate) {
+                Some(Word::Regression) => helping.push(*candidate),
+                // One stage of luck would be enough for it to be kept.
+                Some(Word::Inconclusive) if self.has_improved(*candidate) => open.push(*candidate),
+                word => set(&mut self.found, *candidate, idle(word, Fate::NoHelp)),
             }
+        }
+        let all: Vec<usize> =
+            left.iter().copied().filter(|c| helping.contains(c) || open.contains(c)).collect();
+        if all.len() == 1 {
+            // The last stage asks the same.
+            helping = all;
+        } else if !open.is_empty() {
+            let twice = rounds.saturating_mul(2);
+            let Some(_) = self.left_out("open", &all, &open, twice)? else { return Ok(None) };
+            for candidate in open {
+                match self.word_without(candidate) {
+                    Some(Word::Regression) => helping.push(candidate),
+                    word => set(&mut self.found, candidate, idle(word, Fate::NoHelp)),
+                }
+            }
+            helping.sort_unstable();
         }
         // Each can stand in for another: then the one that does most alone is enough.
         if helping.is_empty() {
             let score = |c: &usize| self.found.alone(*c).map_or(0.0, |(_, a)| a.score());
-            let improved = |c: &&usize| self.word_alone(**c) == Some(Word::Improvement);
-            let best = left.iter().filter(improved).min_by(|a, b| score(a).total_cmp(&score(b)));
+            let improved = left.iter().filter(|c| self.has_improved(**c));
+            let best = improved.min_by(|a, b| score(a).total_cmp(&score(b)));
             if let Some(best) = best.copied() {
                 set(&mut self.found, best, Fate::Open);
                 helping.push(best);
             }
         }
         Ok(Some(helping))
+    }
+
+    /// Measures `all` together, and all but each of `out`.
+    fn left_out(
+        &mut self,
+        name: &str,
+        all: &[usize],
+        out: &[usize],
+        rounds: u32,
+    ) -> Result<Option<usize>, B::Error> {
+        let mut sets = vec![Set { name: ALL.to_owned(), members: all.to_vec() }];
+        for candidate in out {
+            let members = all.iter().copied().filter(|c| c != candidate).collect();
+            let name = self.names.get(*candidate).map_or("", String::as_str);
+            sets.push(Set { name: format!("no-{name}"), members });
+        }
+        self.stage(name, sets, rounds, ALL)
+    }
+
+    fn word_without(&self, candidate: usize) -> Option<Word> {
+        self.found.without(candidate).and_then(Answered::word)
+    }
+
+    fn has_improved(&self, candidate: usize) -> bool {
+        self.word_alone(candidate) == Some(Word::Improvement)
+    }
+}
+
+/// The fate of one that goes on no further and is not worse: `equivalent` if its runs say so.
+fn idle(word: Option<Word>, equivalent: Fate) -> Fate {
+    match word {
+        Some(Word::Inconclusive) | None => Fate::Undecided,
+        _ => equivalent,
     }
 }
 

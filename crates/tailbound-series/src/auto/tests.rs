@@ -19,6 +19,10 @@ struct Known {
     /// Changes that do the same thing: only the first of each group counts.
     same: Vec<Vec<usize>>,
     random: Random,
+    /// A change that seems to help in the first stage, and by how much.
+    lucky: Option<(usize, f64)>,
+    /// A change with which one round is later.
+    restless: Option<usize>,
     /// Ended by a signal at the stage of this number.
     until: usize,
     stages: Vec<(String, usize, u32)>,
@@ -28,6 +32,8 @@ fn known(factors: &[f64]) -> Known {
     Known {
         factors: factors.to_vec(),
         same: Vec::new(),
+        lucky: None,
+        restless: None,
         random: Random::new(7),
         until: usize::MAX,
         stages: Vec::new(),
@@ -52,7 +58,16 @@ impl Known {
             ended: "complete".into(),
             ..ThreadRecord::default()
         };
-        let factor = self.factor(set);
+        let mut factor = self.factor(set);
+        factor *= match self.lucky {
+            Some((c, f)) if self.stages.len() == 1 && set.members.contains(&c) => f,
+            // Later one round in six still is, so that no stage proves that it does nothing.
+            Some((c, f)) if round % 6 == 3 && set.members.contains(&c) => f,
+            _ => 1.0,
+        };
+        if self.restless.is_some_and(|c| set.members.contains(&c)) {
+            factor *= if round == 3 { 1.3 } else { 1.0 };
+        }
         for _ in 0..10_000 {
             // Some noise, the same for every set.
             let noise = 1.0 + self.random.below(1000).real() / 1000.0;
@@ -113,7 +128,10 @@ fn what_helps_is_kept_and_the_rest_is_not() {
     assert_eq!(found.tried[7].fate, Fate::Worse);
     for same in [1, 3, 5, 6] {
         let fate = found.tried[same].fate;
-        assert!([Fate::LessThanOthers, Fate::NoHelp].contains(&fate), "{same}: {fate:?}");
+        assert!(
+            [Fate::NoDifference, Fate::Undecided, Fate::NoHelp].contains(&fate),
+            "{same}: {fate:?}"
+        );
     }
     let kept = found.confirmed().expect("a last stage");
     assert_eq!((kept.word(), kept.set.members.as_slice()), (Some(Word::Improvement), &[0, 4][..]));
@@ -176,4 +194,26 @@ fn only_those_that_were_left_have_an_answer_without_them() {
     let found = found(&mut known(&[0.5, 0.6, 1.5]));
     assert_eq!(found.kept(), [0, 1]);
     assert!(found.without(2).is_none() && found.without(1).is_some());
+}
+
+#[test]
+fn one_stage_of_luck_keeps_nothing() {
+    // The second changes nothing; the noise of the first stage makes it look as if it did.
+    let mut machine = known(&[0.5, 1.0]);
+    machine.lucky = Some((1, 0.8));
+    let found = found(&mut machine);
+    assert_eq!(found.alone(1).and_then(|(_, a)| a.word()), Some(Word::Improvement));
+    assert_eq!(found.kept(), [0], "{:?}", found.tried);
+    assert_eq!(found.tried[1].fate, Fate::Undecided);
+    assert!(found.stages.iter().any(|s| s.name == "3-open"));
+}
+
+#[test]
+fn what_its_runs_cannot_say_is_undecided() {
+    let mut machine = known(&[1.0, 0.5]);
+    machine.restless = Some(0);
+    let found = found(&mut machine);
+    assert_eq!(found.alone(0).and_then(|(_, a)| a.word()), Some(Word::Inconclusive));
+    assert_eq!(found.tried[0].fate, Fate::Undecided);
+    assert_eq!(found.kept(), [1]);
 }

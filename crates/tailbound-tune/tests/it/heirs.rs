@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What began while a change was applied: put back where it is known from whom it inherited.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
+
 use tailbound_core::{CpuSet, Policy};
-use tailbound_host::threads::{Switches, Thread};
+use tailbound_host::Root;
+use tailbound_host::threads::{self, Switches, Thread};
 use tailbound_tune::journal::{Entry, Places};
 use tailbound_tune::{
-    HeirOutcome, InterruptId, Lineage, Mode, Moment, Plan, Step, Target, ThreadId, UndoReport,
-    apply, find, heir_sentence, undo,
+    HeirOutcome, InterruptId, Lineage, Machine, Mode, Moment, Plan, Step, System as _, Target,
+    ThreadId, UndoReport, apply, find, heir_sentence, undo,
 };
 
 use crate::played::{Played, plan};
@@ -197,4 +201,51 @@ fn a_journal_without_the_moment_says_that_heirs_are_not_known() {
     let report = report.expect("writable");
     assert_eq!((report.left(), report.heirs.len()), (0, 0));
     assert!(report.heirs_unknown.expect("a reason").contains("at which moment"));
+}
+
+/// A shell on this machine, ended with the test.
+struct Shell(std::process::Child);
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[test]
+fn a_process_that_a_shell_began_on_fewer_cpus_gets_those_of_the_shell_before() {
+    let root = Root::real();
+    let first = |text: &str| text.parse::<CpuSet>().ok().and_then(|c| c.iter().next());
+    let mut shell = Shell(
+        Command::new("sh")
+            .args(["-c", "read go; sleep 600 & echo $!; read go; kill $!"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("sh"),
+    );
+    let mut machine = Machine::new(root.clone());
+    let id = |pid| ThreadId::from(&threads::thread(&root, pid).expect("it is there"));
+    let target = Target::Affinity(id(shell.0.id()));
+    let old = machine.read(&target).expect("readable");
+    let one = first(old.as_deref().unwrap_or_default()).expect("a CPU").to_string();
+    if Some(&one) == old.as_ref() {
+        return tailbound_testing::skip("cpus", "this test may use one CPU only");
+    }
+    let room = tempfile::tempdir().expect("a folder");
+    let places = Places::below(room.path());
+    let narrow = plan(vec![step(target, old.as_deref().unwrap_or_default(), &one)]);
+    apply(&mut machine, &places, &narrow, "t", &mut |_, _| ()).expect("applied");
+    let mut input = shell.0.stdin.take().expect("a pipe");
+    input.write_all(b"\n").expect("it reads");
+    let mut said = String::new();
+    BufReader::new(shell.0.stdout.take().expect("a pipe")).read_line(&mut said).expect("it says");
+    let child = Target::Affinity(id(said.trim().parse().expect("a number")));
+    assert_eq!(machine.read(&child), Ok(Some(one)), "inherited");
+    let transaction = find(&places, 1).expect("readable").expect("there");
+    let report = undo(&mut machine, &places, &transaction, Mode::default(), "t").expect("undone");
+    assert_eq!(machine.read(&child), Ok(old), "{report:?}");
+    assert_eq!((report.left(), report.heirs_unknown.as_deref()), (0, None));
+    input.write_all(b"\n").expect("it ends");
 }

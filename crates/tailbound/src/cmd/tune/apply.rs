@@ -63,7 +63,7 @@ fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
         Some(_) => apply_guarded(plan, after).map(|(applied, _)| applied),
         None => apply_here(plan),
     };
-    let number = match applied {
+    let applied = match applied {
         Ok(applied) => applied,
         Err(why @ HereError::Step(_)) => {
             say::note(&format!("tailbound: {why}"));
@@ -71,28 +71,29 @@ fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
         }
         Err(e) => return Err(Failure::cannot(e)),
     };
+    let is_refused = applied.made == 0 && !applied.skipped.is_empty();
+    let status = ExitCode::from(if is_refused { REFUSED } else { 0 });
     if how.json {
         say::answer_json(&json!({
-            "applied": true,
-            "number": number.number,
-            "made": number.made,
-            "already": number.already,
-            "skipped": number.skipped,
+            "applied": applied.made > 0,
+            "number": applied.number,
+            "made": applied.made,
+            "already": applied.already,
+            "skipped": applied.skipped,
             "plan": plan,
         }))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(status);
     }
-    let mut out = format!("\nApplied as number {}: {}", number.number, text::changes(number.made));
-    for (i, why) in &number.skipped {
-        let what = plan.steps.get(*i).map(|s| s.target.to_string()).unwrap_or_default();
-        out.push_str(&format!("\n  passed over: {what}: {why}"));
-    }
+    let (first, passed) = text::applied(plan, &applied);
+    let mut out = format!("\n{first}");
+    passed.iter().for_each(|line| out.push_str(&format!("\n  {line}")));
     out.push_str(&match &how.confirm {
+        _ if applied.made == 0 => String::new(),
         Some(time) => format!("\nIt is undone in {time} unless you run: tailbound tune confirm"),
         None => "\nTo undo: tailbound tune undo".to_owned(),
     });
     say::answer(&out)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(status)
 }
 
 /// The time of `--confirm`.

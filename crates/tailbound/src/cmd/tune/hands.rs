@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use tailbound_report::machine::ThreadId;
 use tailbound_tune::journal::{self, Places};
 use tailbound_tune::{
-    InterruptRule, Plan, Recipe, ThreadRule, apply_here, arrow, needs_root, undo_here,
+    Applied, InterruptRule, Plan, Recipe, ThreadRule, apply_here, arrow, needs_root, undo_here,
 };
 
 use super::apply::one;
@@ -50,6 +50,18 @@ fn of(wanted: &Wanted) -> Recipe {
     }
 }
 
+/// One line: what was done, and the first of what was passed over.
+fn told(plan: &Plan, done: &Applied) -> Result<String, Refused> {
+    let (mut line, passed) = text::applied(plan, done);
+    if let Some(first) = passed.first() {
+        line.push_str(&format!("; {first}"));
+    }
+    if passed.len() > 1 {
+        line.push_str(&format!("; and {} more", passed.len() - 1));
+    }
+    if done.made == 0 { Err(Refused(line)) } else { Ok(line) }
+}
+
 impl Hands for OwnHands {
     fn plan(&self, wanted: &Wanted) -> Result<Vec<String>, Refused> {
         let plan = recipe::plan(&of(wanted)).map_err(refused)?;
@@ -70,7 +82,7 @@ impl Hands for OwnHands {
             None => recipe::plan(&of(wanted)).map_err(refused)?,
         };
         let done = apply_here(&plan).map_err(refused)?;
-        Ok(format!("applied as number {}: {}", done.number, text::changes(done.made)))
+        told(&plan, &done)
     }
 
     fn undo(&mut self) -> Result<String, Refused> {
@@ -80,15 +92,36 @@ impl Hands for OwnHands {
         let all = journal::all(&places).map_err(refused)?;
         let transaction = one(&all, None).map_err(refused)?;
         let report = undo_here(&places, transaction, false).map_err(refused)?;
-        let left = report.left();
         let number = transaction.number;
-        if left == 0 {
-            Ok(format!("change {number} is undone"))
-        } else {
-            Err(Refused(format!(
-                "change {number}: {left} of {} left, because another program changed them: tailbound tune undo",
-                report.outcomes.len()
-            )))
+        match (report.left(), report.remarks().as_slice()) {
+            (0, []) => Ok(format!("change {number} is undone")),
+            (0, [first, ..]) => Ok(format!("change {number} is undone; {first}")),
+            (left, remarks) => Err(Refused(format!(
+                "change {number}: {left} left: {}; see tailbound tune undo",
+                remarks.first().map_or("", String::as_str)
+            ))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_tune::{Codec, Step, Target};
+
+    #[test]
+    fn what_was_refused_is_told_with_its_reason() {
+        let target = Target::setting("/sys/a", Codec::Text);
+        let step = Step { target, old: None, new: None, setting: "a".to_owned(), may_fail: true };
+        let plan = Plan { steps: vec![step.clone(), step], ..Plan::default() };
+        let why = |i| (i, "Invalid argument".to_owned());
+        let none = Applied { number: 33, skipped: vec![why(0), why(1)], ..Applied::default() };
+        let want = "Nothing was changed; passed over: /sys/a: Invalid argument; and 1 more";
+        assert_eq!(told(&plan, &none), Err(Refused(want.to_owned())));
+        let some = Applied { number: 33, made: 1, skipped: vec![why(1)], ..Applied::default() };
+        let want = "Applied as number 33: 1 change; passed over: /sys/a: Invalid argument";
+        assert_eq!(told(&plan, &some), Ok(want.to_owned()));
+        let already = Applied { number: 33, already: 2, ..Applied::default() };
+        assert_eq!(told(&plan, &already), Err(Refused("Nothing was changed".to_owned())));
     }
 }

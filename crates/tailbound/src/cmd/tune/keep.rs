@@ -59,8 +59,8 @@ pub(super) fn keep(recipe: &Recipe, all: bool) -> Result<ExitCode, Failure> {
     let mut left = 0;
     while let Some(change) = changes.pop() {
         let report = change.end().map_err(Failure::cannot)?;
-        for (step, outcome) in report.outcomes.iter().filter(|(_, o)| o.is_left()) {
-            say::note(&tailbound_tune::sentence(step, outcome));
+        for remark in report.remarks() {
+            say::note(&remark);
         }
         left += report.left();
     }

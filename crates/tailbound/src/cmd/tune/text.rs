@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. Rows of one setting stand together; a long one is cut unless all is asked for.
 
-use tailbound_tune::{Plan, arrow};
+use tailbound_tune::{Applied, Plan, arrow};
 
 /// Rows of one setting that are shown.
 const ROWS: usize = 3;
@@ -13,6 +13,19 @@ const WIDE: usize = 56;
 /// `1 change`, `2 changes`.
 pub(super) fn changes(n: usize) -> String {
     if n == 1 { "1 change".to_owned() } else { format!("{n} changes") }
+}
+
+/// What came of applying `plan`: a sentence, and one for each step that was passed over.
+pub(super) fn applied(plan: &Plan, applied: &Applied) -> (String, Vec<String>) {
+    let passed = |(i, why): &(usize, String)| {
+        let what = plan.steps.get(*i).map(|s| s.target.to_string()).unwrap_or_default();
+        format!("passed over: {what}: {why}")
+    };
+    let first = match applied.made {
+        0 => "Nothing was changed".to_owned(),
+        n => format!("Applied as number {}: {}", applied.number, changes(n)),
+    };
+    (first, applied.skipped.iter().map(passed).collect())
 }
 
 /// The plan's steps by setting, and what is left out.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tailbound_tune::journal::{self, Places, Transaction};
-use tailbound_tune::{UndoReport, accept, heir_sentence, needs_root, now, sentence, undo_here};
+use tailbound_tune::{HeirOutcome, UndoReport, accept, heir_sentence, needs_root, now, undo_here};
 
 use crate::cli_tune::UndoArgs;
 use crate::say::{self, Failure};
@@ -94,25 +94,17 @@ fn text(transaction: &Transaction, report: &UndoReport) -> String {
     let n = report.outcomes.len();
     let as_before = report.outcomes.iter().filter(|(_, o)| !o.is_left()).count();
     let mut out = format!("Change {}: {as_before} of {n} as before", transaction.number);
-    for (step, outcome) in report.outcomes.iter().filter(|(_, o)| o.is_left()) {
-        out.push_str(&format!("\n  {}", sentence(step, outcome)));
-    }
-    for line in heirs(report) {
+    let is_restored = |h: &&HeirOutcome| h.outcome.as_ref().is_some_and(|o| !o.is_left());
+    for line in report.remarks() {
         out.push_str(&format!("\n  {line}"));
+    }
+    for heir in report.heirs.iter().filter(is_restored) {
+        out.push_str(&format!("\n  {}", heir_sentence(heir)));
     }
     if report.left() > 0 {
         out.push_str("\nTo restore them all the same: tailbound tune undo --force; to leave them: tailbound tune undo --forget");
     }
     out
-}
-
-/// What began while the change was applied, a line each.
-fn heirs(report: &UndoReport) -> Vec<String> {
-    let mut lines: Vec<String> = report.heirs.iter().map(heir_sentence).collect();
-    lines.extend(report.heirs_unknown.iter().map(|why| {
-        format!("Threads that began meanwhile may have inherited the change: not known: {why}")
-    }));
-    lines
 }
 
 fn as_json(transaction: &Transaction, report: &UndoReport) -> Value {
