@@ -68,6 +68,7 @@ mod reading;
 mod say;
 mod sibling;
 mod signature;
+mod usage;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -121,7 +122,7 @@ fn parsed<C: Parser>(dispatch: fn(C) -> Result<ExitCode, Failure>) -> ExitCode {
             if let Some(help) = cyclictest::help(&words, &e) {
                 return Failure::usage(help).report();
             }
-            drop(e.print());
+            drop(usage::with_tip(e, &command()).print());
             return ExitCode::from(status);
         }
     };

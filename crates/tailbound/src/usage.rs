@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Usage errors: the tip says where an option is, instead of how to pass it as a value.
+//!
+//! Context: COLD. Not here: options of cyclictest (`cyclictest`).
+
+use clap::Command;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+
+/// Verbs that are named; more would be no help.
+const VERBS_MAX: usize = 4;
+
+/// `error` with a tip that helps. `command` is the whole command line, built.
+pub(crate) fn with_tip(mut error: Error, command: &Command) -> Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    // "to pass '--pid' as a value, use '-- --pid'": nobody who typed an option meant that.
+    error.remove(ContextKind::Suggested);
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
+    let verbs = verbs_with(command, word);
+    let is_similar = error.get(ContextKind::SuggestedArg).is_some();
+    if !is_similar && !verbs.is_empty() && verbs.len() <= VERBS_MAX {
+        let tip = format!("{word} is an option of {}", verbs.join(", "));
+        let tips = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
+}
+
+/// The verbs that have this long option, as they are typed.
+fn verbs_with(command: &Command, word: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let Some(long) = word.strip_prefix("--").and_then(|w| w.split('=').next()) else {
+        return found;
+    };
+    for verb in command.get_subcommands().filter(|v| !v.is_hide_set()) {
+        let has =
+            |c: &Command| c.get_arguments().any(|a| a.get_long() == Some(long) && !a.is_hide_set());
+        if has(verb) || verb.get_subcommands().any(has) {
+            found.push(format!("`tailbound {}`", verb.get_name()));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(words: &[&str]) -> String {
+        let command = crate::command();
+        let error = command.clone().try_get_matches_from(words).expect_err("a usage error");
+        with_tip(error, &command).to_string()
+    }
+
+    #[test]
+    fn an_option_of_another_verb_is_named_with_it() {
+        let text = told(&["tailbound", "tasks", "--pid", "1"]);
+        assert!(
+            text.contains("--pid is an option of") && text.contains("`tailbound check`"),
+            "{text}"
+        );
+        assert!(!text.contains("as a value"), "{text}");
+    }
+
+    #[test]
+    fn one_that_nobody_has_gets_no_tip_and_a_similar_one_is_named() {
+        let text = told(&["tailbound", "tasks", "-m"]);
+        assert!(!text.contains("as a value") && !text.contains("tip"), "{text}");
+        let text = told(&["tailbound", "run", "--intervall", "1ms"]);
+        assert!(text.contains("'--interval'"), "{text}");
+    }
+}
