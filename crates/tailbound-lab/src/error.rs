@@ -7,6 +7,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use tailbound_archive::ArchiveError;
+use tailbound_core::FailureKind;
 
 /// A lab run, fetch or build that could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -43,13 +44,13 @@ impl LabError {
             e => Self::usage(format!("{what}: {e}")),
         }
     }
-    /// The exit status for scripts.
+    /// Who can mend it.
     #[must_use]
-    pub fn exit_status(&self) -> u8 {
+    pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Usage(_) => 2,
-            Self::Cannot(_) => 3,
-            Self::Interrupted => 5,
+            Self::Usage(_) => FailureKind::Usage,
+            Self::Cannot(_) => FailureKind::Cannot,
+            Self::Interrupted => FailureKind::CutOff,
         }
     }
 }

@@ -222,7 +222,11 @@ mod tests {
             "-drive",
             "microvm",
         ] {
-            assert_eq!(chosen(Arch::X86_64, model).unwrap_err().exit_status(), 2, "{model}");
+            assert_eq!(
+                chosen(Arch::X86_64, model).unwrap_err().kind(),
+                tailbound_core::FailureKind::Usage,
+                "{model}"
+            );
         }
     }
 }

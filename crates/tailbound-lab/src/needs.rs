@@ -158,7 +158,7 @@ mod tests {
         )
         .unwrap_err();
         let text = e.to_string();
-        assert_eq!(e.exit_status(), 3, "{text}");
+        assert_eq!(e.kind(), tailbound_core::FailureKind::Cannot, "{text}");
         assert!(text.contains("no-qemu"), "{text}");
         // The test's own program is for this machine, and none for ARM lies beside it.
         if Arch::of_host() != Arch::Arm {
@@ -169,6 +169,6 @@ mod tests {
         std::fs::write(&script, "#!/bin/sh\n").unwrap();
         let asked = Asked { qemu: Some(&nowhere), guest: Some(&script), ..Asked::default() };
         let e = for_booting(&store, &names, Arch::Arm, false, asked).unwrap_err();
-        assert_eq!(e.exit_status(), 2, "{e}");
+        assert_eq!(e.kind(), tailbound_core::FailureKind::Usage, "{e}");
     }
 }

@@ -236,7 +236,7 @@ mod tests {
             let mut bad = good.clone();
             change(&mut bad);
             let e = repeated(&bad).expect_err(says);
-            assert_eq!(e.exit_status(), 2, "{e}");
+            assert_eq!(e.kind(), tailbound_core::FailureKind::Usage, "{e}");
             assert!(e.to_string().contains(says), "{says}: {e}");
         }
         // What QEMU is told of CPU and command line is ours, whatever stands in the record.

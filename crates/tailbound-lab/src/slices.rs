@@ -208,7 +208,11 @@ mod tests {
         assert_eq!("4us".parse::<Slice>().unwrap(), Slice::Us(4));
         assert_eq!("off".parse::<Slice>().unwrap(), Slice::Long);
         for wrong in ["0", "0us", "4", "1500ns", "1s", "-4us", ""] {
-            assert_eq!(wrong.parse::<Slice>().unwrap_err().exit_status(), 2, "{wrong}");
+            assert_eq!(
+                wrong.parse::<Slice>().unwrap_err().kind(),
+                tailbound_core::FailureKind::Usage,
+                "{wrong}"
+            );
         }
     }
 

@@ -56,7 +56,11 @@ fn a_kernel_is_fetched_once_and_is_whole() {
     assert_eq!(by_path.record.sha256, fetched.record.sha256);
     assert!(by_path.config.is_some());
     let other = obtain(&name, Arch::Arm, &store).unwrap_err();
-    assert!(other.exit_status() == 2 && other.to_string().contains("for x86_64"), "{other}");
+    assert!(
+        other.kind() == tailbound_core::FailureKind::Usage
+            && other.to_string().contains("for x86_64"),
+        "{other}"
+    );
 }
 
 #[test]
@@ -71,7 +75,10 @@ fn what_is_no_kernel_is_refused() {
         ("build:none".to_owned(), "no such build"),
     ] {
         let e = obtain(&name, Arch::X86_64, &store).unwrap_err();
-        assert!(e.exit_status() == 2 && e.to_string().contains(says), "{e}");
+        assert!(
+            e.kind() == tailbound_core::FailureKind::Usage && e.to_string().contains(says),
+            "{e}"
+        );
     }
     let e = kernel::modules::closure(Path::new("/no/such"), &["veth"]).unwrap_err();
     assert!(e.to_string().contains("No such file"), "{e}");

@@ -4,24 +4,26 @@
 //! Context: COLD. Every one of these is found before anything is started, or leaves what
 //! was measured so far in the run file.
 
+use tailbound_core::FailureKind;
+
 /// A run that could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The words are wrong: exit status 2.
+    /// The words are wrong.
     #[error("{0}")]
     Usage(String),
-    /// This machine or this user cannot: exit status 3.
+    /// This machine or this user cannot.
     #[error("{0}")]
     Cannot(String),
 }
 
 impl RunError {
-    /// The exit status for scripts.
+    /// Who can mend it.
     #[must_use]
-    pub fn exit_status(&self) -> u8 {
+    pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Usage(_) => 2,
-            Self::Cannot(_) => 3,
+            Self::Usage(_) => FailureKind::Usage,
+            Self::Cannot(_) => FailureKind::Cannot,
         }
     }
 }

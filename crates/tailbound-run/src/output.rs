@@ -317,7 +317,11 @@ mod tests {
         std::os::unix::fs::symlink(folder.path().join("precious"), &path).expect("linked");
         let run = a_run(EndReason::Complete, 10_000_000);
         let e = Output::open(&path, &run.header.plan, true).expect_err("a link");
-        assert!(e.exit_status() == 2 && e.to_string().contains("symbolic link"), "{e}");
+        assert!(
+            e.kind() == tailbound_core::FailureKind::Usage
+                && e.to_string().contains("symbolic link"),
+            "{e}"
+        );
         let mut output = begin(Path::new("/dev/null"), &run, true);
         output.place();
         output.end(&run).expect("a device takes it");

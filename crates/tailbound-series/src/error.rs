@@ -6,6 +6,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use tailbound_core::FailureKind;
 use tailbound_sys::error::SysError;
 
 use crate::decide::SidesError;
@@ -197,9 +198,9 @@ pub enum SeriesError {
 }
 
 impl SeriesError {
-    /// The exit status for scripts: 2 where words or files are to be mended, 3 where this machine cannot.
+    /// Who can mend it.
     #[must_use]
-    pub fn exit_status(&self) -> u8 {
+    pub fn kind(&self) -> FailureKind {
         match self {
             Self::Make { .. }
             | Self::Write { .. }
@@ -209,7 +210,7 @@ impl SeriesError {
             | Self::ChildCall(_)
             | Self::Incomplete { .. }
             | Self::Release(_)
-            | Self::Config(_) => 3,
+            | Self::Config(_) => FailureKind::Cannot,
             Self::Read { .. }
             | Self::InTheWay { .. }
             | Self::Description { .. }
@@ -227,7 +228,7 @@ impl SeriesError {
             | Self::Link { .. }
             | Self::UnknownPart { .. }
             | Self::Exists { .. }
-            | Self::Sides(_) => 2,
+            | Self::Sides(_) => FailureKind::Usage,
         }
     }
 

@@ -10,38 +10,47 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use tailbound_core::printable;
+use tailbound_core::{FailureKind, printable};
 use tailbound_report::Style;
 
-/// Why there is no answer, and the exit status that says so.
+/// Why there is no answer, and who can mend it, from which the exit status is made.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    pub(crate) status: u8,
+    pub(crate) kind: FailureKind,
     pub(crate) text: String,
 }
 
 impl Failure {
+    pub(crate) fn new(kind: FailureKind, text: impl Display) -> Self {
+        Self { kind, text: text.to_string() }
+    }
     /// Wrong words or files.
     pub(crate) fn usage(text: impl Display) -> Self {
-        Self { status: 2, text: text.to_string() }
+        Self::new(FailureKind::Usage, text)
     }
     /// This machine or user cannot.
     pub(crate) fn cannot(text: impl Display) -> Self {
-        Self { status: 3, text: text.to_string() }
+        Self::new(FailureKind::Cannot, text)
+    }
+    /// A signal, or an end too soon, came before there was an answer.
+    pub(crate) fn cut_off(text: impl Display) -> Self {
+        Self::new(FailureKind::CutOff, text)
+    }
+    /// Ours to mend, as the message above says.
+    pub(crate) fn bug() -> Self {
+        Self::bug_of("please report the message above with the command line")
     }
     /// Ours to mend.
-    pub(crate) fn bug() -> Self {
-        Self {
-            status: 4,
-            text:
-                "this is a bug of tailbound: please report the message above with the command line"
-                    .to_owned(),
-        }
+    pub(crate) fn bug_of(what: impl Display) -> Self {
+        Self::new(FailureKind::Bug, format!("this is a bug of tailbound: {what}"))
+    }
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.kind == FailureKind::CutOff
     }
     /// Prints it and gives the status.
     pub(crate) fn report(self) -> ExitCode {
         note(&format!("tailbound: {}", without_numbers(&self.text)));
-        ExitCode::from(self.status)
+        ExitCode::from(self.kind.exit_status())
     }
 }
 
@@ -65,13 +74,13 @@ fn without_numbers(text: &str) -> String {
 
 impl From<tailbound_run::RunError> for Failure {
     fn from(e: tailbound_run::RunError) -> Self {
-        Self { status: e.exit_status(), text: e.to_string() }
+        Self::new(e.kind(), e)
     }
 }
 
 impl From<tailbound_series::SeriesError> for Failure {
     fn from(e: tailbound_series::SeriesError) -> Self {
-        Self { status: e.exit_status(), text: e.to_string() }
+        Self::new(e.kind(), e)
     }
 }
 

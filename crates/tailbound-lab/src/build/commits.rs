@@ -186,7 +186,10 @@ mod tests {
             ("HEAD~1", "--all", "--bad --all"),
         ] {
             let e = commits.between(good, bad).unwrap_err();
-            assert!(e.to_string().contains(says) && e.exit_status() == 2, "{e}");
+            assert!(
+                e.to_string().contains(says) && e.kind() == tailbound_core::FailureKind::Usage,
+                "{e}"
+            );
         }
         let none = Commits::open(none.path()).unwrap_err();
         assert!(none.to_string().contains("no git tree"), "{none}");

@@ -85,7 +85,11 @@ fn a_series_is_rebased_beside_the_users_branch() {
     user(&again.folder, &["add", "."]);
     user(&again.folder, &["commit", "-q", "-m", "mine"]);
     let e = Worktree::make(&repo, &work, "t").unwrap_err();
-    assert!(e.exit_status() == 2 && e.to_string().contains("not as tailbound left it"), "{e}");
+    assert!(
+        e.kind() == tailbound_core::FailureKind::Usage
+            && e.to_string().contains("not as tailbound left it"),
+        "{e}"
+    );
     // What is on the other side already is not a conflict.
     user(&repo, &["checkout", "-q", "next"]);
     user(&repo, &["cherry-pick", "main~1"]);

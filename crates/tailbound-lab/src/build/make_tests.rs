@@ -37,7 +37,10 @@ fn errors_are_found_and_objects_counted() {
     assert_eq!(built.objects, 2);
     let e = make.build(&["bad"], 1, &log, &mut |_| {}, &|| false).unwrap_err();
     let text = e.to_string();
-    assert!(e.exit_status() == 3 && text.contains("bad.c:3:16: error:"), "{text}");
+    assert!(
+        e.kind() == tailbound_core::FailureKind::Cannot && text.contains("bad.c:3:16: error:"),
+        "{text}"
+    );
     assert!(text.contains("missing") && text.contains(&log.display().to_string()), "{text}");
     let e = make.ask(&["none"], &[]).unwrap_err().to_string();
     assert!(e.contains("No rule to make target"), "{e}");

@@ -286,7 +286,10 @@ mod tests {
             ("package:rt.patch", "no package of Debian"),
         ] {
             let e = gather(&[name.to_owned()], None, &folder.path().join("p")).unwrap_err();
-            assert!(e.to_string().contains(says) && e.exit_status() == 2, "{e}");
+            assert!(
+                e.to_string().contains(says) && e.kind() == tailbound_core::FailureKind::Usage,
+                "{e}"
+            );
         }
     }
 }

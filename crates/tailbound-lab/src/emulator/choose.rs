@@ -168,6 +168,10 @@ mod tests {
         assert_eq!(number(of(named("system"), "7.2.22")), "7.2.22");
         assert_eq!(number(of(named("10.0"), "7.2.22")), "10.0.13");
         let e = of(named("11"), "7.2.22").unwrap_err();
-        assert!(e.exit_status() == 2 && e.to_string().contains("fetched are 10.0.13"), "{e}");
+        assert!(
+            e.kind() == tailbound_core::FailureKind::Usage
+                && e.to_string().contains("fetched are 10.0.13"),
+            "{e}"
+        );
     }
 }

@@ -165,7 +165,7 @@ mod tests {
             ("build:a/b", "letters"),
         ] {
             let e = text.parse::<KernelName>().unwrap_err();
-            assert_eq!(e.exit_status(), 2, "{text}");
+            assert_eq!(e.kind(), tailbound_core::FailureKind::Usage, "{text}");
             assert!(e.to_string().contains(says), "{text}: {e}");
         }
     }

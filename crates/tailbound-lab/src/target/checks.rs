@@ -291,7 +291,7 @@ mod tests {
         let config = COBALT.replace("CONFIG_XENOMAI=y", "").replace("CONFIG_DOVETAIL=y", "");
         let library = b"..CONFIG_DEBUG=1\0..Xenomai/cobalt v3.1\0";
         let e = checked(&cobalt(""), &config, library).unwrap_err();
-        assert_eq!(e.exit_status(), 2);
+        assert_eq!(e.kind(), tailbound_core::FailureKind::Usage);
         let text = e.to_string();
         for says in [
             "CONFIG_XENOMAI=y is needed (the Cobalt core), it is off",

@@ -284,7 +284,7 @@ mod tests {
             ("kernel = \"path:k\"\n[check]\ncore = \"vxworks\"\n", "unknown variant"),
         ] {
             let e = read(text).unwrap_err();
-            assert_eq!(e.exit_status(), 2, "{text}");
+            assert_eq!(e.kind(), tailbound_core::FailureKind::Usage, "{text}");
             assert!(e.to_string().contains(says), "{text}: {e}");
         }
     }

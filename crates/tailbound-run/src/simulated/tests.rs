@@ -158,7 +158,7 @@ fn holds(fate: &Fate) -> String {
         Err(e) => {
             let bad = fate.disk_bytes.is_some() || fate.bad_block.is_some() || fate.nameless;
             assert!(bad, "nothing was wrong: {e}");
-            assert_eq!(e.exit_status(), 3);
+            assert_eq!(e.kind(), tailbound_core::FailureKind::Cannot);
             assert!(e.to_string().contains("was saved as"), "{e}");
             let saved = elsewhere.unwrap_or_else(|| panic!("nothing was saved: {e}"));
             let run = read_run(Cursor::new(saved)).unwrap_or_else(|e| panic!("elsewhere: {e}"));

@@ -346,6 +346,6 @@ mod tests {
         assert!(caller.made.is_empty() && heard.0.len() == parts.len() + 1, "{:?}", heard.0);
         let other = find("osadl-farm").expect("shipped");
         let e = Folder::settle(folder.path(), &other, false).expect_err("another");
-        assert!(e.is_taken() && e.exit_status() == 2, "{e}");
+        assert!(e.is_taken() && e.kind() == tailbound_core::FailureKind::Usage, "{e}");
     }
 }

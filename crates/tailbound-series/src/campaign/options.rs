@@ -124,6 +124,6 @@ mod tests {
         }
         let e = wanted(&chosen, &["nonesuch".to_owned()]).expect_err("unknown");
         assert!(e.to_string().contains(&all[0].id), "{e}");
-        assert_eq!(e.exit_status(), 2);
+        assert_eq!(e.kind(), tailbound_core::FailureKind::Usage);
     }
 }

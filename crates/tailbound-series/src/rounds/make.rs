@@ -227,10 +227,10 @@ mod tests {
         std::fs::copy(&other, &one).expect("copied");
         let again = |series: &Series| {
             let made = make(series, &[], &mut Fake::default(), &mut Heard(Vec::new()));
-            made.map_err(|e| (e.exit_status(), e.to_string()))
+            made.map_err(|e| (e.kind(), e.to_string()))
         };
-        let (status, why) = again(&two).expect_err("another round");
-        assert_eq!(status, 2);
+        let (kind, why) = again(&two).expect_err("another round");
+        assert_eq!(kind, tailbound_core::FailureKind::Usage);
         for part in [
             "001-a.tailbound.jsonl is not round 1 of variant `a`",
             "round 2 of variant `b`",
@@ -253,7 +253,7 @@ mod tests {
         let series = series(folder.path().to_owned(), 2);
         let e = make(&series, &[], &mut caller, &mut Heard(Vec::new())).expect_err("fails");
         assert_eq!(e.to_string(), "variant `b`, round 2: no such CPU");
-        assert_eq!(e.exit_status(), 3);
+        assert_eq!(e.kind(), tailbound_core::FailureKind::Cannot);
     }
 
     #[test]
@@ -271,6 +271,9 @@ mod tests {
         assert!(matches!(seed.settle(Some(8), false), Err(SeriesError::OtherRounds { .. })));
         let mut none = series(folder.path().to_owned(), 1);
         let e = none.settle(None, false).expect_err("something else");
-        assert!(matches!(e, SeriesError::NoRounds { .. }) && e.exit_status() == 2);
+        assert!(
+            matches!(e, SeriesError::NoRounds { .. })
+                && e.kind() == tailbound_core::FailureKind::Usage
+        );
     }
 }

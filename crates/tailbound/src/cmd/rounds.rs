@@ -97,7 +97,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
     let systems =
         Systems::of(&[(input::name(&series.folder), runs)], &order).map_err(
             |why| match interrupted {
-                true => Failure { status: 5, text: format!("ended by a signal: {why}") },
+                true => Failure::cut_off(format!("ended by a signal: {why}")),
                 false => Failure::usage(why),
             },
         )?;

@@ -113,7 +113,7 @@ impl<T: Clone> Answered<'_, T> {
     ) -> Result<ExitCode, Failure> {
         let mut answer = self.bisected(lab);
         let status = match ended {
-            Err(e) if e.status != 5 => return Err(e),
+            Err(e) if !e.is_cut_off() => return Err(e),
             Err(_) => {
                 answer.left = Some(self.found.left.clone());
                 answer.notes.push(format!(

@@ -150,7 +150,7 @@ mod tests {
 
     fn refused(folder: &Path, step: Step) -> String {
         let failure = look(folder, &mut journal(&[step]), Measure::Max).expect_err("refused");
-        assert_eq!(failure.status, 2);
+        assert_eq!(failure.kind, tailbound_core::FailureKind::Usage);
         failure.text
     }
 

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use tailbound_bisect::{Journal, Limit, Measured, Meter, Step};
-use tailbound_core::Run;
 use tailbound_core::units::format_ns_i64;
+use tailbound_core::{FailureKind, Run};
 use tailbound_lab::{Emulator, LabError, Labelled, Request, hash, repeat};
 
 use super::folder;
@@ -218,7 +218,7 @@ impl<V> Lab<'_, V> {
                     &mut shown,
                 );
                 if self.bench.stopped() {
-                    return Err(Failure { status: 5, text: "interrupted".to_owned() });
+                    return Err(Failure::cut_off("interrupted"));
                 }
                 match looked.and_then(|l| {
                     let ns = Measure::of_paths(&l.record).map_err(Failure::cannot)?;
@@ -229,7 +229,7 @@ impl<V> Lab<'_, V> {
                 }) {
                     Ok((ns, _)) if one.worst.as_ref().is_some_and(|(worst, ..)| *worst >= ns) => {}
                     Ok((ns, made)) => one.worst = Some((ns, made, Vec::new())),
-                    Err(e) if e.status == 2 => return Err(e),
+                    Err(e) if e.kind == FailureKind::Usage => return Err(e),
                     Err(e) => one.unfit = Some(e.text),
                 }
             }

@@ -92,7 +92,10 @@ mod tests {
         assert_eq!("p99.9".parse::<Measure>().unwrap().title(), "p99.9");
         for wrong in ["p0", "p100", "pnan", "mean", "p", "p-5"] {
             let e = wrong.parse::<Measure>().unwrap_err();
-            assert!(e.text.contains("p99.999") && e.status == 2, "{wrong}: {e}");
+            assert!(
+                e.text.contains("p99.999") && e.kind == tailbound_core::FailureKind::Usage,
+                "{wrong}: {e}"
+            );
         }
     }
 }

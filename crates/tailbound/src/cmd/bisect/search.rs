@@ -131,14 +131,14 @@ fn with_ends<T: Clone, V: Variants<T>>(
 }
 
 fn interrupted(e: Failure, folder: &Path, known: &str) -> Failure {
-    if e.status != 5 {
+    if !e.is_cut_off() {
         return e;
     }
     let text = format!(
         "interrupted: {known}; what was measured is kept in {}, and the same command goes on",
         folder.display()
     );
-    Failure { status: 5, text }
+    Failure::cut_off(text)
 }
 
 fn measured(steps: Vec<Option<Step>>) -> Result<Measurements, Failure> {

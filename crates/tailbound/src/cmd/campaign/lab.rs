@@ -94,7 +94,7 @@ pub(super) fn make(
         (Some(failure), _) => Err(failure),
         (None, Ok(())) => Ok(Ended::default()),
         // Ended by a signal.
-        (None, Err(e)) if e.status == 5 => Ok(Ended::by_signal()),
+        (None, Err(e)) if e.is_cut_off() => Ok(Ended::by_signal()),
         (None, Err(e)) => Err(e),
     }
 }

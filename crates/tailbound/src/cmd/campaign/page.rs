@@ -62,10 +62,8 @@ pub(super) fn finish(
         systems.extend(folder::systems(folder, &parts, &prefix, &mut Machine::default())?);
     }
     if systems.is_empty() {
-        return Err(Failure {
-            status: 5,
-            text: format!("{}: contains no run of this campaign yet", first.display()),
-        });
+        let first = first.display();
+        return Err(Failure::cut_off(format!("{first}: contains no run of this campaign yet")));
     }
     let given = Given::of(file, systems);
     input::write(&out, &html(&given), true)?;

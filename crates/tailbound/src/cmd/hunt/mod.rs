@@ -275,7 +275,7 @@ fn chosen(search: &Search, nr: Option<u64>, interrupted: bool) -> Result<&Entry,
 /// Why there is no worst one.
 fn nothing(search: &Search, interrupted: bool) -> Failure {
     if interrupted {
-        return Failure { status: 5, text: "interrupted before any candidate ran".to_owned() };
+        return Failure::cut_off("interrupted before any candidate ran");
     }
     let why = search.entries().iter().find_map(|e| match &e.outcome {
         Outcome::Failed(why) => Some(why.as_str()),
@@ -408,7 +408,7 @@ mod tests {
         }
         assert!(super::held(&folder, &mut Shows(900)).is_ok());
         let failure = super::held(&folder, &mut Shows(400)).expect_err("another figure");
-        assert_eq!(failure.status, 2);
+        assert_eq!(failure.kind, tailbound_core::FailureKind::Usage);
         for part in ["corpus.jsonl: candidate 1", "latest 900 ns there, latest 400 ns when"] {
             assert!(failure.text.contains(part), "{}", failure.text);
         }

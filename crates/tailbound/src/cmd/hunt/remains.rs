@@ -189,9 +189,6 @@ fn campaign(
         shell(&remains.campaign),
         toml::to_string(&whole).map_err(Failure::cannot)?,
     );
-    CampaignFile::parse(&file).map_err(|e| Failure {
-        status: 4,
-        text: format!("{CAMPAIGN}: {e}: this is a bug of tailbound"),
-    })?;
+    CampaignFile::parse(&file).map_err(|e| Failure::bug_of(format!("{CAMPAIGN}: {e}")))?;
     Ok(file)
 }

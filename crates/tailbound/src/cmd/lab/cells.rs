@@ -176,10 +176,7 @@ impl<'a> Bench<'a> {
     /// An error where Ctrl-C ended the guests.
     pub(super) fn went_on(&self) -> Result<(), Failure> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Failure {
-                status: 5,
-                text: "interrupted; what was done is kept".to_owned(),
-            });
+            return Err(Failure::cut_off("interrupted; what was done is kept"));
         }
         Ok(())
     }

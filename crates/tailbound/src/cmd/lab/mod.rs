@@ -37,6 +37,6 @@ pub(crate) fn lab(lab: &Lab) -> Result<ExitCode, Failure> {
 
 impl From<tailbound_lab::LabError> for Failure {
     fn from(e: tailbound_lab::LabError) -> Self {
-        Self { status: e.exit_status(), text: e.to_string() }
+        Self::new(e.kind(), e)
     }
 }

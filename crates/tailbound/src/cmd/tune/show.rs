@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn intervals_are_times_within_reason() {
-        let of = |text| interval(text).map_err(|e| e.status);
+        let of = |text| interval(text).map_err(|e| e.kind.exit_status());
         assert_eq!(of("0"), Ok(0));
         assert_eq!(of("0s"), Ok(0));
         assert_eq!(of("250ms"), Ok(250_000_000));

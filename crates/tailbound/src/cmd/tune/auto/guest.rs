@@ -127,7 +127,7 @@ impl Bench for Lab<'_> {
             }
         });
         match made {
-            Err(e) if e.status == 5 => {
+            Err(e) if e.is_cut_off() => {
                 return Ok(Measured { runs: Vec::new(), interrupted: true });
             }
             made => made?,

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why there is no answer, by who can mend it: what an exit status is made from.
+//!
+//! Context: COLD. Not here: the exit status of an answer (`verdict`).
+
+/// Who can mend a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The person who typed it: wrong words, or files that are not what they should be.
+    Usage,
+    /// Not this user on this machine.
+    Cannot,
+    /// The authors.
+    Bug,
+    /// Nobody has to: a signal, or an end too soon, came before there was an answer.
+    CutOff,
+}
+
+impl FailureKind {
+    /// The exit status for scripts.
+    #[must_use]
+    pub fn exit_status(self) -> u8 {
+        match self {
+            Self::Usage => 2,
+            Self::Cannot => 3,
+            Self::Bug => 4,
+            Self::CutOff => 5,
+        }
+    }
+}
