@@ -10,8 +10,8 @@ use std::ptr;
 use std::sync::{PoisonError, RwLock};
 
 use tailbound_capi::*;
-use tailbound_core::Outcome;
 use tailbound_core::runfile::read_run;
+use tailbound_core::{Context, Outcome};
 
 const PERIOD_NS: i64 = 1_000_000;
 
@@ -230,7 +230,7 @@ fn a_run_file_holds_both_latencies_and_the_graver_verdict() {
     }
     let run = read_run(std::io::BufReader::new(std::fs::File::open(&path).expect("file")));
     let run = run.expect("a run");
-    assert_eq!(run.contexts(), ["start", "completion"]);
+    assert_eq!(run.contexts(), [Context::Start, Context::Completion]);
     assert_eq!(run.total("start").1.n, 3003);
     assert_eq!(run.header.plan.requirement.deadline_ns, Some(200_000));
     assert_eq!(run.header.plan.policy.to_string(), "fifo:80");

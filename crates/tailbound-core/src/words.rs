@@ -200,11 +200,6 @@ macro_rules! open_words {
                 Ok(Self::of(word.as_str()))
             }
         }
-        impl PartialEq<&str> for $name {
-            fn eq(&self, other: &&str) -> bool {
-                self.as_str() == *other
-            }
-        }
     };
 }
 pub(crate) use open_words;

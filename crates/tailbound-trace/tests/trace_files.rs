@@ -106,10 +106,10 @@ fn functions_and_names_are_read() {
     let (.., found) = read(bytes("linux-6.1-rt-v7-zstd")).expect("a real file");
     let tester = found.threads.values().find(|t| t.comm == "cyclictest" && t.is_realtime());
     assert!(tester.is_some_and(|t| t.wakeups.n > 10));
-    let timed = found
-        .records
-        .iter()
-        .any(|r| r.name == "cyclictest" && r.parts.iter().any(|p| p.phase == "timer"));
+    let timed = found.records.iter().any(|r| {
+        r.name == "cyclictest"
+            && r.parts.iter().any(|p| p.phase == tailbound_core::blame::Phase::Timer)
+    });
     assert!(timed, "its timers were due on the trace's clock");
 }
 

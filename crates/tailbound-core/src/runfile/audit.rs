@@ -11,12 +11,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::trail::{note, of_list};
-use crate::Run;
 use crate::distribution::Distribution;
 use crate::finding::Finding;
 use crate::histogram::{Bucket, Histogram};
 use crate::record::{BlockRecord, ExceedanceRecord, RawRecord, SecondRecord, ThreadRecord};
 use crate::units::{format_ns_i64, grouped};
+use crate::{Context, EndReason, Run};
 use tailbound_rt::h2;
 
 /// Every contradiction of a run, one finding for each kind.
@@ -295,7 +295,8 @@ fn schedule(run: &Run, out: &mut Vec<String>) {
         return;
     }
     let planned = plan.duration_ns();
-    if end.measured_ns > planned || end.reason == "complete" && end.measured_ns != planned {
+    if end.measured_ns > planned || end.reason == EndReason::Complete && end.measured_ns != planned
+    {
         out.push(format!(
             "the last line measured {}, the plan {}",
             format_ns_i64(end.measured_ns),
@@ -307,7 +308,7 @@ fn schedule(run: &Run, out: &mut Vec<String>) {
     }
     let due = end.measured_ns.checked_div(plan.interval_ns);
     let due = due.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
-    for t in run.threads.iter().filter(|t| t.context.as_str() == "user" && is_final(t)) {
+    for t in run.threads.iter().filter(|t| t.context == Context::User && is_final(t)) {
         let counted = t.wakeup.n.saturating_add(t.missed.n);
         if counted < due {
             out.push(format!(

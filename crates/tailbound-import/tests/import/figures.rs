@@ -4,7 +4,7 @@
 //! Context: COLD. The expected numbers were read in the files by eye or with other programs.
 
 use tailbound_core::plan::{Clock, Means};
-use tailbound_core::{Policy, Run};
+use tailbound_core::{Context, Policy, Run};
 use tailbound_import::{Format, Options};
 
 use crate::{reports_loss, run, run_with};
@@ -184,7 +184,7 @@ fn rt_tests_small_programs() {
 #[test]
 fn rtla_contexts_and_units() {
     let r = run(Format::RtlaTimerlat, "rtla-6.1_timerlat_hist.stdout.txt");
-    assert_eq!(r.contexts(), ["irq", "thread"]);
+    assert_eq!(r.contexts(), [Context::Irq, Context::Thread]);
     assert_eq!(of(&r, 0), (253, Some(144 * US), Some(154_794 * US), 248));
     assert_eq!(r.threads[3].cpu, Some(1));
     assert_eq!(r.measured_ns(), 12_000_000_000);
@@ -192,7 +192,7 @@ fn rtla_contexts_and_units() {
     let d = &r.threads[0].wakeup;
     assert_eq!((d.resolution_ns, d.min_ns), (1000, Some(21_467)), "-n with 1000 ns buckets");
     let r = run(Format::RtlaTimerlat, "handmade_rtla-7.2_timerlat_hist.stdout.txt");
-    assert_eq!(r.contexts(), ["irq", "thread", "user"]);
+    assert_eq!(r.contexts(), [Context::Irq, Context::Thread, Context::User]);
     assert_eq!((r.threads.len(), of(&r, 5)), (6, (60_000, Some(US), Some(440 * US), 10)));
     let r = run(Format::RtlaTimerlat, "handmade_rtla-7.2_timerlat_stopped.stdout.txt");
     assert!(r.events.iter().any(|e| e.event == "stopped"));
@@ -271,7 +271,7 @@ fn xenomai_on_cobalt_itself() {
         (Format::XenomaiText, "xenomai-cobalt-latency-irq.stdout.txt", "irq"),
         (Format::XenomaiText, "xenomai-cobalt-latency.stdout.txt", "user"),
     ] {
-        assert_eq!(run(format, name).threads[0].context, context, "{name}");
+        assert_eq!(run(format, name).threads[0].context.as_str(), context, "{name}");
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! Context: COLD. Not here: what can be said of a difference ([`super::answer`]).
 
-use tailbound_core::Run;
 use tailbound_core::units::grouped;
+use tailbound_core::{Context, Run};
 use tailbound_stats::Comparison;
 use tailbound_stats::compare::{Cell, ComparedContext};
 
@@ -29,7 +29,7 @@ pub fn table(c: &Comparison) -> Table {
             table.head.push("ratio".to_owned());
         }
     }
-    let mut contexts: Vec<&str> = c.rows.iter().map(|r| r.context.as_str()).collect();
+    let mut contexts: Vec<Context> = c.rows.iter().map(|r| r.context).collect();
     contexts.dedup();
     for context in &contexts {
         let name = |statistic: &str| {

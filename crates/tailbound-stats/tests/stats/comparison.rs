@@ -24,7 +24,8 @@ fn ratios_are_to_the_first_run_and_gaps_stay_gaps() {
     b.header.plan.interval_ns = 200_000;
     let table = compare(&[("a", &a), ("b", &b)]);
     let cell = |context: &str, statistic: &str| {
-        let row = table.rows.iter().find(|r| r.context == context && r.statistic == statistic);
+        let row =
+            table.rows.iter().find(|r| r.context.as_str() == context && r.statistic == statistic);
         row.and_then(|r| r.cells.get(1)).copied().expect("a cell")
     };
     assert_eq!(cell("user", "p50").ratio, Some(1.5));

@@ -345,7 +345,7 @@ fn the_outermost_context_is_judged() {
     irq.wakeup.add(5_000_000);
     scene.threads.push(irq);
     assert_eq!(scene.verdict().outcome, Outcome::Met, "user is there");
-    scene.threads.retain(|t| t.context == "irq");
+    scene.threads.retain(|t| t.context == tailbound_core::Context::Irq);
     let v = scene.verdict();
     assert_eq!(v.outcome, Outcome::NotMet);
     assert!(v.statements.iter().any(|s| s.contains("`irq`")), "{:?}", v.statements);

@@ -46,7 +46,7 @@ fn a_rule_ends_the_run_and_the_file_says_why() {
     let (run, why) = measure(&["--until", "demonstrated", "-d", "1us", "--rate", "1/20s"]);
     assert!(why.starts_with("not demonstrated"), "{why}");
     assert!(run.measured_ns() < run.header.plan.duration_ns());
-    assert_eq!(run.end.unwrap().reason, "rule");
+    assert_eq!(run.end.unwrap().reason, tailbound_core::EndReason::Rule);
     // One that everything keeps: the planned three seconds show it.
     let (run, why) = measure(&["--until", "demonstrated", "-d", "10s", "--rate", "1/1s"]);
     assert!(why.starts_with("shown"), "{why}");
@@ -54,7 +54,7 @@ fn a_rule_ends_the_run_and_the_file_says_why() {
     // As cyclictest's -b: the first later wake-up ends it, and the file says which one it was.
     let (run, why) = measure(&["-b", "1us", "-D", "1m"]);
     assert!(why.starts_with("ended at the first wake-up later than 1.00 µs: it was "), "{why}");
-    assert_eq!(run.end.as_ref().unwrap().reason, "rule");
+    assert_eq!(run.end.as_ref().unwrap().reason, tailbound_core::EndReason::Rule);
     assert!(run.measured_ns() < run.header.plan.duration_ns());
     let (run, why) = measure(&["--break", "10s", "-t", "-l", "200"]);
     assert_eq!(

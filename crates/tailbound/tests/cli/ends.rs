@@ -70,7 +70,7 @@ fn a_signal_ends_the_measurement_first_and_the_result_so_far_is_whole() {
         let code = wait(&mut child, PATIENCE);
         let run = read(&folder.path().join("r.tailbound.jsonl"));
         let end = run.end.as_ref().expect("a last line");
-        assert_eq!(end.reason, "interrupted", "{name}");
+        assert_eq!(end.reason, tailbound_core::EndReason::Interrupted, "{name}");
         assert!(run.threads.iter().all(|t| t.wakeup.n > 0 && t.ended == "stopped"), "{name}");
         let verdict = run.verdict.as_ref().unwrap();
         assert_ne!(
@@ -93,7 +93,10 @@ fn a_thread_that_sleeps_for_an_hour_is_woken_to_end() {
     std::thread::sleep(Duration::from_millis(300));
     signal(&child, "TERM");
     assert!(wait(&mut child, PATIENCE).is_some(), "still asleep");
-    assert_eq!(read(&folder.path().join("r.tailbound.jsonl")).end.unwrap().reason, "interrupted");
+    assert_eq!(
+        read(&folder.path().join("r.tailbound.jsonl")).end.unwrap().reason,
+        tailbound_core::EndReason::Interrupted
+    );
 }
 
 #[test]
@@ -207,7 +210,7 @@ fn a_lost_terminal_ends_it_like_a_signal() {
     terminal.wait().unwrap();
     // It does not run on without a terminal.
     holds(&file, "\"type\":\"end\"");
-    assert_eq!(read(&file).end.unwrap().reason, "interrupted");
+    assert_eq!(read(&file).end.unwrap().reason, tailbound_core::EndReason::Interrupted);
 }
 
 /// signal(7)

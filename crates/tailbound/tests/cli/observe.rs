@@ -76,7 +76,7 @@ fn observing(folder: &Path, child: &mut Child) {
 }
 
 fn of<'a>(run: &'a Run, thread: u32, context: &str) -> &'a ThreadRecord {
-    let found = run.threads.iter().find(|t| t.thread == thread && t.context == context);
+    let found = run.threads.iter().find(|t| t.thread == thread && t.context.as_str() == context);
     found.unwrap_or_else(|| panic!("thread {thread} has no context {context}"))
 }
 

@@ -18,7 +18,8 @@ pub(crate) fn short(probe: &str, words: &[&str]) -> (i32, Run) {
 
 /// Of each judged record slot, every due event is accounted for.
 pub(crate) fn all_accounted(run: &Run) {
-    let user: Vec<_> = run.threads.iter().filter(|t| t.context == "user").collect();
+    let user: Vec<_> =
+        run.threads.iter().filter(|t| t.context == tailbound_core::Context::User).collect();
     assert!(!user.is_empty());
     for t in user {
         assert_eq!(t.wakeup.n + t.missed.n, run.header.plan.activations, "thread {}", t.thread);

@@ -50,7 +50,7 @@ fn run(folder: &Path, words: &[&str]) -> Option<Run> {
 }
 
 fn of<'a>(run: &'a Run, context: &str) -> Vec<&'a ThreadRecord> {
-    run.threads.iter().filter(|t| t.context == context).collect()
+    run.threads.iter().filter(|t| t.context.as_str() == context).collect()
 }
 
 /// Every context of the run has each planned hand-over, made or missed.

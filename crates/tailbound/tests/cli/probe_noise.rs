@@ -21,7 +21,10 @@ fn measure(folder: &Path, words: &[&str]) -> (Output, Run) {
 }
 
 fn record<'r>(run: &'r Run, context: &str) -> &'r ThreadRecord {
-    run.threads.iter().find(|t| t.context == context).unwrap_or_else(|| panic!("no {context}"))
+    run.threads
+        .iter()
+        .find(|t| t.context.as_str() == context)
+        .unwrap_or_else(|| panic!("no {context}"))
 }
 
 fn figure(run: &Run, name: &str) -> f64 {

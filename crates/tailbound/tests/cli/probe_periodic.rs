@@ -25,9 +25,18 @@ fn deadline_threads_have_every_period_accounted_for() {
         short("deadline", &["-p", "deadline:200us/2ms", "-i", "2ms", "-D", "1s", "--threads", "2"]);
     assert!(matches!(status, 0 | 1 | 5), "{status}");
     all_accounted(&run);
-    let jobs: u64 =
-        run.threads.iter().filter(|t| t.context == "response").map(|t| t.wakeup.n).sum();
-    let started: u64 = run.threads.iter().filter(|t| t.context == "user").map(|t| t.wakeup.n).sum();
+    let jobs: u64 = run
+        .threads
+        .iter()
+        .filter(|t| t.context == tailbound_core::Context::Response)
+        .map(|t| t.wakeup.n)
+        .sum();
+    let started: u64 = run
+        .threads
+        .iter()
+        .filter(|t| t.context == tailbound_core::Context::User)
+        .map(|t| t.wakeup.n)
+        .sum();
     assert_eq!(jobs, started, "each start has its response");
 }
 
@@ -109,7 +118,7 @@ fn a_task_that_is_not_done_within_its_period_fails_the_run() {
     let (status, run) = short("periodic-load", &words);
     assert!(matches!(status, 0 | 1 | 5), "{status}");
     all_accounted(&run);
-    assert!(run.threads.iter().any(|t| t.context == "task-2"));
+    assert!(run.threads.iter().any(|t| t.context == tailbound_core::Context::Task2));
     let planted: Vec<&str> = words.into_iter().chain(["--plant", "overrun"]).collect();
     let (status, run) = short("periodic-load", &planted);
     assert_eq!(status, 1);

@@ -40,7 +40,8 @@ fn violations(run: &Run) -> Vec<&str> {
 /// Every judged record slot accounts for every due trial.
 fn accounted(run: &Run, slots: usize, words: &str) {
     let planned = run.header.plan.activations;
-    let judged: Vec<_> = run.threads.iter().filter(|t| t.context == "user").collect();
+    let judged: Vec<_> =
+        run.threads.iter().filter(|t| t.context == tailbound_core::Context::User).collect();
     assert_eq!(judged.len(), slots, "{words}");
     for t in judged {
         assert_eq!(t.wakeup.n + t.missed.n, planned, "{words}: slot {}", t.thread);

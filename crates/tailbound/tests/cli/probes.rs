@@ -40,11 +40,15 @@ fn each_begins_or_says_what_it_lacks_and_its_file_is_whole() {
         assert_eq!(run.header.plan.probe, kind.name);
         assert_eq!(run.header.plan.event.as_deref(), kind.event, "{}", kind.name);
         let end = run.end.as_ref().unwrap_or_else(|| panic!("{}: cut off", kind.name));
-        assert_eq!(end.reason, "complete", "{}: {said}", kind.name);
+        assert_eq!(end.reason, tailbound_core::EndReason::Complete, "{}: {said}", kind.name);
         let outcome = run.verdict.as_ref().unwrap().outcome;
         assert_eq!(i32::from(outcome.exit_status()), code, "{}", kind.name);
         assert_eq!(answer["verdict"]["exit_status"], code, "{}", kind.name);
-        assert!(run.threads.iter().any(|t| t.context == "user"), "{}: nobody judged", kind.name);
+        assert!(
+            run.threads.iter().any(|t| t.context == tailbound_core::Context::User),
+            "{}: nobody judged",
+            kind.name
+        );
         assert!(run.threads.iter().all(|t| t.ended == "complete"), "{}", kind.name);
         let slots: BTreeSet<u32> = run.threads.iter().map(|t| t.thread).collect();
         assert_eq!(slots.len(), run.threads.len(), "{}: a record slot twice", kind.name);
@@ -196,7 +200,7 @@ fn ctrl_c_gives_the_result_so_far_while_a_process_begins() {
         let said = std::fs::read_to_string(folder.path().join(format!("{file}.err"))).unwrap();
         let run = read(&folder.path().join(&file));
         let end = run.end.as_ref().unwrap_or_else(|| panic!("no last line, {status:?}: {said}"));
-        assert_eq!(end.reason, "interrupted", "{said}");
+        assert_eq!(end.reason, tailbound_core::EndReason::Interrupted, "{said}");
     }
 }
 
@@ -224,7 +228,7 @@ fn ctrl_c_gives_the_result_so_far_of_any_probe() {
         let end = run.end.as_ref();
         let said = std::fs::read_to_string(path.with_extension("jsonl.err")).unwrap_or_default();
         let end = end.unwrap_or_else(|| panic!("{}: no last line, {ended:?}: {said}", kind.name));
-        assert_eq!(end.reason, "interrupted", "{}", kind.name);
+        assert_eq!(end.reason, tailbound_core::EndReason::Interrupted, "{}", kind.name);
         assert!(run.verdict.is_some(), "{}", kind.name);
         super::altered::every_change_is_noticed(kind.name, &std::fs::read(&path).unwrap());
     }

@@ -148,7 +148,7 @@ fn runs_that_their_rule_ended_are_kept_and_compared() {
     let out = make();
     let file = folder.path().join("r/001-slow.tailbound.jsonl");
     assert!(file.exists() && !stderr(&out).contains("round 1: "), "{}", stderr(&out));
-    assert_eq!(read(&file).end.unwrap().reason, "rule");
+    assert_eq!(read(&file).end.unwrap().reason, tailbound_core::EndReason::Rule);
     assert!(stdout(&out).contains("plain") && stdout(&out).contains("slow"), "{}", stderr(&out));
     let before = std::fs::read(&file).unwrap();
     let err = stderr(&out);
