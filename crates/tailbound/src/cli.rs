@@ -43,8 +43,10 @@ pub(crate) enum Command {
     /// Name what made wake-ups late: of a run, of a trace.dat of trace-cmd, or of a running process
     Blame(Lazy<crate::cli_blame::BlameArgs>),
     /// Count what takes time from chosen CPUs: interrupts, work of the kernel, threads, and who sends it interrupts from other CPUs
+    #[command(name = "irqs", alias = "interruptions")]
     Interruptions(Lazy<crate::cli_interruptions::InterruptionsArgs>),
     /// Bound the response times of watched threads, or of a model written by hand, and try out changes
+    #[command(name = "response", alias = "tasks")]
     Tasks(Lazy<crate::cli_tasks::TasksArgs>),
     /// Watch the cycles of a program's own real-time threads, without changing it: period, response times, what each ns went to
     Watch(Lazy<crate::cli_watch::WatchArgs>),
@@ -85,12 +87,13 @@ pub(crate) enum Command {
     #[cfg(feature = "lab")]
     #[command(subcommand)]
     Lab(crate::cli_lab::Lab),
-    /// Search for the worst workload of a kernel in the lab, and shrink it to a command that anybody can repeat
+    /// `lab hunt`, as it was called
     #[cfg(feature = "lab")]
+    #[command(hide = true)]
     Hunt(Lazy<crate::cli_hunt::HuntArgs>),
-    /// Find what made a kernel later, in the lab: boot options, loads, settings, kernels, commits, configuration options
+    /// `lab bisect`, as it was called
     #[cfg(feature = "lab")]
-    #[command(subcommand)]
+    #[command(subcommand, hide = true)]
     Bisect(crate::cli_bisect::Bisect),
     #[cfg(not(feature = "lab"))]
     #[command(hide = true, disable_help_flag = true)]
@@ -102,10 +105,11 @@ pub(crate) enum Command {
     #[command(hide = true, disable_help_flag = true)]
     Bisect(AbsentArgs),
     /// Find what is wrong with this machine for real-time work, and the exact fix; changes nothing
-    Check(Lazy<crate::cli_check::CheckArgs>),
-    /// Capture what the checks read into one file, to check a board from a desk
+    Check(Box<crate::cli_check::CheckArgs>),
+    /// `check capture`, as it was called
+    #[command(hide = true)]
     Capture(Lazy<crate::cli_check::CaptureArgs>),
-    /// Show and change what decides latency: isolation, affinities, priorities, power, memory; exactly undoable
+    /// Show and change settings that affect latency: isolation, affinities, priorities, power, memory; every change can be undone
     #[command(subcommand)]
     Tune(crate::cli_tune::Tune),
     /// Repeat published measurements (Altenberg, Williams and Williams, McKenney, OSADL) and compare the figures

@@ -5,7 +5,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::lazy::Lazy;
 
 /// What the real-time work is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -16,13 +18,23 @@ pub(crate) enum WorkloadArg {
     Polling,
 }
 
+/// What else can be done with the checks.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CheckVerb {
+    /// Capture what the checks read into one file, to check a board from a desk
+    Capture(Lazy<CaptureArgs>),
+}
+
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
     after_help = "Nothing is ever written. What is absent is not applicable, what refuses is unknown: neither is ok.\n\nExit status: 0 \
 nothing bad; 1 something bad; 2 usage or input error; 3 this machine cannot be read."
 )]
 pub(crate) struct CheckArgs {
+    #[command(subcommand)]
+    pub(crate) verb: Option<CheckVerb>,
     /// CPUs for real-time work, as a list [default: those that are isolated]
     #[arg(short = 'c', long, value_name = "LIST")]
     pub(crate) rt_cpus: Option<String>,
@@ -41,7 +53,7 @@ pub(crate) struct CheckArgs {
     /// Watch interrupts, steal and throttling for this time too
     #[arg(long, value_name = "TIME", conflicts_with = "root")]
     pub(crate) sample: Option<String>,
-    /// Check a captured machine: a file of `tailbound capture`, or a folder with proc, sys, …
+    /// Check a captured machine: a file of `tailbound check capture`, or a folder with proc, sys, …
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) root: Option<PathBuf>,
     /// Show every check, also those that are ok, unknown or not applicable

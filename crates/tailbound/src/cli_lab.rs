@@ -22,6 +22,11 @@ pub(crate) enum Lab {
     Paths(Lazy<LabPathsArgs>),
     /// Find the instant from which a late sample of a run was inevitable, and name what happened there
     Why(Lazy<crate::cli_lab_why::LabWhyArgs>),
+    /// Search for the worst workload of a kernel, and shrink it to a command that anybody can repeat
+    Hunt(Lazy<crate::cli_hunt::HuntArgs>),
+    /// Find what made a kernel later: boot options, loads, settings, kernels, commits, configuration options
+    #[command(subcommand)]
+    Bisect(crate::cli_bisect::Bisect),
     /// Measure every kernel with every load: a run file each, one table, one report; resumes an interrupted matrix
     Matrix(Lazy<LabMatrixArgs>),
     /// List, verify or remove the contents of the lab's folder

@@ -54,6 +54,7 @@ mod completions;
 mod consent;
 mod cyclictest;
 mod folder;
+mod help;
 mod input;
 mod lazy;
 mod live;
@@ -101,8 +102,23 @@ pub fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     match measuring::parsed(&words) {
         Some(cli) => ended(cli, cmd::dispatch),
-        None => parsed::<cli::Cli>(cmd::dispatch),
+        None => match &plain(&words)[..] {
+            [] => {
+                say::note(help::first().trim_end());
+                ExitCode::from(2)
+            }
+            words if help::is_of_program(words) => {
+                let answered = say::answer(&help::of_program(&command()));
+                answered.map_or_else(Failure::report, |()| ExitCode::SUCCESS)
+            }
+            _ => parsed::<cli::Cli>(cmd::dispatch),
+        },
     }
+}
+
+/// The words behind the program's name, for messages.
+fn plain(words: &[OsString]) -> Vec<String> {
+    words.iter().skip(1).map(|w| w.to_string_lossy().into_owned()).collect()
 }
 
 /// The program `tailbound-server`, which `tailbound` becomes for the verbs `serve`, `store` and `fleet`.
@@ -118,7 +134,7 @@ fn parsed<C: Parser>(dispatch: fn(C) -> Result<ExitCode, Failure>) -> ExitCode {
         Err(e) => {
             // Help and version are answers; anything else is usage.
             let status = if e.use_stderr() { 2 } else { 0 };
-            let words: Vec<String> = std::env::args().skip(1).collect();
+            let words = plain(&std::env::args_os().collect::<Vec<_>>());
             if let Some(help) = cyclictest::help(&words, &e) {
                 return Failure::usage(help).report();
             }

@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn an_option_of_another_verb_is_named_with_it() {
-        let text = told(&["tailbound", "tasks", "--pid", "1"]);
+        let text = told(&["tailbound", "response", "--pid", "1"]);
         assert!(
             text.contains("--pid is an option of") && text.contains("`tailbound check`"),
             "{text}"
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn one_that_nobody_has_gets_no_tip_and_a_similar_one_is_named() {
-        let text = told(&["tailbound", "tasks", "-m"]);
+        let text = told(&["tailbound", "response", "-m"]);
         assert!(!text.contains("as a value") && !text.contains("tip"), "{text}");
         let text = told(&["tailbound", "run", "--intervall", "1ms"]);
         assert!(text.contains("'--interval'"), "{text}");

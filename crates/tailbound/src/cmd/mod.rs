@@ -54,6 +54,7 @@ mod without_lab;
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command, Measure};
+use crate::cli_check::CheckVerb;
 #[cfg(feature = "server")]
 use crate::cli_server::{ServerCli, ServerCommand};
 use crate::say::Failure;
@@ -74,7 +75,10 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::LoadWorker(args) => {
             Ok(tailbound_load::worker_main(&args.spec, tailbound_load::STATUS_FD))
         }
-        Command::Check(args) => check::check(&args),
+        Command::Check(args) => match &args.verb {
+            Some(CheckVerb::Capture(args)) => capture::capture(args),
+            None => check::check(&args),
+        },
         Command::Capture(args) => capture::capture(&args),
         Command::TuneGuard { number, ms } => tune::guard(number, ms),
         Command::TuneHolder { us, note } => tune::hold(us, &note),

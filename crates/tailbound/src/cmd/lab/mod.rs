@@ -19,6 +19,7 @@ mod why;
 use std::process::ExitCode;
 
 use crate::cli_lab::Lab;
+use crate::cmd::{bisect, hunt};
 use crate::say::Failure;
 
 /// `tailbound lab`
@@ -28,6 +29,8 @@ pub(crate) fn lab(lab: &Lab) -> Result<ExitCode, Failure> {
         Lab::Repeat(args) => repeat::repeat(args),
         Lab::Paths(args) => paths::paths(args),
         Lab::Why(args) => why::why(args),
+        Lab::Hunt(args) => hunt::hunt(args),
+        Lab::Bisect(what) => bisect::bisect(what),
         Lab::Matrix(args) => matrix::matrix(args),
         Lab::Cache(args) => cache::cache(args),
         Lab::Kernel(what) => kernel::kernel(what),
