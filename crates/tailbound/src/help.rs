@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The help of the program itself: its verbs under the questions that they answer, and six commands to begin with.
+//! The help of the program and of `measure`: verbs under the questions that they answer, probes in groups, and six
+//! commands to begin with.
 //!
 //! Context: COLD. What a verb does is said by its definition (`cli`); here is only where it stands.
 
@@ -8,30 +9,59 @@ use tailbound_report::table::wrap;
 
 /// Columns of a terminal that nobody asked, and most that are used.
 const WIDTH: (usize, usize) = (80, 100);
-/// Columns in front of what a verb does.
-const INDENT: usize = 15;
+/// Columns of a verb's name.
+const INDENT: usize = 16;
 
-/// A question, and the verbs that answer it.
+/// A question, or what its verbs have in common, and the verbs.
 struct Group {
-    question: &'static str,
+    title: &'static str,
     verbs: &'static [&'static str],
 }
 
 const GROUPS: [Group; 8] = [
-    Group { question: "How late can it be?", verbs: &["run", "measure", "bound", "plan"] },
-    Group { question: "Why?", verbs: &["blame", "watch", "hot", "irqs", "response"] },
-    Group { question: "What would make it better?", verbs: &["check", "tune", "load"] },
-    Group { question: "Which system should I take?", verbs: &["lab", "compare", "decide"] },
-    Group { question: "Does it stay so?", verbs: &["history"] },
+    Group { title: "How late can it be?", verbs: &["run", "measure", "bound", "plan"] },
+    Group { title: "Why?", verbs: &["blame", "watch", "hot", "irqs", "response"] },
+    Group { title: "What would make it better?", verbs: &["check", "tune", "load"] },
+    Group { title: "Which system should I take?", verbs: &["lab", "compare", "decide"] },
+    Group { title: "Does it stay so?", verbs: &["history"] },
     Group {
-        question: "Many machines, many years",
+        title: "Many machines, many years",
         verbs: &["monitor", "store", "serve", "fleet", "agent", "campaign"],
     },
+    Group { title: "Run files", verbs: &["show", "report", "import", "export", "sign", "verify"] },
+    Group { title: "This program", verbs: &["completions", "help"] },
+];
+
+const PROBES: [Group; 5] = [
     Group {
-        question: "Run files",
-        verbs: &["show", "report", "import", "export", "sign", "verify"],
+        title: "Timers",
+        verbs: &["cyclic", "sweep", "deadline", "periodic-load", "fixed-work", "clocks"],
     },
-    Group { question: "This program", verbs: &["completions", "help"] },
+    Group { title: "What takes time from a CPU", verbs: &["busy", "hwlat", "queue", "nmi"] },
+    Group {
+        title: "From one thread to another",
+        verbs: &[
+            "signal",
+            "futex",
+            "pi-futex",
+            "condvar",
+            "semaphore",
+            "sysv-semaphore",
+            "mqueue",
+            "pipe",
+            "socket",
+            "eventfd",
+            "epoll",
+            "io-uring",
+            "barrier",
+            "ptrace",
+        ],
+    },
+    Group {
+        title: "Priorities and their inheritance",
+        verbs: &["pi", "pi-process", "prio-wake", "prio-preempt", "sched-football", "rt-migrate"],
+    },
+    Group { title: "Throughput", verbs: &["benchmark"] },
 ];
 
 /// Commands to begin with: what is typed, and what it does.
@@ -55,44 +85,77 @@ pub(crate) fn first() -> String {
     text
 }
 
-/// Is the help of the program itself asked for, not that of a verb?
-pub(crate) fn is_of_program(words: &[String]) -> bool {
-    matches!(words, [word] if ["--help", "-h", "help"].contains(&word.as_str()))
+/// The help that `words` ask for, where it is one of those here. `command` makes the whole command line, built.
+pub(crate) fn asked(words: &[String], command: fn() -> Command) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_measure = match words.as_slice() {
+        ["--help" | "-h" | "help"] => false,
+        ["measure", "--help" | "-h" | "help"] | ["help", "measure"] => true,
+        _ => return None,
+    };
+    let command = command();
+    match is_measure {
+        true => command.find_subcommand("measure").map(of_measure),
+        false => Some(of_program(&command)),
+    }
 }
 
-/// All verbs, each under its question. `command` is the whole command line, built.
-pub(crate) fn of_program(command: &Command) -> String {
-    let width = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(WIDTH.0);
-    let width = width.clamp(INDENT + 20, WIDTH.1);
-    let about = command.get_long_about().or(command.get_about()).map(ToString::to_string);
-    let paragraphs = about.iter().flat_map(|a| a.split("\n\n"));
-    let mut text =
-        paragraphs.map(|p| wrap(p, width, "").join("\n")).collect::<Vec<_>>().join("\n\n");
-    text.push_str("\n\nUsage: tailbound <COMMAND>\n");
-    for group in &GROUPS {
-        let verbs: Vec<&Command> = group
-            .verbs
-            .iter()
-            .filter_map(|v| command.find_subcommand(v))
-            .filter(|v| !v.is_hide_set())
-            .collect();
-        if verbs.is_empty() {
-            continue;
-        }
-        text.push_str(&format!("\n{}\n", group.question));
-        for verb in verbs {
-            let does = verb.get_about().map(ToString::to_string).unwrap_or_default();
-            for (i, line) in wrap(&does, width - INDENT, "").iter().enumerate() {
-                let name = if i == 0 { verb.get_name() } else { "" };
-                text.push_str(&format!("  {name:<width$}{line}\n", width = INDENT - 2));
-            }
-        }
-    }
+/// All verbs, each under its question.
+fn of_program(command: &Command) -> String {
+    let mut text = begin(command, "tailbound <COMMAND>");
+    text.push_str(&listed(command, &GROUPS));
     text.push_str(
         "\nOptions of a command: tailbound <COMMAND> --help; version: tailbound --version\n",
     );
     if let Some(after) = command.get_after_help() {
-        text.push_str(&format!("\n{}\n", wrap(&after.to_string(), width, "").join("\n")));
+        text.push_str(&format!("\n{}\n", wrap(&after.to_string(), width(), "").join("\n")));
+    }
+    text
+}
+
+/// All probes, in groups.
+fn of_measure(command: &Command) -> String {
+    let mut text = begin(command, "tailbound measure <PROBE>");
+    text.push_str(&listed(command, &PROBES));
+    text.push_str("\nOptions of a probe: tailbound measure <PROBE> --help\n");
+    text
+}
+
+fn width() -> usize {
+    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    asked.unwrap_or(WIDTH.0).clamp(INDENT + 20, WIDTH.1)
+}
+
+/// What it is, and how it is called.
+fn begin(command: &Command, usage: &str) -> String {
+    let about = command.get_long_about().or(command.get_about()).map(ToString::to_string);
+    let paragraphs = about.iter().flat_map(|a| a.split("\n\n"));
+    let mut lines: Vec<String> = Vec::new();
+    for paragraph in paragraphs {
+        lines.extend(wrap(paragraph, width(), ""));
+        lines.push(String::new());
+    }
+    lines.push(format!("Usage: {usage}\n"));
+    lines.join("\n")
+}
+
+/// The verbs of each group, with what they do.
+fn listed(command: &Command, groups: &[Group]) -> String {
+    let mut text = String::new();
+    for group in groups {
+        let verbs = group.verbs.iter().filter_map(|v| command.find_subcommand(v));
+        let verbs: Vec<&Command> = verbs.filter(|v| !v.is_hide_set()).collect();
+        if verbs.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("\n{}\n", group.title));
+        for verb in verbs {
+            let does = verb.get_about().map(ToString::to_string).unwrap_or_default();
+            for (i, line) in wrap(&does, width() - INDENT - 2, "").iter().enumerate() {
+                let name = if i == 0 { verb.get_name() } else { "" };
+                text.push_str(&format!("  {name:<INDENT$}{line}\n"));
+            }
+        }
     }
     text
 }
@@ -104,19 +167,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verb_stands_under_one_question() {
+    fn every_verb_and_probe_stands_in_one_group() {
         let command = crate::command();
-        let mut placed: Vec<&str> = GROUPS.iter().flat_map(|g| g.verbs.iter().copied()).collect();
-        placed.sort_unstable();
-        let visible = command.get_subcommands().filter(|c| !c.is_hide_set());
-        let mut verbs: Vec<&str> = visible.map(Command::get_name).collect();
-        verbs.sort_unstable();
-        assert_eq!(placed, verbs);
-        let text = of_program(&command);
-        for verb in verbs {
-            assert!(text.contains(&format!("\n  {verb} ")), "{verb}: {text}");
+        let measure = command.find_subcommand("measure").expect("a verb");
+        for (command, groups, text) in [
+            (&command, &GROUPS[..], of_program(&command)),
+            (measure, &PROBES[..], of_measure(measure)),
+        ] {
+            let mut placed: Vec<&str> =
+                groups.iter().flat_map(|g| g.verbs.iter().copied()).collect();
+            placed.sort_unstable();
+            let visible = command.get_subcommands().filter(|c| !c.is_hide_set());
+            let names = visible.map(Command::get_name);
+            let mut verbs: Vec<&str> =
+                names.filter(|n| placed.contains(n) || *n != "help").collect();
+            verbs.sort_unstable();
+            assert_eq!(placed, verbs);
+            for verb in verbs {
+                assert!(text.contains(&format!("\n  {verb} ")), "{verb}: {text}");
+            }
+            assert!(text.lines().all(|l| l.chars().count() <= WIDTH.1), "{text}");
         }
-        assert!(text.lines().all(|l| l.chars().count() <= WIDTH.1), "{text}");
     }
 
     #[test]

@@ -107,11 +107,12 @@ pub fn main() -> ExitCode {
                 say::note(help::first().trim_end());
                 ExitCode::from(2)
             }
-            words if help::is_of_program(words) => {
-                let answered = say::answer(&help::of_program(&command()));
-                answered.map_or_else(Failure::report, |()| ExitCode::SUCCESS)
-            }
-            _ => parsed::<cli::Cli>(cmd::dispatch),
+            words => match help::asked(words, command) {
+                Some(text) => {
+                    say::answer(&text).map_or_else(Failure::report, |()| ExitCode::SUCCESS)
+                }
+                None => parsed::<cli::Cli>(cmd::dispatch),
+            },
         },
     }
 }
