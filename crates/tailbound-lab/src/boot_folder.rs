@@ -192,6 +192,14 @@ impl BootFolder {
         log::overtime(&self.log()?).map_err(|e| LabError::file(&self.path(LOG), &e))
     }
 
+    /// When the newest timer of a watched guest was due, by its clock, as far as that is known.
+    pub(crate) fn last_due(&self) -> Option<u64> {
+        if !self.watched {
+            return None;
+        }
+        self.log().ok().and_then(|log| log::last_due(&log).ok().flatten())
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         self.beside.path()
     }
