@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tailbound_core::limits;
+use tailbound_paths::log::Newest;
 use tailbound_sys::process::Pid;
 
 use crate::boot_folder::{self, BootFolder};
@@ -81,8 +82,8 @@ pub enum Phase {
 pub struct Progress {
     /// What the guest is doing.
     pub phase: Phase,
-    /// When the newest timer of a watched guest was due, by its clock.
-    pub due_ns: Option<u64>,
+    /// Where a watched guest is.
+    pub newest: Newest,
 }
 
 /// A snapshot after boot.
@@ -429,8 +430,8 @@ impl<'a> Watch<'a> {
         }
         let host = self.begun.elapsed();
         let at_work = self.phase == Phase::AtWork;
-        let due_ns = if at_work { self.boot_folder.last_due() } else { None };
-        (self.progress)(Progress { phase: self.phase, due_ns });
+        let newest = if at_work { self.boot_folder.newest() } else { Newest::default() };
+        (self.progress)(Progress { phase: self.phase, newest });
         Ok(if self.kvm && self.ready.is_none() && host.as_secs() > KVM_BOOT_S {
             Some(Ended::KvmSilent(KVM_BOOT_S))
         } else if self.boot_folder.overtime()? {

@@ -192,12 +192,10 @@ impl BootFolder {
         log::overtime(&self.log()?).map_err(|e| LabError::file(&self.path(LOG), &e))
     }
 
-    /// When the newest timer of a watched guest was due, by its clock, as far as that is known.
-    pub(crate) fn last_due(&self) -> Option<u64> {
-        if !self.watched {
-            return None;
-        }
-        self.log().ok().and_then(|log| log::last_due(&log).ok().flatten())
+    /// Where a watched guest is, as far as that is known.
+    pub(crate) fn newest(&self) -> log::Newest {
+        let log = self.watched.then(|| self.log().ok()).flatten();
+        log.and_then(|log| log::newest(&log).ok()).unwrap_or_default()
     }
 
     pub(crate) fn folder(&self) -> &Path {

@@ -26,12 +26,20 @@ pub fn overtime(log: &File) -> io::Result<bool> {
     Ok(u64::from_ne_bytes(word) == status::OVERTIME)
 }
 
-/// When the last timer that woke a thread was due, by the guest's clock, in a log that may still be written; only its newest
-/// records are read. `None`: none of them is of such a timer.
+/// Where a guest is, by the newest records of its log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Newest {
+    /// When the last timer that woke a thread was due, by the guest's clock; of a log of sections and wake-ups.
+    pub due_ns: Option<u64>,
+    /// The window of the plan that began last, from 0; of a log of blocks.
+    pub window: Option<u64>,
+}
+
+/// Where the guest of this log is, which may still be written.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn last_due(log: &File) -> io::Result<Option<u64>> {
+pub fn newest(log: &File) -> io::Result<Newest> {
     let mut word = [0; 8];
     log.read_exact_at(&mut word, LOG_COUNT as u64 * 8)?;
     let count = u64::from_ne_bytes(word);
@@ -39,8 +47,11 @@ pub fn last_due(log: &File) -> io::Result<Option<u64>> {
     let mut part = vec![0; usize::try_from(newest).unwrap_or(0) * RECORD_BYTES];
     let from = LOG_HEAD_BYTES as u64 + (count - newest).saturating_mul(RECORD_BYTES as u64);
     log.read_exact_at(&mut part, from)?;
-    let due = part.chunks_exact(RECORD_BYTES).filter_map(record).rev();
-    Ok(due.filter(|r| r.kind == kind::DUE).map(|r| r.value).next())
+    let last = |of: u8| {
+        let mut records = part.chunks_exact(RECORD_BYTES).filter_map(record);
+        records.rfind(|r| r.kind == of).map(|r| r.value)
+    };
+    Ok(Newest { due_ns: last(kind::DUE), window: last(kind::WINDOW) })
 }
 
 /// One record.
@@ -198,20 +209,23 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_newest_due_time_is_found_while_the_log_grows() {
+    fn where_a_guest_is_is_found_while_its_log_grows() {
         let path = std::env::temp_dir().join(format!("tailbound-log-{}", std::process::id()));
-        let due = |records: &[(u64, u8, u8, u64)]| {
+        let found = |records: &[(u64, u8, u8, u64)]| {
             // A log has its full length from the beginning, and what is not written is zero.
             let bytes = [made(records), vec![0; 4096]].concat();
             std::fs::write(&path, bytes).unwrap();
-            last_due(&File::open(&path).unwrap()).unwrap()
+            let Newest { due_ns, window } = newest(&File::open(&path).unwrap()).unwrap();
+            (due_ns, window)
         };
         let (wake, other) = ((5, kind::WAKE, 0, 90), (9, kind::SWITCH, 0, 8));
-        let timer = |due| (5, kind::DUE, 0, due);
-        assert_eq!(due(&[]), None);
-        assert_eq!(due(&[other]), None);
-        assert_eq!(due(&[wake, timer(1_000), other]), Some(1_000));
-        assert_eq!(due(&[wake, timer(1_000), other, wake, timer(2_000), other]), Some(2_000));
+        let (timer, window) = (|due| (5, kind::DUE, 0, due), |nth| (5, kind::WINDOW, 0, nth));
+        assert_eq!(found(&[]), (None, None));
+        assert_eq!(found(&[other]), (None, None));
+        assert_eq!(found(&[wake, timer(1_000), other]), (Some(1_000), None));
+        let more = [wake, timer(1_000), other, wake, timer(2_000), other];
+        assert_eq!(found(&more), (Some(2_000), None));
+        assert_eq!(found(&[window(0), other, window(1), other]), (None, Some(1)));
         let _left = std::fs::remove_file(&path);
     }
 }

@@ -53,6 +53,8 @@ pub(in crate::cmd) enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cmd) enum Counted {
     Activations,
+    /// Those that have begun, of those in which instructions are recorded. They are not of one length, so that they tell no time.
+    Windows,
     Variations,
 }
 
@@ -89,7 +91,8 @@ impl Counting {
         let elapsed = now.saturating_duration_since(self.since);
         let counted = u32::try_from(self.done.saturating_sub(self.first)).ok()?;
         let left = u32::try_from(self.of.saturating_sub(self.done)).ok()?;
-        (elapsed >= COUNTED && counted > 0 && left > 0)
+        let is_even = self.what != Counted::Windows;
+        (is_even && elapsed >= COUNTED && counted > 0 && left > 0)
             .then(|| elapsed.saturating_mul(left).checked_div(counted))?
             .filter(|left| left.as_secs() > 0)
     }
@@ -132,6 +135,7 @@ impl Task {
             (Some(c), _) => {
                 let what = match c.what {
                     Counted::Activations => "activations",
+                    Counted::Windows => "windows",
                     Counted::Variations => "variations",
                 };
                 format!("{} of {} {what}", grouped(c.done), grouped(c.of))
@@ -395,6 +399,17 @@ mod tests {
                 Moved::Count(Counted::Activations, 1500, 3000),
                 22,
                 "step 3/4 (about 15 s left), sections: 1,500 of 3,000 activations, 22 s elapsed",
+            ),
+            (Moved::Step(Step::Blocks), 30, "step 4/4, instructions: preparing, 30 s elapsed"),
+            (
+                Moved::Count(Counted::Windows, 3, 40),
+                31,
+                "step 4/4, instructions: 3 of 40 windows, 31 s elapsed",
+            ),
+            (
+                Moved::Count(Counted::Windows, 20, 40),
+                39,
+                "step 4/4, instructions: 20 of 40 windows, 39 s elapsed",
             ),
             (Moved::Step(Step::ReadSections), 40, "step 3/4, reading the sections, 40 s elapsed"),
         ];

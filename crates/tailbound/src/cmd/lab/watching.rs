@@ -69,12 +69,37 @@ impl Schedule {
     }
 }
 
-/// What a watched guest moved.
-fn guest(p: Progress, schedule: Option<Schedule>, tell: &mut dyn FnMut(Moved)) {
+/// What is counted of a guest that is watched.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    Nothing,
+    Activations(Schedule),
+    /// So many windows in which every block is recorded.
+    Windows(u64),
+}
+
+impl Of {
+    fn count(self, p: Progress) -> Option<Moved> {
+        match self {
+            Self::Nothing => None,
+            Self::Activations(schedule) => {
+                let done = schedule.due_until(p.newest.due_ns?);
+                let count = Moved::Count(Counted::Activations, done, schedule.activations);
+                (done > 0).then_some(count)
+            }
+            Self::Windows(of) => {
+                let begun = p.newest.window?.saturating_add(1);
+                Some(Moved::Count(Counted::Windows, begun.min(of), of))
+            }
+        }
+    }
+}
+
+/// How far a guest is.
+fn guest(p: Progress, of: Of, tell: &mut dyn FnMut(Moved)) {
     tell(Moved::Guest(p.phase));
-    let due = schedule.zip(p.due_ns).map(|(s, due_ns)| (s.due_until(due_ns), s.activations));
-    if let Some((done, of)) = due.filter(|(done, _)| *done > 0) {
-        tell(Moved::Count(Counted::Activations, done, of));
+    if let Some(count) = of.count(p) {
+        tell(count);
     }
 }
 
@@ -124,18 +149,19 @@ fn watch_as(
     paths::in_slices(&prepared)?;
     let means = &bench.means(emulator);
     tell(Moved::Step(Step::Symbols));
-    let symbols = paths::symbols(cell, means, &mut |p| guest(p, None, tell))?;
+    let symbols = paths::symbols(cell, means, &mut |p| guest(p, Of::Nothing, tell))?;
     let kind = paths::guest(cell.kernel.arch);
     let mut plan = Plan::of(&symbols, kind).map_err(Failure::cannot)?;
     if cell.smp > 1 {
         plan = plan.of_several().map_err(Failure::cannot)?;
     }
     tell(Moved::Step(Step::Plain));
-    let plain = run::prepared(&prepared, means, &mut |p| guest(p, None, tell))?;
+    let plain = run::prepared(&prepared, means, &mut |p| guest(p, Of::Nothing, tell))?;
     let latencies_ns = latencies(&plain.run)?;
     let schedule = Schedule::of(&plain.run, latencies_ns.len());
+    let activations = schedule.map_or(Of::Nothing, Of::Activations);
     tell(Moved::Step(Step::Sections));
-    let watched = &mut |p: Progress| guest(p, schedule, tell);
+    let watched = &mut |p: Progress| guest(p, activations, tell);
     let (sparse, mut log) = paths::prepared_watched(&prepared, means, &plan, watched)?;
     tell(Moved::Step(Step::ReadSections));
     let same = cells::bytes(&plain.run)? == cells::bytes(&sparse.run)?;
@@ -152,15 +178,8 @@ fn watch_as(
         guest: kind,
     };
     let hands_over = hands_over(&plain.run);
-    if hands_over && depth == Depth::Bound {
-        return Err(Failure::usage(
-            "the theoretical bound is one of wake-ups by a timer: leave out --theory, or --probe",
-        ));
-    }
-    if hands_over && kind != Guest::X86_64 {
-        return Err(Failure::cannot(
-            "lab paths: hand-overs are followed in guests of x86-64, where a call is told from an interrupt by its entry",
-        ));
+    if hands_over {
+        hand_overs_possible(depth, kind)?;
     }
     let of = if hands_over { Sparse::of_handovers } else { Sparse::of };
     let mut found = of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
@@ -179,9 +198,10 @@ fn watch_as(
     let (record, full) = if depth == Depth::Sections {
         (found.record().clone(), Value::Null)
     } else {
-        let plan = plan.full(&found.windows());
+        let windows = found.windows();
+        let plan = plan.full(&windows);
         tell(Moved::Step(Step::Blocks));
-        let watched = &mut |p: Progress| guest(p, schedule, tell);
+        let watched = &mut |p: Progress| guest(p, Of::Windows(windows.len() as u64), tell);
         let (full, log) = paths::prepared_watched(&prepared, means, &plan, watched)?;
         tell(Moved::Step(Step::ReadBlocks));
         let record = found.full(BufReader::new(log), &names, &plan).map_err(Failure::cannot)?;
@@ -193,6 +213,21 @@ fn watch_as(
         "full": full,
     });
     Ok(Watched { plain, record, bound, costs })
+}
+
+/// Can hand-overs be followed so?
+fn hand_overs_possible(depth: Depth, kind: Guest) -> Result<(), Failure> {
+    if depth == Depth::Bound {
+        return Err(Failure::usage(
+            "the theoretical bound is one of wake-ups by a timer: leave out --theory, or --probe",
+        ));
+    }
+    if kind != Guest::X86_64 {
+        return Err(Failure::cannot(
+            "lab paths: hand-overs are followed in guests of x86-64, where a call is told from an interrupt by its entry",
+        ));
+    }
+    Ok(())
 }
 
 /// Watches the runs of all `cells`, as many at a time as there may be guests; `done` is called with each as [`Bench::make`]
@@ -314,6 +349,9 @@ fn throttled(fact: Option<&Fact>, seen: Option<&Finding>) -> Precondition {
 
 #[cfg(test)]
 mod tests {
+    use tailbound_lab::Phase;
+    use tailbound_paths::log::Newest;
+
     use super::*;
 
     #[test]
@@ -325,6 +363,17 @@ mod tests {
         }
         // Timers of others go on when the measurement is over.
         assert_eq!(schedule.due_until(u64::MAX / 4), 3000);
+        let count = |of: Of, due_ns, window| {
+            let newest = Newest { due_ns, window };
+            of.count(Progress { phase: Phase::AtWork, newest })
+        };
+        let of = Of::Activations(schedule);
+        assert_eq!(count(of, Some(999_999), None), None, "the warm-up");
+        let second = Moved::Count(Counted::Activations, 2, 3000);
+        assert_eq!(count(of, Some(1_250_000), None), Some(second));
+        let window = Moved::Count(Counted::Windows, 1, 40);
+        assert_eq!(count(Of::Windows(40), None, Some(0)), Some(window));
+        assert_eq!(count(Of::Nothing, Some(1_250_000), Some(0)), None);
     }
 
     #[test]
