@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tailbound_core::limits;
+use tailbound_paths::log::Newest;
 use tailbound_sys::process::Pid;
 
 use crate::boot_folder::{self, BootFolder};
@@ -63,15 +64,26 @@ pub enum Ended {
     Quit(String),
 }
 
+/// What a guest is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// From power-on to its job.
+    Booting,
+    /// Its state comes from a snapshot.
+    Loading,
+    /// A snapshot of it is made.
+    Saving,
+    /// It has its job.
+    AtWork,
+}
+
 /// Where it is, for those who wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Did the guest take its job?
-    pub at_work: bool,
-    /// Processor time it took.
-    pub cpu: Duration,
-    /// The host's time since the start.
-    pub host: Duration,
+    /// What the guest is doing.
+    pub phase: Phase,
+    /// Where a watched guest is.
+    pub newest: Newest,
 }
 
 /// A snapshot after boot.
@@ -116,6 +128,7 @@ pub(crate) struct Watch<'a> {
     kvm: bool,
     stop: &'a AtomicBool,
     progress: &'a mut dyn FnMut(Progress),
+    phase: Phase,
     instructions: Option<u64>,
     /// Those of the snapshot, which another QEMU executed.
     inherited: u64,
@@ -257,6 +270,7 @@ impl<'a> Watch<'a> {
             kvm: setup.kvm,
             stop,
             progress,
+            phase: Phase::Booting,
             instructions: None,
             inherited: 0,
             work: None,
@@ -270,6 +284,7 @@ impl<'a> Watch<'a> {
     fn begin(&mut self, incoming: bool) -> Result<Option<String>, LabError> {
         let not_in_turn = if self.kvm { None } else { self.take_turns()? };
         if incoming {
+            self.phase = Phase::Loading;
             self.resume()?;
         } else {
             self.qmp.ask("cont", &json!({}))?;
@@ -303,8 +318,12 @@ impl<'a> Watch<'a> {
     }
 
     fn go_on(&mut self) -> Result<(), LabError> {
-        self.ready = Some(self.begun.elapsed());
+        self.takes_its_job();
         self.qmp.go_on()
+    }
+
+    fn takes_its_job(&mut self) {
+        (self.ready, self.phase) = (Some(self.begun.elapsed()), Phase::AtWork);
     }
 
     fn until_end(
@@ -318,6 +337,7 @@ impl<'a> Watch<'a> {
                 Heard::Event(event) => match event.as_str() {
                     "WATCHDOG" if stops && self.ready.is_none() => {
                         let since = Instant::now();
+                        self.phase = Phase::Saving;
                         self.asleep()?;
                         match make {
                             Some((store, place)) => self.save(store, place)?,
@@ -347,7 +367,7 @@ impl<'a> Watch<'a> {
                 Heard::Closed => return Ok(Ended::Quit(String::new())),
                 Heard::Silence => {
                     if !stops && self.ready.is_none() && self.console_contains(READY) {
-                        self.ready = Some(self.begun.elapsed());
+                        self.takes_its_job();
                     }
                     if let Some(ended) = self.look()? {
                         return Ok(ended);
@@ -409,7 +429,9 @@ impl<'a> Watch<'a> {
             }
         }
         let host = self.begun.elapsed();
-        (self.progress)(Progress { at_work: self.ready.is_some(), cpu, host });
+        let at_work = self.phase == Phase::AtWork;
+        let newest = if at_work { self.boot_folder.newest() } else { Newest::default() };
+        (self.progress)(Progress { phase: self.phase, newest });
         Ok(if self.kvm && self.ready.is_none() && host.as_secs() > KVM_BOOT_S {
             Some(Ended::KvmSilent(KVM_BOOT_S))
         } else if self.boot_folder.overtime()? {

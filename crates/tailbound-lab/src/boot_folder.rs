@@ -192,6 +192,12 @@ impl BootFolder {
         log::overtime(&self.log()?).map_err(|e| LabError::file(&self.path(LOG), &e))
     }
 
+    /// Where a watched guest is, as far as that is known.
+    pub(crate) fn newest(&self) -> log::Newest {
+        let log = self.watched.then(|| self.log().ok()).flatten();
+        log.and_then(|log| log::newest(&log).ok()).unwrap_or_default()
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         self.beside.path()
     }

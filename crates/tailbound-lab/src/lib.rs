@@ -40,7 +40,7 @@ pub mod target;
 pub mod vary;
 
 pub use arch::Arch;
-pub use boot::Progress;
+pub use boot::{Phase, Progress};
 pub use cell::{Cell, Prepared};
 pub use emulator::Emulator;
 pub use error::LabError;

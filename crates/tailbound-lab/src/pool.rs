@@ -18,6 +18,8 @@ const TICK: Duration = Duration::from_millis(200);
 /// What happened to a task of type `R`, which tells `P` while it works.
 #[derive(Debug)]
 pub enum Happened<P, R> {
+    /// A task begins.
+    Begun(usize),
     /// A task moved on.
     Progress(usize, P),
     /// A task is done.
@@ -48,6 +50,7 @@ pub fn on_cores<T: Sync, P: Send, R: Send>(
                 while !stopped() {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(task) = tasks.get(at) else { return };
+                    drop(own.send(Happened::Begun(at)));
                     let done = work(task, &mut |p| {
                         // The receiver lives as long as this scope.
                         drop(own.send(Happened::Progress(at, p)));

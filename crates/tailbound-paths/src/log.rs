@@ -8,11 +8,13 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
 use crate::record::{
-    LOG_COMPARED, LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, RECORD_BYTES, status,
+    LOG_COMPARED, LOG_COUNT, LOG_HEAD_BYTES, LOG_STATUS, MAGIC, RECORD_BYTES, kind, status,
 };
 
 /// Bytes read at a time.
 const PART: usize = 1 << 20;
+/// Bytes of the newest records, among which a timer is looked for.
+const NEWEST: usize = 4 << 20;
 
 /// Did the guest of this log, also of one that is still written, go on for longer than the plan allows?
 ///
@@ -22,6 +24,34 @@ pub fn overtime(log: &File) -> io::Result<bool> {
     let mut word = [0; 8];
     log.read_exact_at(&mut word, LOG_STATUS as u64 * 8)?;
     Ok(u64::from_ne_bytes(word) == status::OVERTIME)
+}
+
+/// Where a guest is, by the newest records of its log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Newest {
+    /// When the last timer that woke a thread was due, by the guest's clock; of a log of sections and wake-ups.
+    pub due_ns: Option<u64>,
+    /// The window of the plan that began last, from 0; of a log of blocks.
+    pub window: Option<u64>,
+}
+
+/// Where the guest of this log is, which may still be written.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn newest(log: &File) -> io::Result<Newest> {
+    let mut word = [0; 8];
+    log.read_exact_at(&mut word, LOG_COUNT as u64 * 8)?;
+    let count = u64::from_ne_bytes(word);
+    let newest = count.min((NEWEST / RECORD_BYTES) as u64);
+    let mut part = vec![0; usize::try_from(newest).unwrap_or(0) * RECORD_BYTES];
+    let from = LOG_HEAD_BYTES as u64 + (count - newest).saturating_mul(RECORD_BYTES as u64);
+    log.read_exact_at(&mut part, from)?;
+    let last = |of: u8| {
+        let mut records = part.chunks_exact(RECORD_BYTES).filter_map(record);
+        records.rfind(|r| r.kind == of).map(|r| r.value)
+    };
+    Ok(Newest { due_ns: last(kind::DUE), window: last(kind::WINDOW) })
 }
 
 /// One record.
@@ -133,17 +163,19 @@ impl<R: Read> Log<R> {
             let bytes = part.get_mut(..records * RECORD_BYTES).unwrap_or_default();
             self.from.read_exact(bytes)?;
             self.left -= records as u64;
-            for one in bytes.chunks_exact(RECORD_BYTES) {
-                let Some((head, value)) = one.split_first_chunk::<8>() else { continue };
-                let Some(value) = value.first_chunk::<8>() else { continue };
-                let head = u64::from_ne_bytes(*head);
-                let [kind, state, ..] = head.to_le_bytes();
-                let (t_ns, value) = (head >> 16, u64::from_ne_bytes(*value));
-                each(Record { t_ns, cpu: state >> 4, state: state & 0xf, kind, value });
-            }
+            bytes.chunks_exact(RECORD_BYTES).filter_map(record).for_each(&mut each);
         }
         Ok(())
     }
+}
+
+/// The record that these bytes are.
+fn record(bytes: &[u8]) -> Option<Record> {
+    let (head, value) = bytes.split_first_chunk::<8>()?;
+    let head = u64::from_ne_bytes(*head);
+    let [kind, state, ..] = head.to_le_bytes();
+    let (t_ns, value) = (head >> 16, u64::from_ne_bytes(*value.first_chunk::<8>()?));
+    Some(Record { t_ns, cpu: state >> 4, state: state & 0xf, kind, value })
 }
 
 #[cfg(test)]
@@ -174,5 +206,26 @@ pub(crate) mod tests {
         let mut all = Vec::new();
         Log::open(&made(&[(7, 1, 3, 9)])[..]).unwrap().each(|r| all.push(r)).unwrap();
         assert_eq!(all, [Record { t_ns: 7, cpu: 0, state: 3, kind: 1, value: 9 }]);
+    }
+
+    #[test]
+    fn where_a_guest_is_is_found_while_its_log_grows() {
+        let path = std::env::temp_dir().join(format!("tailbound-log-{}", std::process::id()));
+        let found = |records: &[(u64, u8, u8, u64)]| {
+            // A log has its full length from the beginning, and what is not written is zero.
+            let bytes = [made(records), vec![0; 4096]].concat();
+            std::fs::write(&path, bytes).unwrap();
+            let Newest { due_ns, window } = newest(&File::open(&path).unwrap()).unwrap();
+            (due_ns, window)
+        };
+        let (wake, other) = ((5, kind::WAKE, 0, 90), (9, kind::SWITCH, 0, 8));
+        let (timer, window) = (|due| (5, kind::DUE, 0, due), |nth| (5, kind::WINDOW, 0, nth));
+        assert_eq!(found(&[]), (None, None));
+        assert_eq!(found(&[other]), (None, None));
+        assert_eq!(found(&[wake, timer(1_000), other]), (Some(1_000), None));
+        let more = [wake, timer(1_000), other, wake, timer(2_000), other];
+        assert_eq!(found(&more), (Some(2_000), None));
+        assert_eq!(found(&[window(0), other, window(1), other]), (None, Some(1)));
+        let _left = std::fs::remove_file(&path);
     }
 }

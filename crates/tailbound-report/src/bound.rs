@@ -22,6 +22,11 @@ pub fn text(statement: &Statement, name: &str, rate: Option<Rate>, style: Style)
     let mut page = Page::new(style);
     let (outcome, words) = outcome(statement, rate);
     page.text(&format!("{name}: {words}"), "  ", outcome_ink(outcome));
+    if statement.unfit().is_some() {
+        page.gap();
+        statement.reasons().iter().for_each(|reason| refusal(&mut page, reason));
+        return page.finish();
+    }
     page.heading("For any distribution");
     free(&mut page, statement);
     page.heading("Bound beyond what was seen");
@@ -50,6 +55,10 @@ pub fn text(statement: &Statement, name: &str, rate: Option<Rate>, style: Style)
 pub(crate) fn section(page: &mut Page, analysis: &Analysis<'_>) {
     let Some(statement) = analysis.bound() else { return };
     page.heading("Bound on the latency");
+    if let Some(reason) = statement.unfit() {
+        page.text(&format!("- {}", refused(reason)), "  ", Ink::Plain);
+        return;
+    }
     free(page, statement);
     match &statement.extrapolation {
         Extrapolation::Bound(b) => bound(page, b),
@@ -72,6 +81,11 @@ pub(crate) fn section(page: &mut Page, analysis: &Analysis<'_>) {
             }
         }
     }
+}
+
+/// Of figures that do not describe the machine there is neither rate nor bound.
+pub(crate) fn refused(unfit: &Reason) -> String {
+    format!("Neither rate nor bound is given. {} Do: {}", unfit.sentence, unfit.remedy)
 }
 
 fn free(page: &mut Page, statement: &Statement) {

@@ -43,6 +43,33 @@ fn golden_text() {
     golden("blame.txt", &blame::text(&all(), 3, STYLE));
 }
 
+/// What is the same of every answer: without numbers and units, and without who was late.
+fn form(answer: &str) -> (String, String) {
+    let (headline, rest) = answer.split_once("\n\n").unwrap_or_default();
+    let headline = headline.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (figures, culprit) = headline.split_once("): ").unwrap_or_default();
+    let tail = culprit.rsplit_once(", ").map_or("", |(_, tail)| tail);
+    let is_figure = |w: &&str| {
+        ["ns", "µs", "ms", "s"].contains(&w.trim_matches([',', ')']))
+            || w.contains(|c: char| c.is_ascii_digit())
+    };
+    let words =
+        |text: &str| text.split(' ').filter(|w| !is_figure(w)).collect::<Vec<_>>().join(" ");
+    let columns = rest.lines().next().unwrap_or_default().split_whitespace();
+    (format!("{} … {}", words(figures), words(tail)), columns.collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn the_page_shows_an_answer_of_today() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/blame.md");
+    let page = std::fs::read_to_string(path).expect("the page");
+    let example = page.split_once("tailbound blame late.jsonl --worst 1\n").expect("an example").1;
+    let example = example.split_once("```").expect("its end").0;
+    let today = form(&blame::text(&all(), 1, STYLE));
+    assert!(today.0.contains("of the lateness of the samples"), "{today:?}");
+    assert_eq!(form(example), today);
+}
+
 #[test]
 fn the_answer_comes_first_and_its_commands_are_whole() {
     let shown = blame::text(&all(), 1, STYLE);

@@ -13,7 +13,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use tailbound_core::plan::Means;
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::record::{End, Fact, LoadRecord, Source};
-use tailbound_core::{Distribution, Histogram, Run};
+use tailbound_core::{Distribution, Finding, Histogram, Impact, Requirement, Run};
 use tailbound_report::{Style, compare, html, json, live, pictures, text};
 use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
@@ -545,4 +545,61 @@ fn a_median_in_the_lowest_step_is_below_it_and_not_0() {
     let told = json(&Analysis::of(&coarse))["threads"][0].to_string();
     let below = r#""kind":"below","low_ns":20.0,"ns":1000"#;
     assert!(told.contains(below), "{told}");
+}
+
+#[test]
+fn a_stopped_run_has_no_bound_but_the_reason() {
+    let mut stopped = small(40);
+    let whole = text(&Analysis::of(&stopped), Style::default());
+    assert!(whole.contains("confidence"), "{whole}");
+    let title = "the measurement itself was stopped once";
+    stopped.findings.push(Finding::new("stopped", Impact::Unfit, title));
+    let analysis = Analysis::of(&stopped);
+    let section = |text: &str, from: &str, to: &str| {
+        let rest = text.split_once(from).map(|(_, rest)| rest).unwrap_or_default().to_owned();
+        rest.split_once(to).map_or(rest.clone(), |(section, _)| section.to_owned())
+    };
+    let plain = text(&analysis, Style { width: 400, ..Style::default() });
+    let plain = section(&plain, "Bound on the latency", "\n\n");
+    let page = section(&page(&stopped), "<h2>Bound on the latency</h2>", "<h2>");
+    for bound in [plain, page] {
+        assert!(bound.contains("Neither rate nor bound is given.") && bound.contains(title));
+        for figure in ["confidence", "seconds", "blocks", "svg", "Clusters", "<li>"] {
+            assert!(!bound.contains(figure), "{figure}: {bound}");
+        }
+    }
+    assert!(json(&analysis)["bound"]["free"].as_array().is_some_and(Vec::is_empty));
+}
+
+#[test]
+fn the_sentence_about_a_property_has_the_figures_of_the_table() {
+    let mut run = small(2);
+    run.findings.clear();
+    let plan = &mut run.header.plan;
+    (plan.event, plan.requirement) = (Some("inversion".to_owned()), Requirement::default());
+    plan.property = Some("nobody was kept waiting".to_owned());
+    let mut wait = run.threads.clone();
+    for (t, missed) in run.threads.iter_mut().zip([3u64, 1]) {
+        t.missed = Distribution::default();
+        t.missed.add_many(30_000_000, missed);
+    }
+    for t in &mut wait {
+        (t.thread, t.context, t.missed) = (t.thread + 9, "wait".into(), Distribution::default());
+        t.wakeup.add(50_000_000);
+    }
+    run.threads.extend(wait);
+    run.verdict = None;
+    tailbound_stats::judge(&mut run);
+    let analysis = Analysis::of(&run);
+    let table = tailbound_report::figures::compact(&analysis);
+    let row = table.rows.iter().find(|r| r[0] == "all, user measured").expect("the judged row");
+    let column = |name: &str| {
+        let at = table.head.iter().position(|h| h == name).expect("a column");
+        row[at].clone()
+    };
+    let sentence = &run.verdict.as_ref().expect("judged").sentence;
+    let (n, max) = (column("n"), column("max"));
+    assert!(sentence.contains(&format!("in {n} inversions on ")), "{n}: {sentence}");
+    assert!(sentence.contains(&format!("the latest (`user`) was {max}")), "{max}: {sentence}");
+    assert!(sentence.contains("; 4 inversions were missed"), "{sentence}");
 }

@@ -57,7 +57,15 @@ pub(crate) fn limit(requirement: &Requirement) -> String {
 
 /// `120,000 activations on 2 CPUs in 60 s`.
 pub(crate) fn scope(tally: &Tally, measured_ns: i64) -> String {
-    let n = tally.due.n;
+    scope_of(tally.due.n, tally, measured_ns)
+}
+
+/// The same, of those that were not missed.
+pub(crate) fn tried(tally: &Tally, measured_ns: i64) -> String {
+    scope_of(tally.due.n.saturating_sub(tally.missed), tally, measured_ns)
+}
+
+fn scope_of(n: u64, tally: &Tally, measured_ns: i64) -> String {
     let what = if n == 1 { tally.event.clone() } else { format!("{}s", tally.event) };
     let place = match &tally.cpus {
         Some(cpus) if cpus.len() == 1 => {
@@ -100,6 +108,16 @@ pub(crate) fn latest(tally: &Tally, requirement: &Requirement) -> String {
     tally.latest.map_or_else(
         || "the latest is not known".to_owned(),
         |e| format!("the latest was {}", beside(e.error_ns, requirement.deadline_ns)),
+    )
+}
+
+/// The latest of those that were not missed; its row of the table is named where there are several kinds:
+/// ``the latest (`user`) was 63.1 µs``.
+pub(crate) fn latest_tried(tally: &Tally) -> String {
+    let row = if tally.contexts > 1 { format!(" (`{}`)", tally.context) } else { String::new() };
+    tally.latest_tried_ns.map_or_else(
+        || format!("the latest{row} is not known"),
+        |ns| format!("the latest{row} was {}", format_ns_i64(ns)),
     )
 }
 

@@ -20,6 +20,8 @@ use crate::rates::BLOCK_NS;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) context: Context,
+    /// Kinds of records, with the one that is judged.
+    pub(crate) contexts: usize,
     /// What was due, in the singular.
     pub(crate) event: String,
     pub(crate) threads: usize,
@@ -32,6 +34,8 @@ pub(crate) struct Tally {
     pub(crate) missed: u64,
     pub(crate) found: Exceedances,
     pub(crate) latest: Option<Extreme>,
+    /// The same without what was missed.
+    pub(crate) latest_tried_ns: Option<i64>,
     pub(crate) earliest: Option<Extreme>,
     pub(crate) blocks: Blocks,
 }
@@ -60,7 +64,8 @@ pub(crate) fn tally(
     measured_ns: i64,
 ) -> Tally {
     let requirement = &plan.requirement;
-    let context = Context::judged(&contexts(threads)).unwrap_or_default();
+    let contexts = contexts(threads);
+    let context = Context::judged(&contexts).unwrap_or_default();
     let judged: Vec<&ThreadRecord> = threads.iter().filter(|t| t.context == context).collect();
     let (mut due, mut found, mut missed) = (Distribution::default(), Exceedances::default(), 0u64);
     for t in &judged {
@@ -77,11 +82,13 @@ pub(crate) fn tally(
     Tally {
         silent: silent(plan, &judged, cpus.as_ref()),
         latest: latest(plan, &judged, &seconds),
+        latest_tried_ns: judged.iter().filter_map(|t| t.wakeup.max_ns).max(),
         earliest: earliest(&judged),
         blocks: blocks(requirement, &judged, &seconds, found, measured_ns),
         threads: judged.len(),
         cpus,
         context,
+        contexts: contexts.len(),
         event: plan.event_word().to_owned(),
         due,
         missed,

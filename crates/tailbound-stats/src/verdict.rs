@@ -146,10 +146,11 @@ impl Case<'_> {
         })
     }
 
-    /// Without a deadline, what the probe tries the kernel for is the requirement.
+    /// Without a deadline, what the probe tries the kernel for is the requirement. It is claimed of what was tried: what fell due
+    /// meanwhile was not, and its latency is none that the probe timed.
     fn held(&self, property: &str) -> (Outcome, String) {
-        let scope = phrases::scope(&self.tally, self.measured_ns);
-        let latest = phrases::latest(&self.tally, &self.plan.requirement);
+        let scope = phrases::tried(&self.tally, self.measured_ns);
+        let latest = phrases::latest_tried(&self.tally);
         let rest = format!("in {scope}; {latest}{}", phrases::missed(&self.tally));
         match self.obstacle() {
             // Beside a doubt the property itself is not claimed: the doubt may be about it.
@@ -357,8 +358,15 @@ impl Case<'_> {
             } else {
                 "while an earlier one was not over"
             };
+            // A property is told of what was tried.
+            let told = self.plan.property.is_some() && limit.is_empty();
+            let aside = if told {
+                "they were not tried, and in the table's rows \"+ missed\" "
+            } else {
+                ""
+            };
             out.push(format!(
-                "{} {}s ({}) fell due {while_}; they count with the latency they would have had.",
+                "{} {}s ({}) fell due {while_}; {aside}they count with the latency they would have had.",
                 grouped(tally.missed),
                 tally.event,
                 phrases::share(tally.missed, tally.due.n)

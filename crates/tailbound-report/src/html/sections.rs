@@ -105,6 +105,10 @@ pub(super) fn run(page: &mut Page, analysis: &Analysis<'_>, name: &str, prefix: 
 fn bound(page: &mut Page, analysis: &Analysis<'_>, prefix: &str) {
     let Some(statement) = analysis.bound() else { return };
     page.heading("Bound on the latency");
+    if let Some(reason) = statement.unfit() {
+        page.text("", &crate::bound::refused(reason));
+        return;
+    }
     let mut lines: Vec<String> = statement.free.iter().map(|l| l.sentence.clone()).collect();
     lines.extend(statement.free_missing.clone());
     lines.extend(statement.clustering.as_ref().map(|c| c.sentence.clone()));

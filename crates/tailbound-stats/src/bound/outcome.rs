@@ -15,6 +15,9 @@ use super::statement::Statement;
 /// A deadline is shown by a bound that is within it, or by a demonstrated `rate`.
 #[must_use]
 pub fn outcome(statement: &Statement, rate: Option<Rate>) -> (Outcome, String) {
+    if let Some(reason) = statement.unfit() {
+        return (Outcome::Unfit, format!("Unfit: nothing is shown. {}", reason.sentence));
+    }
     let Some(deadline) = statement.settings.deadline_ns else {
         return (Outcome::Measured, "No deadline was given, so there is nothing to judge.".into());
     };

@@ -39,6 +39,9 @@ const OBSERVED_POINTS: usize = 60;
 pub fn bound(maxima: &BlockMaxima, settings: &Settings) -> Statement {
     let settings =
         Settings { deadline_ns: settings.deadline_ns.or(maxima.deadline_ns), ..settings.clone() };
+    if !maxima.unfit.is_empty() {
+        return of_unfit(maxima, settings);
+    }
     let series = Series::of(maxima);
     let free = free::lines(maxima, &settings);
     Statement {
@@ -53,6 +56,25 @@ pub fn bound(maxima: &BlockMaxima, settings: &Settings) -> Statement {
         discarded: series.discarded.clone(),
         assumptions: assumptions(maxima),
         observed: observed(&series),
+        settings,
+    }
+}
+
+/// Of figures that do not describe the machine nothing is said but why.
+fn of_unfit(maxima: &BlockMaxima, settings: Settings) -> Statement {
+    let reasons = refuse::known(maxima, &settings);
+    Statement {
+        method: METHOD,
+        context: maxima.context,
+        seconds: maxima.seconds,
+        observed_max_ns: maxima.observed_max_ns(),
+        free: Vec::new(),
+        free_missing: Some("The run is unfit, so that no rate is given.".to_owned()),
+        clustering: None,
+        extrapolation: Extrapolation::Refused { reasons, modes: Vec::new(), gate: None },
+        discarded: Vec::new(),
+        assumptions: Vec::new(),
+        observed: Vec::new(),
         settings,
     }
 }

@@ -257,6 +257,12 @@ impl Statement {
         }
     }
 
+    /// Why the figures do not describe the machine, if so.
+    #[must_use]
+    pub fn unfit(&self) -> Option<&Reason> {
+        self.reasons().iter().find(|r| r.cause == Cause::Unfit)
+    }
+
     /// The reasons against one, if there is none.
     #[must_use]
     pub fn reasons(&self) -> &[Reason] {

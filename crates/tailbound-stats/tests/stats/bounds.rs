@@ -3,8 +3,8 @@
 //!
 //! Context: COLD. Units: ns.
 
-use tailbound_core::Distribution;
-use tailbound_stats::bound::{BlockMaxima, Cause, Settings, bound};
+use tailbound_core::{Distribution, Outcome};
+use tailbound_stats::bound::{BlockMaxima, Cause, Settings, bound, outcome};
 use tailbound_stats::random::Random;
 
 /// A calm run: each second's latest is exponential above 50 µs.
@@ -114,6 +114,26 @@ fn every_reason_is_given() {
     let statement = bound(&histogram, &settings);
     assert_eq!(statement.reasons()[0].cause, Cause::NoSeconds);
     assert!(statement.free.is_empty() && statement.free_missing.is_some());
+}
+
+#[test]
+fn of_an_unfit_run_nothing_is_said_but_why() {
+    let mut stopped = calm(3610);
+    let title = "the measurement itself was stopped once, for 1 s to 1 s in all";
+    for deadline_ns in [None, Some(60_000), Some(9_000_000)] {
+        stopped.unfit.clear();
+        stopped.deadline_ns = deadline_ns;
+        let fit = bound(&stopped, &Settings::default());
+        assert!(!fit.free.is_empty() && fit.unfit().is_none() && !fit.observed.is_empty());
+        stopped.unfit = vec![title.to_owned()];
+        let unfit = bound(&stopped, &Settings::default());
+        assert!(unfit.free.is_empty() && unfit.clustering.is_none() && unfit.observed.is_empty());
+        assert!(unfit.assumptions.is_empty() && unfit.bound().is_none());
+        assert_eq!(unfit.reasons().iter().map(|r| r.cause).collect::<Vec<_>>(), [Cause::Unfit]);
+        let (outcome, words) = outcome(&unfit, None);
+        assert_eq!(outcome, Outcome::Unfit);
+        assert!(words.contains(title), "{words}");
+    }
 }
 
 #[test]

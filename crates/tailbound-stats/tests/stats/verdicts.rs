@@ -418,3 +418,29 @@ fn a_doubt_about_a_property_is_not_followed_by_the_property() {
     let shown = "18 jobs were late; it is not shown that each thread had its runtime, in ";
     assert!(doubt.contains(shown), "{doubt}");
 }
+
+/// What was missed was not tried: neither is the property claimed of it, nor is its latency one that the probe timed.
+#[test]
+fn a_property_is_told_of_what_was_tried() {
+    let mut scene = Scene::new(&[(5, 63_123)]);
+    scene.plan.requirement.deadline_ns = None;
+    scene.plan.event = Some("inversion".to_owned());
+    scene.plan.property = Some("nobody was kept waiting".to_owned());
+    assert_eq!(
+        scene.verdict().sentence,
+        "Met: nobody was kept waiting, in 120,000 inversions on 2 CPUs in 60 s; the latest was 63.1 µs."
+    );
+    scene.threads[1].missed.add_many(12_000_000, 2);
+    // What is timed beside it is no row of what is judged.
+    let mut wait = scene.threads[1].clone();
+    (wait.thread, wait.context) = (2, "wait".into());
+    wait.wakeup.add(312_000);
+    scene.threads.push(wait);
+    let verdict = scene.verdict();
+    assert_eq!(
+        verdict.sentence,
+        "Met: nobody was kept waiting, in 120,000 inversions on 2 CPUs in 60 s; the latest (`user`) was 63.1 µs; 2 inversions were missed."
+    );
+    let missed = "they were not tried, and in the table's rows \"+ missed\" they count";
+    assert!(verdict.statements.iter().any(|s| s.contains(missed)), "{:?}", verdict.statements);
+}

@@ -157,7 +157,7 @@ fn both<T, V: Variants<T>>(
     after: &T,
 ) -> Result<Vec<Grown>, Failure> {
     let mut records = Vec::new();
-    let mut shown = Shown::new(lab.host.quiet, 1);
+    let shown = Shown::new(lab.host.quiet, 2).in_steps(Depth::Sections.steps());
     for (at, what) in [(before, "before"), (after, "after")] {
         shown.note(&format!("looking at the sections of the kernel {what}"));
         let mut request = lab.variants.request(at, false).map_err(|e| match e {
@@ -168,7 +168,7 @@ fn both<T, V: Variants<T>>(
         tailbound_lab::paths::one_cpu("bisect", request.smp.unwrap_or(1))?;
         request.campaign.raw = Some(true);
         let cell = lab.cell(&request, 0)?.cell;
-        let looked = watching::watch(lab.bench, lab.emulator, &cell, Depth::Sections, &mut shown);
+        let looked = watching::watch(lab.bench, lab.emulator, &cell, Depth::Sections, &shown);
         records.push(looked?.record);
     }
     shown.clear();

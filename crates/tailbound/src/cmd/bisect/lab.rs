@@ -207,7 +207,7 @@ impl<V> Lab<'_, V> {
         cells: &[(usize, Labelled)],
         journal: &mut Journal,
     ) -> Result<(), Failure> {
-        let mut shown = Shown::new(self.host.quiet, 1);
+        let shown = Shown::new(self.host.quiet, cells.len()).in_steps(Depth::Sections.steps());
         for (at, mut one) in open.into_iter().enumerate() {
             for (_, labelled) in cells.iter().filter(|(of, _)| *of == at) {
                 let looked = watching::watch(
@@ -215,7 +215,7 @@ impl<V> Lab<'_, V> {
                     self.emulator,
                     &labelled.cell,
                     Depth::Sections,
-                    &mut shown,
+                    &shown,
                 );
                 if self.bench.stopped() {
                     return Err(Failure::cut_off("interrupted"));

@@ -19,7 +19,7 @@ use tailbound_lab::{
 };
 use tailbound_sys::signal::Signals;
 
-use super::progress::Shown;
+use super::progress::{Moved, Shown, Step};
 use crate::cli_guest::HostArgs;
 use crate::say::{self, Failure};
 
@@ -55,11 +55,9 @@ impl<'a> Bench<'a> {
 
     /// Finds a kernel, saying what takes time.
     pub(in crate::cmd) fn obtain(&self, name: &KernelName, arch: Arch) -> Result<Kernel, LabError> {
-        let mut note = |text: &str| {
-            if !self.host.quiet {
-                say::note(text);
-            }
-        };
+        let shown = Shown::new(self.host.quiet, 1);
+        shown.moved(0, Moved::Step(Step::Kernel));
+        let mut note = |text: &str| shown.note(text);
         if self.host.refresh {
             kernel::refresh(name, arch, &self.store, &mut note)
         } else {
@@ -154,13 +152,14 @@ impl<'a> Bench<'a> {
         done: &mut dyn FnMut(usize, Result<Made, LabError>) -> String,
     ) -> Result<(), Failure> {
         let means = self.means(emulator);
-        let mut shown = Shown::new(self.host.quiet, cells.len());
+        let shown = Shown::new(self.host.quiet, cells.len());
         run_all(cells, &means, self.jobs(), &mut |what| {
             match what {
-                Happened::Progress(cell, progress) => shown.progress(cell, progress),
+                Happened::Begun(cell) => shown.moved(cell, Moved::Begun),
+                Happened::Progress(cell, p) => shown.moved(cell, Moved::Guest(p.phase)),
                 Happened::Done(cell, mut made) => {
                     if let Ok(made) = made.as_mut() {
-                        judge(made, &mut shown);
+                        judge(made, &shown);
                     }
                     let note = done(cell, made);
                     shown.done(cell, &note);
@@ -183,7 +182,7 @@ impl<'a> Bench<'a> {
 }
 
 /// The verdict of a run that is here now; what was mended on the way is told.
-pub(super) fn judge(made: &mut Made, shown: &mut Shown) {
+pub(super) fn judge(made: &mut Made, shown: &Shown) {
     made.notes.iter().for_each(|mended| shown.note(mended));
     judge_here(&mut made.run);
 }

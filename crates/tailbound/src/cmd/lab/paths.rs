@@ -30,9 +30,9 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
             "lab paths looks at one kernel with one load at a time; lab run --paths takes several",
         ));
     };
-    let mut shown = Shown::new(args.host.quiet, watching::RUNS);
     let depth = if args.theory { Depth::Bound } else { Depth::Trees };
-    let watched = watching::watch(&bench, &emulator, &one.cell, depth, &mut shown)?;
+    let shown = Shown::new(args.host.quiet, 1).in_steps(depth.steps());
+    let watched = watching::watch(&bench, &emulator, &one.cell, depth, &shown)?;
     watched.plain.notes.iter().for_each(|mended| shown.note(mended));
     shown.clear();
     if args.host.json {

@@ -22,11 +22,8 @@ use tailbound_stats::theory;
 use tailbound_trace::symbols::Symbols;
 
 use super::cells::{self, Bench};
-use super::progress::Shown;
+use super::progress::{Counted, Moved, Shown, Step, Steps};
 use crate::say::Failure;
-
-/// Runs of a cell that is watched, with the one that tells the kernel's symbols.
-pub(super) const RUNS: usize = 4;
 
 /// How much of a run is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +34,73 @@ pub(in crate::cmd) enum Depth {
     Trees,
     /// All that, and the theoretical bound.
     Bound,
+}
+
+impl Depth {
+    /// Its runs, with the one that tells the kernel's symbols.
+    pub(in crate::cmd) const fn steps(self) -> Steps {
+        match self {
+            Self::Sections => Steps(3),
+            Self::Trees | Self::Bound => Steps(4),
+        }
+    }
+}
+
+/// When the activations of a run are due, by the guest's clock.
+#[derive(Clone, Copy, Debug)]
+struct Schedule {
+    start_ns: i64,
+    interval_ns: i64,
+    activations: u64,
+}
+
+impl Schedule {
+    /// That of the run, which another one repeats; `None` where it is not known.
+    fn of(run: &Run, activations: usize) -> Option<Self> {
+        let interval_ns = run.header.plan.interval()?;
+        Some(Self { start_ns: start(run).ok()?, interval_ns, activations: activations as u64 })
+    }
+
+    /// The activations that were due up to `due_ns`.
+    fn due_until(self, due_ns: u64) -> u64 {
+        let since = due_ns.cast_signed().saturating_sub(self.start_ns);
+        let due = since.div_euclid(self.interval_ns.max(1)).saturating_add(1);
+        due.max(0).cast_unsigned().min(self.activations)
+    }
+}
+
+/// What is counted of a guest that is watched.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    Nothing,
+    Activations(Schedule),
+    /// So many windows in which every block is recorded.
+    Windows(u64),
+}
+
+impl Of {
+    fn count(self, p: Progress) -> Option<Moved> {
+        match self {
+            Self::Nothing => None,
+            Self::Activations(schedule) => {
+                let done = schedule.due_until(p.newest.due_ns?);
+                let count = Moved::Count(Counted::Activations, done, schedule.activations);
+                (done > 0).then_some(count)
+            }
+            Self::Windows(of) => {
+                let begun = p.newest.window?.saturating_add(1);
+                Some(Moved::Count(Counted::Windows, begun.min(of), of))
+            }
+        }
+    }
+}
+
+/// How far a guest is.
+fn guest(p: Progress, of: Of, tell: &mut dyn FnMut(Moved)) {
+    tell(Moved::Guest(p.phase));
+    if let Some(count) = of.count(p) {
+        tell(count);
+    }
 }
 
 /// What came of it.
@@ -57,12 +121,14 @@ pub(in crate::cmd) fn watch(
     emulator: &Emulator,
     cell: &Cell,
     depth: Depth,
-    shown: &mut Shown,
+    shown: &Shown,
 ) -> Result<Watched, Failure> {
-    watch_as(bench, emulator, cell, depth, &mut |p| {
-        shown.progress(0, p);
+    let watched = watch_as(bench, emulator, cell, depth, &mut |what| {
+        shown.moved(0, what);
         bench.hear();
-    })
+    });
+    shown.over(0);
+    watched
 }
 
 /// As [`watch`], among others; who calls this looks at the signals.
@@ -71,24 +137,33 @@ fn watch_as(
     emulator: &Emulator,
     cell: &Cell,
     depth: Depth,
-    progress: &mut dyn FnMut(Progress),
+    tell: &mut dyn FnMut(Moved),
 ) -> Result<Watched, Failure> {
     paths::plugin(emulator)?;
     paths::possible(cell.kernel.arch, cell.kvm, cell.smp)?;
     if depth == Depth::Bound {
         theory_possible(cell.smp)?;
     }
+    tell(Moved::Step(Step::Prepare));
     let prepared = cell.prepare(emulator)?;
     paths::in_slices(&prepared)?;
     let means = &bench.means(emulator);
-    let symbols = paths::symbols(cell, means, progress)?;
-    let guest = paths::guest(cell.kernel.arch);
-    let mut plan = Plan::of(&symbols, guest).map_err(Failure::cannot)?;
+    tell(Moved::Step(Step::Symbols));
+    let symbols = paths::symbols(cell, means, &mut |p| guest(p, Of::Nothing, tell))?;
+    let kind = paths::guest(cell.kernel.arch);
+    let mut plan = Plan::of(&symbols, kind).map_err(Failure::cannot)?;
     if cell.smp > 1 {
         plan = plan.of_several().map_err(Failure::cannot)?;
     }
-    let plain = run::prepared(&prepared, means, progress)?;
-    let (sparse, mut log) = paths::prepared_watched(&prepared, means, &plan, progress)?;
+    tell(Moved::Step(Step::Plain));
+    let plain = run::prepared(&prepared, means, &mut |p| guest(p, Of::Nothing, tell))?;
+    let latencies_ns = latencies(&plain.run)?;
+    let schedule = Schedule::of(&plain.run, latencies_ns.len());
+    let activations = schedule.map_or(Of::Nothing, Of::Activations);
+    tell(Moved::Step(Step::Sections));
+    let watched = &mut |p: Progress| guest(p, activations, tell);
+    let (sparse, mut log) = paths::prepared_watched(&prepared, means, &plan, watched)?;
+    tell(Moved::Step(Step::ReadSections));
     let same = cells::bytes(&plain.run)? == cells::bytes(&sparse.run)?;
     if !same {
         return Err(Failure::cannot(
@@ -96,23 +171,15 @@ fn watch_as(
         ));
     }
     let names = Symbols::parse(&symbols);
-    let latencies_ns = latencies(&plain.run)?;
     let samples = Samples {
         start_ns: start(&plain.run)?,
         latencies_ns: &latencies_ns,
         step_ns: 1 << cell.shift,
-        guest,
+        guest: kind,
     };
     let hands_over = hands_over(&plain.run);
-    if hands_over && depth == Depth::Bound {
-        return Err(Failure::usage(
-            "the theoretical bound is one of wake-ups by a timer: leave out --theory, or --probe",
-        ));
-    }
-    if hands_over && guest != Guest::X86_64 {
-        return Err(Failure::cannot(
-            "lab paths: hand-overs are followed in guests of x86-64, where a call is told from an interrupt by its entry",
-        ));
+    if hands_over {
+        hand_overs_possible(depth, kind)?;
     }
     let of = if hands_over { Sparse::of_handovers } else { Sparse::of };
     let mut found = of(&mut log, plan.marks(), &names, samples, same).map_err(Failure::cannot)?;
@@ -131,8 +198,12 @@ fn watch_as(
     let (record, full) = if depth == Depth::Sections {
         (found.record().clone(), Value::Null)
     } else {
-        let plan = plan.full(&found.windows());
-        let (full, log) = paths::prepared_watched(&prepared, means, &plan, progress)?;
+        let windows = found.windows();
+        let plan = plan.full(&windows);
+        tell(Moved::Step(Step::Blocks));
+        let watched = &mut |p: Progress| guest(p, Of::Windows(windows.len() as u64), tell);
+        let (full, log) = paths::prepared_watched(&prepared, means, &plan, watched)?;
+        tell(Moved::Step(Step::ReadBlocks));
         let record = found.full(BufReader::new(log), &names, &plan).map_err(Failure::cannot)?;
         (record, cells::cost(&full.cost))
     };
@@ -144,6 +215,21 @@ fn watch_as(
     Ok(Watched { plain, record, bound, costs })
 }
 
+/// Can hand-overs be followed so?
+fn hand_overs_possible(depth: Depth, kind: Guest) -> Result<(), Failure> {
+    if depth == Depth::Bound {
+        return Err(Failure::usage(
+            "the theoretical bound is one of wake-ups by a timer: leave out --theory, or --probe",
+        ));
+    }
+    if kind != Guest::X86_64 {
+        return Err(Failure::cannot(
+            "lab paths: hand-overs are followed in guests of x86-64, where a call is told from an interrupt by its entry",
+        ));
+    }
+    Ok(())
+}
+
 /// Watches the runs of all `cells`, as many at a time as there may be guests; `done` is called with each as [`Bench::make`]
 /// does.
 pub(super) fn all(
@@ -153,21 +239,22 @@ pub(super) fn all(
     quiet: bool,
     done: &mut dyn FnMut(usize, Result<Made, LabError>) -> String,
 ) -> Result<(), Failure> {
-    let mut shown = Shown::new(quiet, cells.len());
+    let shown = Shown::new(quiet, cells.len()).in_steps(Depth::Trees.steps());
     let stopped = || bench.stopped();
-    let work = |cell: &Cell, progress: &mut dyn FnMut(Progress)| {
-        watch_as(bench, emulator, cell, Depth::Trees, progress)
+    let work = |cell: &Cell, tell: &mut dyn FnMut(Moved)| {
+        watch_as(bench, emulator, cell, Depth::Trees, tell)
     };
     on_cores(cells, bench.jobs(), &stopped, &work, &mut |what| {
         match what {
-            Happened::Progress(at, p) => shown.progress(at, p),
+            Happened::Begun(at) => shown.moved(at, Moved::Begun),
+            Happened::Progress(at, what) => shown.moved(at, what),
             // What Ctrl-C ended is not a cell that failed.
             Happened::Done(_, watched) if watched.is_err() && bench.stopped() => {}
             Happened::Done(at, watched) => {
                 let watched = watched.map_err(|failure| LabError::cannot(failure.text));
                 let made = watched.map(|watched| {
                     let mut made = watched.plain;
-                    cells::judge(&mut made, &mut shown);
+                    cells::judge(&mut made, &shown);
                     made.run.paths = Some(Box::new(watched.record));
                     made
                 });
@@ -262,7 +349,32 @@ fn throttled(fact: Option<&Fact>, seen: Option<&Finding>) -> Precondition {
 
 #[cfg(test)]
 mod tests {
+    use tailbound_lab::Phase;
+    use tailbound_paths::log::Newest;
+
     use super::*;
+
+    #[test]
+    fn activations_are_counted_by_the_times_at_which_timers_were_due() {
+        let schedule = Schedule { start_ns: 1_000_000, interval_ns: 250_000, activations: 3000 };
+        let due = [(0, 0), (999_999, 0), (1_000_000, 1), (1_250_000, 2), (1_260_000, 2)];
+        for (due_ns, activations) in due {
+            assert_eq!(schedule.due_until(due_ns), activations, "{due_ns}");
+        }
+        // Timers of others go on when the measurement is over.
+        assert_eq!(schedule.due_until(u64::MAX / 4), 3000);
+        let count = |of: Of, due_ns, window| {
+            let newest = Newest { due_ns, window };
+            of.count(Progress { phase: Phase::AtWork, newest })
+        };
+        let of = Of::Activations(schedule);
+        assert_eq!(count(of, Some(999_999), None), None, "the warm-up");
+        let second = Moved::Count(Counted::Activations, 2, 3000);
+        assert_eq!(count(of, Some(1_250_000), None), Some(second));
+        let window = Moved::Count(Counted::Windows, 1, 40);
+        assert_eq!(count(Of::Windows(40), None, Some(0)), Some(window));
+        assert_eq!(count(Of::Nothing, Some(1_250_000), Some(0)), None);
+    }
 
     #[test]
     fn throttling_is_told_by_setting_and_disturbance() {

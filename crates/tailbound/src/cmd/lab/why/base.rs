@@ -8,7 +8,7 @@ use std::path::Path;
 
 use tailbound_core::Run;
 use tailbound_lab::vary::{self, Rewound};
-use tailbound_lab::{Arch, LabError, Means, Prepared, Target, paths, repeat};
+use tailbound_lab::{Arch, LabError, Means, Prepared, Progress, Target, paths, repeat};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
 use tailbound_paths::varied::{self, Sample, Variation, Varies};
@@ -16,7 +16,7 @@ use tailbound_trace::symbols::Symbols;
 
 use crate::cli_lab_why::LabWhyArgs;
 use crate::cmd::lab::cells::{self, Bench};
-use crate::cmd::lab::progress::Shown;
+use crate::cmd::lab::progress::{Moved, Shown, Step};
 use crate::cmd::lab::watching::{latencies, start};
 use crate::input;
 use crate::say::Failure;
@@ -81,7 +81,7 @@ impl<'a> Base<'a> {
         bench: &'a Bench<'a>,
         args: &LabWhyArgs,
         given: Given,
-        shown: &mut Shown,
+        shown: &Shown,
     ) -> Result<Self, Failure> {
         let record = given.run.header.lab.as_deref().ok_or_else(Failure::bug)?;
         let latencies_ns = latencies(&given.run)?;
@@ -91,19 +91,23 @@ impl<'a> Base<'a> {
         let target = args.target.as_deref().map(Target::read).transpose()?;
         let (guest, target) = (args.host.guest.clone(), target.as_ref());
         let cell = repeat::cell(record, guest, target, &mut |name, arch| bench.obtain(name, arch))?;
+        shown.moved(0, Moved::Step(Step::Prepare));
         let prepared = cell.prepare(&emulator)?;
         let (kallsyms, plan, made, mut log) = {
             let means = bench.means(&emulator);
-            let progress = &mut |p| {
-                shown.progress(0, p);
+            let progress = &mut |p: Progress| {
+                shown.moved(0, Moved::Guest(p.phase));
                 bench.hear();
             };
+            shown.moved(0, Moved::Step(Step::Symbols));
             let kallsyms = paths::symbols(&cell, &means, progress)?;
+            shown.moved(0, Moved::Step(Step::Sections));
             let plan =
                 Plan::of(&kallsyms, paths::guest(cell.kernel.arch)).map_err(Failure::cannot)?;
             let (made, log) = paths::prepared_watched(&prepared, &means, &plan, progress)?;
             (kallsyms, plan, made, log)
         };
+        shown.moved(0, Moved::Step(Step::ReadSections));
         let mut now = made.run;
         cells::judge_here(&mut now);
         if cells::bytes(&now)? != given.bytes {

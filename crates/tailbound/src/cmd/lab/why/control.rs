@@ -11,7 +11,7 @@ use tailbound_paths::varied::{self, Varies};
 
 use super::base::Base;
 use super::search::Varied;
-use crate::cmd::lab::progress::Shown;
+use crate::cmd::lab::progress::{Moved, Shown, Step};
 use crate::say::Failure;
 
 /// So long before the due time.
@@ -35,7 +35,8 @@ pub(super) fn one(base: &Base<'_>, at_ns: u64, varies: Varies<'_>) -> Result<Var
 
 /// The sample of the run that is kept in its middle, stopped again and let go, must be the same; if it is not, that of the run from its
 /// beginning. None: Ctrl-C came.
-pub(super) fn rewound(base: &mut Base<'_>, shown: &mut Shown) -> Result<Option<i64>, Failure> {
+pub(super) fn rewound(base: &mut Base<'_>, shown: &Shown) -> Result<Option<i64>, Failure> {
+    shown.moved(0, Moved::Step(Step::Control));
     match base.rewind() {
         Err(LabError::Interrupted) => return Ok(None),
         done => done?,

@@ -19,7 +19,7 @@ pub(super) fn at(
     base: &Base<'_>,
     at_ns: u64,
     to_stderr: bool,
-    shown: &mut Shown,
+    shown: &Shown,
 ) -> Result<(), Failure> {
     let variation = base.variation(at_ns, Varies::Stop);
     let mut hear = || base.bench.hear();

@@ -40,13 +40,13 @@ pub(super) fn why(args: &LabWhyArgs) -> Result<ExitCode, Failure> {
     }
     let run = base::run(&args.run)?;
     let bench = Bench::open(&args.host)?;
-    let mut shown = Shown::new(args.host.quiet, 1);
-    let mut base = Base::make(&bench, args, run, &mut shown)?;
+    let shown = Shown::new(args.host.quiet, 1);
+    let mut base = Base::make(&bench, args, run, &shown)?;
     if let Some(since_start_ns) = args.at {
-        debug::at(&base, base.instant(since_start_ns)?, args.host.json, &mut shown)?;
+        debug::at(&base, base.instant(since_start_ns)?, args.host.json, &shown)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let found = search::search(&mut base, args, &mut shown)?;
+    let found = search::search(&mut base, args, &shown)?;
     shown.clear();
     answer(args, &base, &found)?;
     if !found.is_whole {
@@ -56,7 +56,7 @@ pub(super) fn why(args: &LabWhyArgs) -> Result<ExitCode, Failure> {
         let Some(instant) = &found.inevitable else {
             return Err(Failure::cannot("there is no instant to stop the guest at"));
         };
-        debug::at(&base, base.instant(instant.at_ns)?, args.host.json, &mut shown)?;
+        debug::at(&base, base.instant(instant.at_ns)?, args.host.json, &shown)?;
     }
     Ok(ExitCode::SUCCESS)
 }

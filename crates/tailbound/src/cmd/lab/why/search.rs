@@ -18,7 +18,7 @@ use tailbound_paths::varied::{Event, Events, Reached, Varies};
 use super::base::Base;
 use super::control::{self, one};
 use crate::cli_lab_why::LabWhyArgs;
-use crate::cmd::lab::progress::Shown;
+use crate::cmd::lab::progress::{Counted, Moved, Shown, Step};
 use crate::say::Failure;
 
 /// First distance from the due time.
@@ -51,7 +51,7 @@ struct Search<'a> {
 pub(super) fn search(
     base: &mut Base<'_>,
     args: &LabWhyArgs,
-    shown: &mut Shown,
+    shown: &Shown,
 ) -> Result<WhyRecord, Failure> {
     let interrupted = |base: &Base<'_>| WhyRecord {
         activation: base.activation as u64,
@@ -183,7 +183,7 @@ impl Search<'_> {
         &self,
         instants: &[u64],
         depth: Depth,
-        shown: &mut Shown,
+        shown: &Shown,
     ) -> Result<Option<Vec<Tried>>, Failure> {
         self.probe_which(instants, &self.which(depth), shown)
     }
@@ -193,12 +193,12 @@ impl Search<'_> {
         &self,
         instants: &[u64],
         which: &[u64],
-        shown: &mut Shown,
+        shown: &Shown,
     ) -> Result<Option<Vec<Tried>>, Failure> {
         let each = which.len();
         let tasks: Vec<(u64, u64)> =
             instants.iter().flat_map(|at| which.iter().map(|nth| (*at, *nth))).collect();
-        let Some(made) = self.all(&tasks)? else { return Ok(None) };
+        let Some(made) = self.all(&tasks, shown)? else { return Ok(None) };
         let mut told = Vec::new();
         for (at_ns, made) in instants.iter().zip(made.chunks(each)) {
             let reached = made.first().and_then(|(_, reached)| *reached);
@@ -217,7 +217,7 @@ impl Search<'_> {
     }
 
     /// Makes variations (of an instant, and which), on all cores.
-    fn all(&self, tasks: &[(u64, u64)]) -> Result<Option<Vec<Varied>>, Failure> {
+    fn all(&self, tasks: &[(u64, u64)], shown: &Shown) -> Result<Option<Vec<Varied>>, Failure> {
         let mut made: Vec<Option<Varied>> = vec![None; tasks.len()];
         let mut failed = None;
         let bench = self.base.bench;
@@ -225,15 +225,21 @@ impl Search<'_> {
         let work = |(at_ns, nth): &(u64, u64), _: &mut dyn FnMut(())| {
             one(self.base, *at_ns, self.varies(*at_ns, *nth))
         };
+        let of = tasks.len() as u64;
+        let mut done = 0;
+        shown.moved(0, Moved::Step(Step::Variations));
+        shown.moved(0, Moved::Count(Counted::Variations, done, of));
         on_cores(tasks, self.jobs, &stopped, &work, &mut |what| {
             match what {
                 Happened::Done(at, Ok(one)) => {
+                    done += 1;
+                    shown.moved(0, Moved::Count(Counted::Variations, done, of));
                     if let Some(place) = made.get_mut(at) {
                         *place = Some(one);
                     }
                 }
                 Happened::Done(_, Err(e)) => failed = Some(e),
-                Happened::Progress(..) | Happened::Tick => {}
+                Happened::Begun(_) | Happened::Progress(..) | Happened::Tick => {}
             }
             bench.hear();
         });
