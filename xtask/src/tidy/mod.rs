@@ -9,6 +9,7 @@ mod edges;
 mod files;
 mod finding;
 mod headers;
+mod names;
 mod promises;
 mod run;
 mod text;
