@@ -19,6 +19,7 @@ use crate::draft::{Draft, Stated, coarse};
 use crate::error::Fault;
 use crate::json;
 use crate::read::Options;
+use crate::screens::{Key, Row};
 use crate::text::{Lines, THREADS_MAX};
 use crate::{cyclictest, fields, missed, rttests};
 
@@ -91,6 +92,18 @@ pub(crate) fn text(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     options.apply(&mut draft);
     missed::skipped_uncounted(&mut draft, Context::User);
     Ok(draft)
+}
+
+/// A thread's line, as far as it tells runs apart.
+pub(crate) fn row(line: &str) -> Option<Row> {
+    let (number, status) = is_line(line).then(|| status(line, 0).ok())??;
+    Some(Row {
+        key: Key::Thread(number),
+        id: fields::thread_id(line),
+        count: Some(status.cycles),
+        least: Some(status.min),
+        greatest: Some(status.max),
+    })
 }
 
 fn status(line: &str, n: u64) -> Result<(u32, Status), Fault> {

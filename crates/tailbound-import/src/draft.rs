@@ -94,16 +94,6 @@ impl Draft {
         self.note(Finding::new(id, Impact::Doubt, title).meaning(meaning).remedy(remedy));
     }
 
-    /// Says that another histogram begins in `line` and was not read.
-    pub(crate) fn second_histogram(&mut self, line: impl std::fmt::Display) {
-        self.doubt(
-            "source-mixed",
-            format!("A second histogram begins in line {line}; only the first was read."),
-            "The file holds more than one run.",
-            "Cut the file apart and import each run.",
-        );
-    }
-
     /// Says that values are cut to whole units, where these are coarse enough to matter.
     pub(crate) fn cut_values(&mut self, unit_ns: u64) {
         if unit_ns == 1000 {

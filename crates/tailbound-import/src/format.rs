@@ -280,7 +280,11 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
         Some(Format::RtaiText)
     } else if begins("RTT|") && has(&["us period", ", CPU"]) || begins("connecting to latmon at ") {
         Some(Format::LatmusText)
-    } else if begins("RTH|----") || begins("RTD|") || begins("== Sampling period:") {
+    } else if begins("RTH|----")
+        || begins("RTD|")
+        || begins("RTS|")
+        || begins("== Sampling period:")
+    {
         Some(Format::XenomaiText)
     } else if crate::hwlatdetect::begins(line) {
         Some(Format::Hwlatdetect)

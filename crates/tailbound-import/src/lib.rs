@@ -51,6 +51,7 @@ mod rtla_top;
 mod rttests;
 mod runs;
 mod samples;
+mod screens;
 mod stream;
 mod stressng;
 mod sysjitter;

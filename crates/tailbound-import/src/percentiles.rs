@@ -12,6 +12,7 @@ use tailbound_core::number::Real as _;
 
 use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
+use crate::fields;
 use crate::read::Options;
 use crate::text::{self, Lines};
 
@@ -45,8 +46,8 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         let (n, line) = entry?;
         let line = line.trim();
         if begins(line) {
-            if inside {
-                draft.second_histogram(n);
+            if !values.is_empty() {
+                fields::run_without_figures(&mut draft, n);
                 break;
             }
             inside = true;

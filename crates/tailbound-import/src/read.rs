@@ -3,6 +3,7 @@
 //!
 //! Context: COLD. Units: ns.
 
+use std::borrow::Cow;
 use std::io::{BufReader, Read};
 
 use tailbound_core::limits;
@@ -123,12 +124,12 @@ fn whole(
             if pieces.len() > 1 {
                 fault.reason = format!("run {} of {}: {}", i + 1, pieces.len(), fault.reason);
             }
-            fault.further(piece.line - 1).of(name, piece.format)
+            fault.of(name, piece.format)
         };
         let part = text.get(piece.from..piece.to).unwrap_or_default();
         let (lines, torn) =
             if i + 1 == pieces.len() { whole_lines(piece.format, part) } else { (part, false) };
-        let mut draft = parse(piece.format, lines, options).map_err(bad)?;
+        let mut draft = parse(piece.format, &in_place(lines, piece), options).map_err(bad)?;
         draft.cut_off |= torn;
         for sentence in &carried.said {
             draft.lose(sentence.clone());
@@ -158,6 +159,14 @@ fn whole(
         out.push(finish(draft, piece.format, &called, identity)?);
     }
     Ok(out)
+}
+
+/// A run's text with its lines numbered as in the file, whatever is said of them.
+fn in_place<'a>(text: &'a [u8], piece: &runs::Piece) -> Cow<'a, [u8]> {
+    match usize::try_from(piece.line.saturating_sub(1)) {
+        Ok(above @ 1..) => Cow::Owned([&vec![b'\n'; above], text].concat()),
+        _ => Cow::Borrowed(text),
+    }
 }
 
 /// Says that another tool's lines stand in the text, which are not read.

@@ -12,7 +12,9 @@ use tailbound_core::units::grouped;
 
 use crate::draft::{Draft, Stated, coarse};
 use crate::error::Fault;
+use crate::screens::{Key, Row};
 use crate::text;
+use tailbound_core::utc::hms;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +39,63 @@ const USUAL: [Column; 7] = [
     Column::Worst,
 ];
 
+/// The columns of the rows, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Columns(Vec<Column>);
+
+impl Columns {
+    /// `RTH|`: their names.
+    pub(crate) fn of(rest: &str) -> Self {
+        let of = |name: &str| match name.trim_matches(['-', ' ']) {
+            "lat min" => Column::Least,
+            "lat avg" => Column::Average,
+            "lat max" => Column::Greatest,
+            "overrun" | "overruns" => Column::Overruns,
+            "msw" => Column::Switches,
+            "lat best" => Column::Best,
+            "lat worst" => Column::Worst,
+            _ => Column::Other,
+        };
+        Self(rest.split('|').map(of).collect())
+    }
+
+    fn get(&self) -> &[Column] {
+        if self.0.is_empty() { &USUAL } else { &self.0 }
+    }
+
+    /// A second's row, as far as it tells runs apart: overruns, best and worst are since the beginning.
+    pub(crate) fn row(&self, rest: &str) -> Option<Row> {
+        let fields: Vec<&str> = rest.split('|').map(str::trim).collect();
+        if fields.len() != self.get().len() {
+            return None;
+        }
+        let field = |column: Column| {
+            let at = self.get().iter().position(|c| *c == column)?;
+            fields.get(at).copied()
+        };
+        // One without its last digits tells nothing.
+        let whole = |f: &&str| f.rsplit_once('.').is_some_and(|(_, d)| d.len() == 3);
+        let time = |column| field(column).filter(whole).and_then(|f| text::scaled(f, 1000));
+        Some(Row {
+            key: Key::Thread(0),
+            id: None,
+            // Seconds without an overrun have the same count and other figures.
+            count: None,
+            least: time(Column::Best),
+            greatest: time(Column::Worst),
+        })
+    }
+}
+
+/// `00:00:22 (periodic user-mode task, …)`: seconds since the beginning.
+pub(crate) fn elapsed(rest: &str) -> Option<i64> {
+    hms(rest.split_whitespace().next()?)
+}
+
 /// What rows and summary say together.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    columns: Vec<Column>,
+    columns: Columns,
     pub(crate) n: u64,
     broken: u64,
     broken_line: u64,
@@ -64,21 +119,7 @@ pub(crate) fn is_whole_row(line: &str) -> bool {
 impl Rows {
     /// `RTH|`: the names of the columns.
     pub(crate) fn header(&mut self, rest: &str) {
-        let of = |name: &str| match name.trim_matches(['-', ' ']) {
-            "lat min" => Column::Least,
-            "lat avg" => Column::Average,
-            "lat max" => Column::Greatest,
-            "overrun" | "overruns" => Column::Overruns,
-            "msw" => Column::Switches,
-            "lat best" => Column::Best,
-            "lat worst" => Column::Worst,
-            _ => Column::Other,
-        };
-        self.columns = rest.split('|').map(of).collect();
-    }
-
-    fn columns(&self) -> &[Column] {
-        if self.columns.is_empty() { &USUAL } else { &self.columns }
+        self.columns = Columns::of(rest);
     }
 
     /// `RTD|`: a second.
@@ -91,12 +132,12 @@ impl Rows {
 
     fn second(&mut self, rest: &str) -> Option<()> {
         let fields: Vec<&str> = rest.split('|').map(str::trim).collect();
-        if fields.len() != self.columns().len() {
+        if fields.len() != self.columns.get().len() {
             return None;
         }
         let (mut least, mut average, mut greatest) = (None, None, None);
         let (mut overruns, mut switches, mut best, mut worst) = (0, 0, None, None);
-        for (column, field) in self.columns().iter().zip(fields) {
+        for (column, field) in self.columns.get().iter().zip(fields) {
             let time = || text::scaled(field, 1000);
             match column {
                 Column::Least => least = Some(time()?),

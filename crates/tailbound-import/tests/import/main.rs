@@ -13,6 +13,7 @@ mod live;
 mod lost;
 mod newer;
 mod posted;
+mod several;
 mod stream;
 
 use std::path::PathBuf;
