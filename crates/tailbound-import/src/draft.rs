@@ -70,6 +70,25 @@ pub(crate) struct Stated {
     pub(crate) beyond_ns: Option<i64>,
 }
 
+/// What a source's extremes decide, where they are all that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clears {
+    /// No value is later than the greatest, and none came early.
+    Deadlines,
+    Nothing,
+}
+
+impl Clears {
+    fn of(stated: &Stated, binned: u64) -> Self {
+        let alone = binned == 0 && stated.max_ns.is_some();
+        if alone && stated.min_ns.is_some_and(|min| min >= 0) {
+            Self::Deadlines
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
 /// An empty distribution of a source that gives no exact sums.
 pub(crate) fn coarse() -> Distribution {
     Distribution { sums: None, ..Distribution::default() }
@@ -258,7 +277,7 @@ impl Draft {
         } else if binned < n {
             d.unbinned = n - binned;
             d.unbinned_from_ns = stated.beyond_ns;
-            self.lost_tail(who, &d, binned);
+            self.lost_tail(who, &d, binned, Clears::of(&stated, binned));
         }
         d
     }
@@ -277,7 +296,7 @@ impl Draft {
         d
     }
 
-    fn lost_tail(&mut self, who: &str, d: &Distribution, binned: u64) {
+    fn lost_tail(&mut self, who: &str, d: &Distribution, binned: u64, clears: Clears) {
         let from = d.unbinned_from_ns.map_or_else(
             || "of unknown size".to_owned(),
             |ns| format!("of {} or more", tailbound_core::units::format_ns_i64(ns)),
@@ -299,12 +318,20 @@ impl Draft {
                 grouped(d.n)
             )
         };
-        self.doubt(
-            id,
-            title,
-            "How late these were is known only by the greatest of them: high quantiles and any tail bound are unknown.",
+        let (impact, meaning) = match clears {
+            Clears::Deadlines => (
+                Impact::Notice,
+                "A deadline is judged by the greatest of them, which the file states: beyond it is not met, within it is met by every value that was counted. High quantiles and any tail bound are unknown.",
+            ),
+            Clears::Nothing => (
+                Impact::Doubt,
+                "How late these were is known only by the greatest of them: high quantiles and any tail bound are unknown.",
+            ),
+        };
+        self.lose(title.clone());
+        self.note(Finding::new(id, impact, title).meaning(meaning).remedy(
             "Measure with a histogram that reaches beyond the latest wake-up, or with tailbound itself.",
-        );
+        ));
     }
 
     /// The run.

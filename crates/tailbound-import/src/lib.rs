@@ -4,7 +4,7 @@
 //!
 //! [`import`] finds the format by the content. Whatever a source leaves unsaid stands as a
 //! sentence in `header.source.lost`, and where it could change a verdict also as a finding.
-//! Of impact `doubt`: `source-lost-tail`, `source-no-histogram`, `source-no-missed`,
+//! Of impact `doubt`: `source-lost-tail`, `source-no-histogram` (a notice where least and greatest decide), `source-no-missed`,
 //! `source-no-samples`, `source-samples-lost`, `source-cut-off`, `source-inconsistent`,
 //! `source-mixed`, `source-failed`, `source-unit`, `source-abridged`, `source-torn`, `source-clock-realtime`, `source-folded-early`,
 //! `source-constant`. Of impact `notice`: `source-not-realtime`, `source-dma-latency`, `source-distance`,

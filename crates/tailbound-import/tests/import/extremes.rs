@@ -330,3 +330,18 @@ fn other_latency_tracers() {
         .collect::<String>();
     assert!(refused(&none).contains("recorded nothing yet"));
 }
+
+#[test]
+fn the_greatest_value_is_enough_for_a_deadline() {
+    let line = "T: 0 ( 4711) P:80 I:1000 C:  60000 Min:      3 Act:    4 Avg:    5 Max:      98\n";
+    let doubts = |r: &Run| r.findings.iter().filter(|f| f.impact.forbids_met()).count();
+    let r = read(Format::CyclictestStatus, line);
+    assert_eq!((doubts(&r), r.threads[0].wakeup.n), (0, 60_000), "{:?}", r.findings);
+    let told = r.findings.iter().find(|f| f.id == "source-no-histogram");
+    assert!(told.is_some_and(|f| f.meaning.contains("judged by the greatest")));
+    assert_eq!(r.threads[0].wakeup.beyond(100 * US), (0, 0));
+    assert_eq!(r.threads[0].wakeup.beyond(97 * US), (1, 59_999), "not met, with certainty");
+    // A wake-up may have been earlier than allowed: how many were is not known.
+    let early = "== Sampling period: 100 us\nRTD|      -1.513|      -0.721|      12.211|       0|     0|      -1.513|      12.211\n";
+    assert!(doubts(&read(Format::XenomaiText, early)) > 0);
+}
