@@ -28,7 +28,8 @@ pub(crate) fn count(line: &str, label: &str, n: u64) -> Result<u64, Fault> {
 
 /// The command line that a shell's prompt shows before a tool's output: the words from the tool's name on.
 pub(crate) fn command(bytes: &[u8], tools: &[&str]) -> Vec<String> {
-    let mut lines = Lines::new(bytes).take(200).filter_map(Result::ok);
+    let lines = Lines::new(bytes).filter_map(Result::ok);
+    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty()).take(200);
     lines.find_map(|(_, line)| typed(&line, tools)).unwrap_or_default()
 }
 

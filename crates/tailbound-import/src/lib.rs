@@ -8,7 +8,7 @@
 //! `source-no-samples`, `source-samples-lost`, `source-cut-off`, `source-inconsistent`,
 //! `source-mixed`, `source-failed`, `source-unit`, `source-abridged`, `source-torn`, `source-clock-realtime`, `source-folded-early`,
 //! `source-constant`. Of impact `notice`: `source-not-realtime`, `source-dma-latency`, `source-distance`,
-//! `source-other-quantity`, `source-carried`, `source-one-of-several`, `source-coarse-timers`. A run has one finding of each name.
+//! `source-other-quantity`, `source-carried`, `source-one-of-several`, `source-other-tools`, `source-coarse-timers`. A run has one finding of each name.
 //!
 //! Context: COLD. Units: ns; sources that count µs keep `resolution_ns` 1000 and values
 //! stand at the lower edge of their step.
@@ -56,6 +56,7 @@ mod stream;
 mod stressng;
 mod sysjitter;
 mod text;
+mod tools;
 mod unlike;
 mod xenomai;
 mod xenomai_rows;

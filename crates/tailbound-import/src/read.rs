@@ -17,21 +17,17 @@ use crate::early::{self, Early};
 use crate::error::{Fault, ImportError, excerpt};
 use crate::format::Format;
 use crate::stream::{Fingerprint, State, Stream};
-use crate::text::Lines;
 use crate::unlike::Unlike;
 use crate::{
     column, cyclictest, deadline, hwlatdetect, jitterdebugger, latency_trace, latmus, oslat, pairs,
     percentiles, raw_column, rtai, rteval, rtla, rtla_analysis, rtla_top, rttests, runs, stressng,
-    sysjitter, xenomai, xenomai_rows,
+    sysjitter, tools, xenomai, xenomai_rows,
 };
 
 /// What is enough to know a format by.
 const HEAD: u64 = 64 << 10;
 /// Bytes of a file that is read as a whole, between two looks.
 const PIECE: u64 = 1 << 20;
-
-/// A longer text is not searched for lines of other tools.
-const OTHERS_MAX: usize = 16 << 20;
 
 /// What the user knows and the file may not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,13 +107,13 @@ fn whole(
         early::Kind::Lines => carried::plain(unmarked),
         _ => Carried { bytes: unmarked.into(), said: Vec::new() },
     };
-    let text: &[u8] = &carried.bytes;
+    let apart = tools::apart(format, &carried.bytes);
+    let text: &[u8] = apart.as_ref().map_or(&carried.bytes, |a| &a.text);
     let pieces = runs::split(format, text, chosen);
     if pieces.len() > runs::RUNS_MAX {
         let reason = format!("{} runs; at most {} are read", pieces.len(), runs::RUNS_MAX);
         return Err(Fault::file(reason).of(name, format));
     }
-    let others = foreign(&pieces, text);
     let mut out = Vec::with_capacity(pieces.len());
     for (i, piece) in pieces.iter().enumerate() {
         let bad = |mut fault: Fault| {
@@ -135,9 +131,9 @@ fn whole(
             draft.lose(sentence.clone());
             draft.note(Finding::new("source-carried", Impact::Notice, sentence.clone()));
         }
-        if let Some(sentence) = &others {
-            draft.lose(sentence.clone());
-            draft.note(Finding::new("source-one-of-several", Impact::Notice, sentence.clone()));
+        if let Some(apart) = &apart {
+            draft.lose(apart.said.clone());
+            draft.note(Finding::new("source-other-tools", Impact::Notice, apart.said.clone()));
         }
         let mut called = name.to_owned();
         let mut identity = Fingerprint::of(bytes);
@@ -167,31 +163,6 @@ fn in_place<'a>(text: &'a [u8], piece: &runs::Piece) -> Cow<'a, [u8]> {
         Ok(above @ 1..) => Cow::Owned([&vec![b'\n'; above], text].concat()),
         _ => Cow::Borrowed(text),
     }
-}
-
-/// Says that another tool's lines stand in the text, which are not read.
-fn foreign(pieces: &[runs::Piece], text: &[u8]) -> Option<String> {
-    const TOOLS: [(Format, &str); 7] = [
-        (Format::CyclictestStatus, "cyclictest"),
-        (Format::CyclictestHistogram, "cyclictest"),
-        (Format::RtlaTimerlat, "rtla timerlat"),
-        (Format::RtlaOsnoise, "rtla osnoise"),
-        (Format::OslatText, "oslat"),
-        (Format::Latmus, "latmus"),
-        (Format::StressNg, "stress-ng"),
-    ];
-    let tool = |format: Format| TOOLS.iter().find(|(f, _)| *f == format).map(|(_, t)| *t);
-    let read = tool(pieces.first()?.format)?;
-    if text.len() > OTHERS_MAX {
-        return None;
-    }
-    Lines::new(text).filter_map(Result::ok).find_map(|(n, line)| {
-        let format = crate::format::of_line(line.trim())?;
-        let other = tool(format).filter(|t| *t != read)?;
-        Some(format!(
-            "The file holds {other} output too (line {n}), which was not read: import it with --format {format}."
-        ))
-    })
 }
 
 /// The only run of a file.

@@ -175,3 +175,100 @@ fn a_run_without_figures_is_named_and_hides_no_other() {
     let refused = import("x", two.as_bytes()).map(|r| r.header.id).expect_err("two").to_string();
     assert!(refused.contains("holds 2 runs") && refused.contains("--run N"), "{refused}");
 }
+
+/// Figures of every text format, each with the format that it is known by.
+const TOOLS: [(&str, Format); 17] = [
+    ("cyclictest-2.4_h400.stdout.txt", Format::CyclictestHistogram),
+    ("cyclictest-2.4_break.stdout.txt", Format::CyclictestStatus),
+    ("oslat-2.4.stdout.txt", Format::OslatText),
+    ("pmqtest-2.80.stdout.txt", Format::RtTestsText),
+    ("cyclicdeadline-2.80_verbose.txt", Format::CyclicdeadlineText),
+    ("hwlatdetect_37.txt", Format::Hwlatdetect),
+    ("rtla-6.1_timerlat_top.stdout.txt", Format::RtlaTop),
+    ("rtla-6.1_timerlat_hist.stdout.txt", Format::RtlaTimerlat),
+    ("rtla-6.1_osnoise_hist.stdout.txt", Format::RtlaOsnoise),
+    ("wakeup_rt-6.5-rt.trace.txt", Format::LatencyTrace),
+    ("xenomai-latency_broken_row.txt", Format::XenomaiText),
+    ("xenomai-mercury-latency.gnuplot", Format::XenomaiGnuplot),
+    ("rtai-5.3.4-latency.stdout.txt", Format::RtaiText),
+    ("latmus-evl-5.10.gnuplot", Format::Latmus),
+    ("latmus_oob-gpio.txt", Format::LatmusText),
+    ("sysjitter.txt", Format::Sysjitter),
+    ("stressng-cyclic.stdout.txt", Format::StressNg),
+];
+
+#[test]
+fn of_two_tools_in_one_text_each_is_read_as_if_alone() {
+    let us = Options { unit_ns: Some(1000), ..Options::default() };
+    let whole = |name: &str| format!("{}\n", fixture(name).trim_end());
+    for (a, of_a) in TOOLS {
+        for (b, of_b) in TOOLS {
+            let words = |f: Format| f.name().split('-').next().unwrap_or_default().to_owned();
+            if words(of_a) == words(of_b) && (words(of_a) != "rtla" || of_a == of_b) {
+                continue;
+            }
+            let text = format!("{}{}", whole(a), whole(b));
+            for (name, format) in [(a, of_a), (b, of_b)] {
+                let alone = runs_with(Some(format), "x", whole(name).as_bytes(), &us);
+                let alone = alone.unwrap_or_else(|e| panic!("{name}: {e}"));
+                let both = runs_with(Some(format), "x", text.as_bytes(), &us);
+                let both = both.unwrap_or_else(|e| panic!("{a} {b}: {e}"));
+                assert_eq!(both.len(), alone.len(), "{a} {b} as {format}");
+                for (x, y) in both.iter().zip(&alone) {
+                    assert!(x.threads == y.threads, "{a} {b} as {format}");
+                    assert_eq!(x.header.plan, y.header.plan, "{a} {b} as {format}");
+                    assert_eq!(x.measured_ns(), y.measured_ns(), "{a} {b} as {format}");
+                    let said = title(x, "source-other-tools");
+                    let other = if format == of_a { of_b } else { of_a };
+                    assert!(said.contains(&format!("`--format {other}`")), "{a} {b}: {said}");
+                }
+            }
+            // Without a choice one of them is read, and it is said which.
+            let found = runs_with(None, "x", text.as_bytes(), &us);
+            let found = found.unwrap_or_else(|e| panic!("{a} {b}: {e}"));
+            assert!(!title(&found[0], "source-other-tools").is_empty(), "{a} {b}");
+        }
+    }
+}
+
+#[test]
+fn which_tools_are_in_which_lines_is_said() {
+    let status =
+        "T: 0 (    7) P:80 I:1000 C:  60000 Min:      3 Act:    4 Avg:    5 Max:      98\n";
+    let hackbench = "Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)\nTime: 12.330\n";
+    let report = fixture("hwlatdetect_37.txt");
+    let text = format!(
+        "# cyclictest -q -p 80\n{status}\n{hackbench}\n# hwlatdetect --duration=900\n{report}"
+    );
+    let r = &runs(&text)[0];
+    let said = title(r, "source-other-tools");
+    assert!(
+        said.contains("cyclictest (lines 1 to 5), hwlatdetect (lines 7 to 60). Only that of cyclictest was read; `--format hwlatdetect` reads another."),
+        "{said}"
+    );
+    assert_eq!(r.threads[0].wakeup.max_ns, Some(98 * US));
+    let other = &runs_as(Some(Format::Hwlatdetect), &text, &Options::default())[0];
+    assert_eq!((other.threads[0].wakeup.n, other.measured_ns() / 1_000_000_000), (37, 900));
+    // The command in front of the second tool's figures is of them: it tells the unit.
+    let nano = "T: 0 (    7) P:80 I:1000 C:  60000 Min: 2310 Act: 2400 Avg: 3500 Max: 9800\n";
+    let text = format!("{report}\n$ cyclictest -N -q -p 80\n{nano}");
+    let r = &runs_as(Some(Format::CyclictestStatus), &text, &Options::default())[0];
+    assert_eq!(r.threads[0].wakeup.max_ns, Some(9800));
+    // A load, and words about another tool, are no other output.
+    for text in [
+        format!("{status}{hackbench}"),
+        format!("{report}\nBefore that I ran cyclictest -q -p 80 and it was fine.\n"),
+        format!("Before that I ran $ oslat -q\n{report}"),
+    ] {
+        let r = &runs(&text)[0];
+        assert!(!has(r, "source-other-tools"), "{:?}", r.findings);
+    }
+    // Lines of stress-ng between those of a histogram take nothing from it.
+    let histogram = fixture("cyclictest-2.4_h400.stdout.txt");
+    let lines: Vec<&str> = histogram.lines().collect();
+    let ng = "stress-ng: info:  [12] cyclic: sched SCHED_DEADLINE: 100000 ns delay, 10000 samples";
+    let (front, back) = lines.split_at(lines.len() / 2);
+    let mixed = format!("{}\n{ng}\n{}\n", front.join("\n"), back.join("\n"));
+    let (mixed, alone) = (&runs(&mixed)[0], &runs(&histogram)[0]);
+    assert!(mixed.threads == alone.threads && has(mixed, "source-other-tools"));
+}
