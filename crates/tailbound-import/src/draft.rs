@@ -250,9 +250,12 @@ impl Draft {
             .map(|m| (m * 1000.0).round() / 1000.0)
             .filter(|m| m.is_finite());
         d.n = n.max(binned);
+        self.contradiction(who, &d, &stated);
         if d.n > 0 {
             d.min_ns = stated.min_ns.or(d.min_ns);
-            d.max_ns = stated.max_ns.or(d.max_ns);
+            // Of values without a bucket the greatest is not known unless it is stated.
+            let seen = d.max_ns.filter(|_| n <= binned || stated.max_ns.is_some());
+            d.max_ns = stated.max_ns.max(seen);
         }
         if n == 0 && binned == 0 {
             d.min_ns = None;
@@ -282,8 +285,37 @@ impl Draft {
         d
     }
 
+    /// The extremes that are stated and those of the buckets; the greater of two greatest is believed.
+    fn contradiction(&mut self, who: &str, d: &Distribution, stated: &Stated) {
+        let step = i64::try_from(stated.resolution_ns).unwrap_or(i64::MAX);
+        let above = d.max_ns.zip(stated.max_ns).filter(|(seen, said)| seen > said);
+        let below = d
+            .min_ns
+            .zip(stated.min_ns)
+            .filter(|(seen, said)| seen.saturating_add(step) <= *said && stated.n != Some(0));
+        let found = above.map(|pair| ("greatest", pair)).or(below.map(|pair| ("least", pair)));
+        if let Some((which, (seen, said))) = found {
+            self.doubt(
+                "source-inconsistent",
+                format!(
+                    "{who}: the {which} latency is {} as the file states it, its histogram holds one of {}.",
+                    tailbound_core::units::format_ns_i64(said),
+                    tailbound_core::units::format_ns_i64(seen)
+                ),
+                "The file contradicts itself: it was written while the tool still measured, or changed afterwards.",
+                "Measure again, or import the file as the tool wrote it.",
+            );
+        }
+    }
+
     /// As [`Self::settle`] where rows were left out, of which it was said.
-    pub(crate) fn settle_abridged(&mut self, mut d: Distribution, stated: Stated) -> Distribution {
+    pub(crate) fn settle_abridged(
+        &mut self,
+        who: &str,
+        mut d: Distribution,
+        stated: Stated,
+    ) -> Distribution {
+        self.contradiction(who, &d, &stated);
         let binned = d.n;
         d.n = stated.n.unwrap_or(binned).max(binned);
         d.unbinned = d.n - binned;
@@ -291,8 +323,8 @@ impl Draft {
         d.resolution_ns = stated.resolution_ns.max(1);
         d.sums = None;
         d.mean_ns = stated.mean_ns.filter(|m| m.is_finite());
-        d.min_ns = stated.min_ns.or(d.min_ns);
-        d.max_ns = stated.max_ns.or(d.max_ns);
+        d.min_ns = stated.min_ns.map(|said| d.min_ns.map_or(said, |seen| said.min(seen)));
+        d.max_ns = stated.max_ns.map(|said| d.max_ns.map_or(said, |seen| said.max(seen)));
         d
     }
 

@@ -161,7 +161,7 @@ impl Format {
         if let Some(foreign) = foreign::by_magic(head) {
             return Err(Unlike::Foreign(foreign));
         }
-        if let Some(encoding) = tailbound_core::runfile::utf16(head) {
+        if let Some(encoding) = tailbound_core::runfile::utf16(head).or(unmarked_utf16(head)) {
             return Err(Unlike::Encoding(encoding));
         }
         if head.contains(&0) {
@@ -183,6 +183,7 @@ impl Format {
             // A page with a tool's text in it, or a log whose lines begin with `<6>`.
             return match by_lines(&crate::carried::plain(head).bytes) {
                 Ok(format) if format != Self::Column => Ok(format),
+                Err(hint @ Unlike::Other(_)) if markup.is_none() => Err(hint),
                 _ => Err(markup.map_or(Unlike::Xml, Unlike::Foreign)),
             };
         }
@@ -190,6 +191,20 @@ impl Format {
             return Err(Unlike::Foreign(Foreign::Source));
         }
         by_lines(&crate::carried::plain(head).bytes)
+    }
+}
+
+/// Text of two bytes a character without a mark at its beginning: every other byte is zero, the rest is plain text.
+fn unmarked_utf16(head: &[u8]) -> Option<&'static str> {
+    let (pairs, _) = head.as_chunks::<2>();
+    let text = |b: u8| matches!(b, b' '..=b'~' | b'\t' | b'\r' | b'\n' | 0x1b);
+    let all = |test: &dyn Fn(&[u8; 2]) -> bool| pairs.len() >= 8 && pairs.iter().all(test);
+    if all(&|[low, high]| *high == 0 && text(*low)) {
+        Some("UTF-16LE")
+    } else if all(&|[high, low]| *high == 0 && text(*low)) {
+        Some("UTF-16BE")
+    } else {
+        None
     }
 }
 
@@ -216,7 +231,23 @@ fn json(start: &str) -> Result<Format, Unlike> {
         None if start.contains("\"resolution_in_ns\"") && start.contains("\"cpu\"") => {
             Ok(Format::JitterdebuggerJson)
         }
-        None => Err(foreign::by_json(start).map_or(Unlike::Json, Unlike::Foreign)),
+        None => Err(match (foreign::by_json(start), log_as_json(start)) {
+            (Some(foreign), _) => Unlike::Foreign(foreign),
+            (None, Some(hint)) => Unlike::Other(hint),
+            (None, None) => Unlike::Json,
+        }),
+    }
+}
+
+/// What keeps each line of a log as a document of its own.
+fn log_as_json(start: &str) -> Option<&'static str> {
+    let first = start.lines().next()?;
+    if first.contains("\"log\":") && first.contains("\"stream\":") {
+        Some("a container's log as JSON: take the text out (`jq -rj .log FILE`) and import that")
+    } else if first.contains("\"MESSAGE\"") {
+        Some("a journal as JSON: print the messages alone (`journalctl -o cat`) and import that")
+    } else {
+        None
     }
 }
 
@@ -309,8 +340,48 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
 fn near_miss(line: &str) -> Option<&'static str> {
     if line.starts_with("T:") && line.contains(" A:") {
         Some("jitterdebugger's screen: import its results.json or samples.raw instead")
+    } else if line.starts_with("T:") && line.contains(" C:") && line.contains("Min:") {
+        Some(
+            "status lines of cyclictest or its kin whose ends are missing (`Max:`): the greatest latency is not in it; import the whole lines",
+        )
+    } else if line.starts_with("ts: ") && line.contains(", inner:") {
+        Some(
+            "samples as `hwlatdetect --report` writes them, without threshold, duration and result: import what hwlatdetect printed",
+        )
+    } else if line.contains("\"rt_test_version") || line.contains("\"cmdline:\":") {
+        Some(
+            "JSON of rt-tests behind other text or behind a stamp in each line: cut out what is from its first `{` to its last `}`, without stamps, and import that",
+        )
     } else if line.contains("Operating System Noise") {
         Some("rtla's `top` screen: run `rtla osnoise hist` and import that")
+    } else if line.contains("Hardware-related Noise") {
+        Some(
+            "the screen of rtla hwnoise, which holds sums and the greatest alone: run `rtla osnoise hist`, or `tailbound measure hwlat`",
+        )
+    } else if line.starts_with("Index") && (line.contains("IRQ-0") || line.contains("CPU-0")) {
+        Some(
+            "rtla's histogram without its header (`--no-header`), which names the tool, the unit and the duration: put the lines `# RTLA timerlat histogram`, `# Time unit is microseconds (us)` and `# Duration:   0 00:01:00` before it, as they were, and import again",
+        )
+    } else if line.starts_with("Task ") && line.contains("Max delay") {
+        Some(
+            "the table of `perf sched latency`, with an average and a greatest delay of each task and no schedule: it holds no run that could be judged",
+        )
+    } else if line.contains(": count") && line.ends_with("distribution") {
+        Some(
+            "a histogram of BCC or bpftrace, in buckets of powers of two without the greatest value: it holds no run that could be judged",
+        )
+    } else if line.contains("sched_switch:") && line.contains("==>") {
+        Some(
+            "a trace as text (`trace-cmd report`): `tailbound blame` reads the file `trace.dat` that it was printed from",
+        )
+    } else if line.contains("T: ") && line.contains(" Min:") && line.contains(" Max:") {
+        Some(
+            "lines of cyclictest or its kin within other text, such as a log in JSON or YAML: take them out so that each line begins with `T:`, and import again",
+        )
+    } else if crate::text::has_comma(line) {
+        Some(
+            "numbers with commas: if a comma stands for decimals, write a point; if it separates columns, import one column of latencies (`cut -d, -f2`)",
+        )
     } else if line.starts_with("stress-ng-version:") {
         Some("stress-ng's YAML, which holds no latencies: import its standard output instead")
     } else if line.starts_with("stress-ng: ") {

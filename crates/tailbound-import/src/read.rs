@@ -105,8 +105,15 @@ fn whole(
     let unmarked = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let carried = match early::kind(format) {
         early::Kind::Lines => carried::plain(unmarked),
-        _ => Carried { bytes: unmarked.into(), said: Vec::new() },
+        _ => Carried { bytes: unmarked.into(), said: Vec::new(), mixed: None },
     };
+    if let Some((one, other)) = &carried.mixed {
+        let reason = format!(
+            "lines of several sources stand between each other, among them those after {one} and those after {other}: \
+             take the lines of one out (`grep`) and import them alone"
+        );
+        return Err(Fault::file(reason).of(name, format));
+    }
     let apart = tools::apart(format, &carried.bytes);
     let text: &[u8] = apart.as_ref().map_or(&carried.bytes, |a| &a.text);
     let pieces = runs::split(format, text, chosen);

@@ -30,7 +30,9 @@ struct Row {
 
 /// Is it the heading of such a screen?
 pub(crate) fn begins(line: &str) -> bool {
-    line.contains("IRQ Timer Latency (us)") || line.contains("IRQ Timer Latency (ns)")
+    let unit = line.contains("IRQ Timer Latency (us)") || line.contains("IRQ Timer Latency (ns)");
+    // A stamp may stand before it.
+    unit && elapsed(line).is_some()
 }
 
 pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
@@ -83,7 +85,10 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
 pub(crate) fn elapsed(line: &str) -> Option<i64> {
     let mut words = line.split('|').next()?.split_whitespace();
     let days: i64 = words.next()?.parse().ok().filter(|d| (0..100_000).contains(d))?;
-    days.checked_mul(86_400)?.checked_add(hms(words.next()?)?)?.checked_mul(1_000_000_000)
+    let time = hms(words.next()?)?;
+    // A day and a time of more words are of a stamp.
+    words.next().is_none().then_some(())?;
+    days.checked_mul(86_400)?.checked_add(time)?.checked_mul(1_000_000_000)
 }
 
 /// Does a shell show the command line of rtla's timerlat in `line`?

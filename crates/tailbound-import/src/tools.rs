@@ -37,6 +37,8 @@ enum Tool {
     Sysjitter,
     HdrHistogram,
     StressNg,
+    /// A document of any tool.
+    Json,
 }
 
 /// Lines of one tool, one behind the other.
@@ -103,6 +105,7 @@ impl Tool {
             Self::Sysjitter => "sysjitter",
             Self::HdrHistogram => "HdrHistogram",
             Self::StressNg => "stress-ng",
+            Self::Json => "a tool as JSON",
         }
     }
 
@@ -129,6 +132,11 @@ struct Sign {
 /// The tool whose line it is, behind those of `current`.
 fn sign(line: &str, open: Option<&Stretch>) -> Option<Sign> {
     let current = open.map(|s| s.tool);
+    let json = line == "{" || line.starts_with("\"file_version\"");
+    if json || current == Some(Tool::Json) && (line.starts_with('"') || line == "}") {
+        let (tool, format) = (Tool::Json, Format::CyclictestJson);
+        return Some(Sign { tool, format, figures: line != "{" && json });
+    }
     if line.starts_with("# Histogram") && current == Some(Tool::Cyclicdeadline) {
         let (tool, format) = (Tool::Cyclicdeadline, Format::CyclicdeadlineText);
         return Some(Sign { tool, format, figures: true });
@@ -287,13 +295,17 @@ fn said(read: Tool, stretches: &[Stretch]) -> String {
     }
     let mut others: Vec<String> = Vec::new();
     for s in stretches.iter().filter(|s| s.tool != read) {
-        let way = format!("`--format {}`", s.format);
+        let way = if s.tool == Tool::Json {
+            "a file with the JSON alone".to_owned()
+        } else {
+            format!("`--format {}`", s.format)
+        };
         if !others.contains(&way) {
             others.push(way);
         }
     }
     format!(
-        "The file holds the output of several tools: {}. Only that of {} was read; {} reads another.",
+        "The file holds the output of several tools: {}. Only that of {} was read; to read another: {}.",
         all.join(", "),
         read.name(),
         others.join(" or ")

@@ -188,6 +188,9 @@ fn extremes_alone(
     rows: &Rows,
     samples: Option<u64>,
 ) -> Result<(), Fault> {
+    if let Some(fault) = rows.unreadable() {
+        return Err(fault);
+    }
     if rows.is_empty() {
         let period = draft.interval_ns.map_or_else(String::new, |ns| {
             format!(", every {}", tailbound_core::units::format_ns_i64(ns))

@@ -99,6 +99,8 @@ pub(crate) struct Rows {
     pub(crate) n: u64,
     broken: u64,
     broken_line: u64,
+    /// One of them has a number with a comma.
+    comma: bool,
     pub(crate) min_ns: Option<i64>,
     pub(crate) max_ns: Option<i64>,
     averages: i128,
@@ -127,6 +129,7 @@ impl Rows {
         if self.second(rest).is_none() {
             self.broken += 1;
             self.broken_line = line;
+            self.comma |= rest.split('|').any(text::has_comma);
         }
     }
 
@@ -191,6 +194,22 @@ impl Rows {
     /// Is there anything?
     pub(crate) fn is_empty(&self) -> bool {
         self.n == 0 && !self.summed_up
+    }
+
+    /// Why there is nothing although there are rows.
+    pub(crate) fn unreadable(&self) -> Option<Fault> {
+        let why = if self.comma {
+            format!("a number in it {}", text::COMMA)
+        } else {
+            "another message cut through it, or its columns are of another version".to_owned()
+        };
+        (self.is_empty() && self.broken > 0).then(|| {
+            let rows = grouped(self.broken);
+            Fault::line(
+                self.broken_line,
+                format!("none of {rows} rows can be read, this one the last of them: {why}"),
+            )
+        })
     }
 
     /// The task's distribution: extremes and average alone.

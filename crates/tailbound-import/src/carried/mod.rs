@@ -24,6 +24,8 @@ pub(crate) struct Carried<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
     /// What was done to it, in sentences.
     pub(crate) said: Vec<String>,
+    /// Lines of several machines or programs stand between each other: the marks of two of them.
+    pub(crate) mixed: Option<(String, String)>,
 }
 
 /// The tool's own lines of a text.
@@ -34,11 +36,16 @@ pub(crate) fn plain(bytes: &[u8]) -> Carried<'_> {
         out = Cow::Owned(apart(&out));
         said.push("Carriage returns within lines were read as ends of lines.".to_owned());
     }
+    if let Some(spaced) = spaced(&out) {
+        out = Cow::Owned(spaced);
+        said.push("No-break spaces and tabs within lines were read as spaces.".to_owned());
+    }
     if let Some(decoded) = mail::decoded(&out) {
         out = Cow::Owned(decoded);
         said.push("The text was encoded as mail (quoted-printable) and was decoded.".to_owned());
     }
     let shapes = stamps::learned(out.get(..HEAD).unwrap_or(&out));
+    let mixed = mixed(&out, &shapes);
     if let Some(first) = shapes.first() {
         said.push(format!("What stands before each line ({}) was taken off.", first.example()));
         out = Cow::Owned(unstamped(&out, &shapes));
@@ -49,7 +56,70 @@ pub(crate) fn plain(bytes: &[u8]) -> Carried<'_> {
         out = Cow::Owned(joined);
         said.push("Lines that were wrapped on the way were joined.".to_owned());
     }
-    Carried { bytes: out, said }
+    Carried { bytes: out, said, mixed }
+}
+
+/// The marks of two sources whose tools' lines take turns: the first's come again behind the second's.
+fn mixed(bytes: &[u8], shapes: &[stamps::Shape]) -> Option<(String, String)> {
+    let two = shapes
+        .iter()
+        .enumerate()
+        .any(|(i, a)| shapes.iter().skip(i + 1).any(|b| a.is_other_source(b)));
+    if !two {
+        return None;
+    }
+    let mut order: Vec<&stamps::Shape> = Vec::new();
+    for (_, line) in Lines::new(bytes.get(..HEAD).unwrap_or(bytes)).filter_map(Result::ok) {
+        let own = |s: &&stamps::Shape| s.after(&line).is_some_and(|rest| is_own(rest.trim()));
+        let Some(shape) = shapes.iter().find(own) else { continue };
+        let last = order.last().copied();
+        if last.is_some_and(|l| std::ptr::eq(l, shape)) {
+            continue;
+        }
+        if let Some(last) = last.filter(|l| l.is_other_source(shape))
+            && order.iter().any(|s| std::ptr::eq(*s, shape))
+        {
+            return Some((shape.example(), last.example()));
+        }
+        order.push(shape);
+    }
+    None
+}
+
+/// The text with plain spaces, if there are others: pages and word processors have no-break ones, and columns may be set by tabs.
+fn spaced(bytes: &[u8]) -> Option<Vec<u8>> {
+    const OTHERS: [(&[u8], u8); 4] =
+        [(b"\xc2\xa0", b' '), (b"\xe2\x80\xaf", b' '), (b"\xe2\x80\x87", b' '), (b"&nbsp;", b' ')];
+    let status = |line: &[u8]| {
+        let line = line.trim_ascii_start();
+        line.starts_with(b"T:") && line.contains(&b'\t')
+    };
+    let other = |rest: &[u8]| OTHERS.iter().find(|(from, _)| rest.starts_with(from));
+    let any = |line: &[u8]| {
+        status(line)
+            || line.iter().enumerate().any(|(i, b)| {
+                matches!(b, 0xc2 | 0xe2 | b'&') && line.get(i..).and_then(other).is_some()
+            })
+    };
+    if !bytes.split(|b| *b == b'\n').any(any) {
+        return None;
+    }
+    let mut out = Vec::with_capacity(bytes.len());
+    for line in bytes.split_inclusive(|b| *b == b'\n') {
+        let tabs = status(line);
+        let mut rest = line;
+        while let Some((first, next)) = rest.split_first() {
+            let found = if matches!(first, 0xc2 | 0xe2 | b'&') { other(rest) } else { None };
+            if let Some((from, to)) = found {
+                out.push(*to);
+                rest = rest.get(from.len()..).unwrap_or_default();
+            } else {
+                out.push(if tabs && *first == b'\t' { b' ' } else { *first });
+                rest = next;
+            }
+        }
+    }
+    Some(out)
 }
 
 /// Carriage returns within lines as ends of lines.
@@ -94,9 +164,24 @@ fn is_own(line: &str) -> bool {
         BEGINNINGS.iter().any(|b| line.starts_with(b)) || mail::is_status(line)
     };
     of_cyclictest()
+        || is_sample(line)
         || !line.contains("stress-ng:")
             && crate::cyclictest::verbose::sample(line).is_none()
             && crate::format::of_line(line).is_some()
+}
+
+/// Is it a sample of cyclictest in its columns? Without them it could be the time of day.
+fn is_sample(line: &str) -> bool {
+    let mut fields = line.split(':');
+    let (thread, cycle, value) = (fields.next(), fields.next(), fields.next());
+    let column = |field: Option<&str>| {
+        field.is_some_and(|f| {
+            let digits = f.trim_start();
+            f.len() >= 8 && f.len() > digits.len() && digits.bytes().all(|b| b.is_ascii_digit())
+        })
+    };
+    let number = thread.is_some_and(|t| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit()));
+    number && column(cycle) && column(value) && fields.next().is_none()
 }
 
 #[cfg(test)]

@@ -273,5 +273,9 @@ fn thread(
             "Import the whole output.",
         );
     }
-    Ok(if gap.is_some() { draft.settle_abridged(d, stated) } else { draft.settle(&who, d, stated) })
+    Ok(if gap.is_some() {
+        draft.settle_abridged(&who, d, stated)
+    } else {
+        draft.settle(&who, d, stated)
+    })
 }

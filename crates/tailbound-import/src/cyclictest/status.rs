@@ -20,6 +20,9 @@ use crate::missed;
 use crate::read::Options;
 use crate::text::{self, Lines, THREADS_MAX};
 
+/// From here on an unsigned number of 32 bits is a negative one.
+const NEGATIVE: i64 = 1 << 31;
+
 /// One thread's figures as a status line has them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Status {
@@ -211,6 +214,13 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
 }
 
 fn one(draft: &mut Draft, number: u32, s: Status, unit_ns: u64) -> Result<(), Fault> {
+    // No latency lasts 35 minutes: the clock went back, and the number is one below zero without its sign.
+    if unit_ns == 1000 && (NEGATIVE..1 << 32).contains(&s.max) && s.cycles > 0 {
+        return Err(Fault::file(format!(
+            "`Max:` of thread {number} is {}, a number below zero that was printed without its sign: the clock went back while cyclictest measured, and what the greatest latency was is not known",
+            s.max
+        )));
+    }
     let scale = |v: i64| i64::try_from(unit_ns).ok().and_then(|u| v.checked_mul(u));
     let mean_ns = scale(s.avg).map(|v| v.real());
     let stated = Stated {

@@ -243,7 +243,7 @@ fn which_tools_are_in_which_lines_is_said() {
     let r = &runs(&text)[0];
     let said = title(r, "source-other-tools");
     assert!(
-        said.contains("cyclictest (lines 1 to 5), hwlatdetect (lines 7 to 60). Only that of cyclictest was read; `--format hwlatdetect` reads another."),
+        said.contains("cyclictest (lines 1 to 5), hwlatdetect (lines 7 to 60). Only that of cyclictest was read; to read another: `--format hwlatdetect`."),
         "{said}"
     );
     assert_eq!(r.threads[0].wakeup.max_ns, Some(98 * US));

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Outputs as people keep them: logs in JSON, in other encodings, with commas, of several machines, shortened, changed by hand.
+//! Each is read rightly or refused with what helps.
+//!
+//! Context: COLD. Not here: files as they were posted (`posted`, `field`).
+
+use tailbound_core::Run;
+use tailbound_import::{Format, Options, import, import_with};
+
+use crate::{bytes, consistent, has, reports_loss};
+
+const US: i64 = 1000;
+const LINE: &str =
+    "T: 0 ( 4712) P:80 I:1000 C:  60000 Min:      2 Act:    5 Avg:    5 Max:      87\n";
+
+fn fixture(name: &str) -> String {
+    String::from_utf8_lossy(&bytes(name)).into_owned()
+}
+
+fn read(text: &[u8]) -> Run {
+    let run = import("x", text).unwrap_or_else(|e| panic!("{e}"));
+    consistent("x", &run);
+    run
+}
+
+fn refused(text: &[u8]) -> String {
+    match import("x", text) {
+        Ok(_) => panic!("it was read: {}", String::from_utf8_lossy(text)),
+        Err(e) => e.to_string(),
+    }
+}
+
+fn title(run: &Run, id: &str) -> String {
+    let titles = run.findings.iter().filter(|f| f.id == id).map(|f| f.title.clone());
+    titles.collect::<Vec<_>>().join(" ")
+}
+
+fn stamped(name: &str, stamp: &str) -> String {
+    fixture(name).lines().map(|l| format!("{stamp}{l}\n")).collect()
+}
+
+#[test]
+fn a_status_line_survives_its_ways() {
+    let tabs = ["P:", "I:", "C:", "Min:", "Act:", "Avg:", "Max:"]
+        .iter()
+        .fold(LINE.to_owned(), |line, label| {
+            line.replace(&format!(" {label}"), &format!("\t{label}"))
+        });
+    for text in [
+        LINE.replace(' ', "\u{a0}"),
+        LINE.replace("  ", "&nbsp; "),
+        tabs,
+        format!("\u{1b}]0;root@h: ~\u{7}{LINE}"),
+        format!("\u{feff}{LINE}"),
+        LINE.replace('\n', " SMI:       3\n"),
+    ] {
+        let r = read(text.as_bytes());
+        let d = &r.threads[0].wakeup;
+        assert_eq!((d.n, d.min_ns, d.max_ns), (60_000, Some(2 * US), Some(87 * US)), "{text}");
+    }
+    let wide: Vec<u8> = LINE.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    assert!(refused(&wide).contains("iconv -f UTF-16BE"), "without a mark at its beginning");
+    let wide: Vec<u8> = LINE.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert!(refused(&wide).contains("iconv -f UTF-16LE"));
+}
+
+#[test]
+fn what_holds_a_tools_lines_within_something_else_is_named() {
+    let line = LINE.trim_end();
+    let cut: String = LINE.split(" Max:").take(1).collect();
+    for (text, words) in [
+        (format!(r#"{{"log":"{line}\n","stream":"stdout","time":"2025"}}"#), "jq -rj .log"),
+        (format!(r#"{{"MESSAGE":"{line}","PRIORITY":"6"}}"#), "journalctl -o cat"),
+        (format!("- {{\"lvl\": \"target\", \"msg\": \"{line}\"}}\n"), "take them out"),
+        (format!("{cut}\n"), "`Max:`"),
+        ("ts: 1646837340.346, inner:5, outer:9\n".to_owned(), "hwlatdetect --report"),
+        ("Index   IRQ-000   Thr-000\n0   28000   0\n".to_owned(), "--no-header"),
+        ("   Hardware-related Noise\n".to_owned(), "rtla hwnoise"),
+        (
+            " Task   |   Runtime ms  | Switches | Avg delay ms | Max delay ms |\n".to_owned(),
+            "perf sched latency",
+        ),
+        ("  usecs  : count     distribution\n  0 -> 1 : 233 |***|\n".to_owned(), "powers of two"),
+        (
+            "<idle>-0 [000] 1.5: sched_switch: swapper/0:0 [120] R ==> a:4712 [19]\n".to_owned(),
+            "tailbound blame",
+        ),
+        ("# latency_us\n12,5\n13,25\n".to_owned(), "write a point"),
+        ("# latency_ns\n12,500\n199,000\n".to_owned(), "write a point"),
+        (fixture("rteval-3.8_summary.xml").repeat(2), "a second document begins here"),
+    ] {
+        let said = refused(text.as_bytes());
+        assert!(said.contains(words) && !said.contains("; readable are"), "{words}: {said}");
+    }
+}
+
+#[test]
+fn json_beside_text_is_not_lost() {
+    let json = fixture("cyclictest_stall.json");
+    let behind = refused(format!("+ cat out.json\n{json}").as_bytes());
+    assert!(behind.contains("from its first `{` to its last `}`"), "{behind}");
+    let before = refused(format!("{json}\nTest finished\n").as_bytes());
+    assert!(before.contains("other text follows the JSON document"), "{before}");
+    let stamps: String = json.lines().map(|l| format!("2025-05-09T10:11:12.1Z {l}\n")).collect();
+    assert!(refused(stamps.as_bytes()).contains("without stamps"));
+    let r = read(format!("{LINE}{json}").as_bytes());
+    let said = title(&r, "source-other-tools");
+    assert!(
+        said.contains("a tool as JSON (lines 2 to") && said.contains("the JSON alone"),
+        "{said}"
+    );
+    assert_eq!(r.measured_ns(), 60_000_000_000, "the command line in the JSON is of the other run");
+    assert!(r.header.command.is_empty());
+}
+
+#[test]
+fn lines_of_several_machines_are_not_mixed() {
+    let of = |host: &str, thread: u32, tid: u32, max: u32| {
+        let line = LINE.replace("T: 0 ( 4712)", &format!("T: {thread} ( {tid})"));
+        format!("{host}{}", line.replace("     87", &format!("{max:7}")))
+    };
+    let two = |a: &str, b: &str| {
+        [of(a, 0, 4712, 87), of(b, 0, 3312, 44), of(a, 1, 4713, 88), of(b, 1, 3313, 45)].concat()
+    };
+    for (a, b) in [
+        ("host1: ", "host2: "),
+        ("alpha: ", "beta: "),
+        ("svc-1  | ", "svc-2  | "),
+        ("a7.txt:", "b7.txt:"),
+    ] {
+        let said = refused(two(a, b).as_bytes());
+        assert!(said.contains("lines of several sources") && said.contains(a.trim()), "{said}");
+    }
+    // Numbers of processes, levels and times are none.
+    for (a, b) in [
+        ("cyclictest[12]: ", "cyclictest[13]: "),
+        ("INFO: ", "DEBUG: "),
+        ("10:11:12 ", "10:11:13 "),
+    ] {
+        let text = [of(a, 0, 4712, 87), of(b, 1, 4713, 44), of(a, 2, 4714, 88)].concat();
+        assert_eq!(read(text.as_bytes()).threads.len(), 3, "{a}");
+    }
+    // One behind the other they are runs.
+    let text = [of("host1: ", 0, 4712, 87), of("host2: ", 0, 3312, 44)].concat();
+    assert!(refused(text.as_bytes()).contains("holds 2 runs"));
+}
+
+#[test]
+fn a_comma_in_a_number_is_named() {
+    let commas = |name: &str| fixture(name).replace('.', ",");
+    for name in [
+        "latmus_oob-gpio.txt",
+        "xenomai-latency_rows.txt",
+        "xenomai-latency_broken_row.txt",
+        "oslat-2.4.stdout.txt",
+        "near/hdrhistogram_percentiles.txt",
+    ] {
+        let said = refused(commas(name).as_bytes());
+        assert!(said.contains("has a comma"), "{name}: {said}");
+    }
+    let rows = "# Histogram\n000001 1,000\n# Total: 1,000\n# Min Latencies: 00001\n# Avg Latencies: 00001\n# Max Latencies: 00001\n# Histogram Overflows: 00000\n";
+    assert!(refused(rows.as_bytes()).contains("`1,000` has a comma"));
+}
+
+#[test]
+fn stamps_before_every_tools_lines_are_taken_off() {
+    for (name, format) in [
+        ("rtla-6.1_timerlat_top.stdout.txt", Format::RtlaTop),
+        ("sysjitter.txt", Format::Sysjitter),
+        ("pmqtest-2.80.stdout.txt", Format::RtTestsText),
+        ("hwlatdetect_37.txt", Format::Hwlatdetect),
+        ("near/hdrhistogram_percentiles.txt", Format::HdrHistogram),
+        ("xenomai-latency_rows.txt", Format::XenomaiText),
+        ("cyclictest-2.4_verbose.stdout.txt", Format::CyclictestVerbose),
+        ("wakeup_rt-6.5-rt.trace.txt", Format::LatencyTrace),
+    ] {
+        let us = Options { unit_ns: Some(1000), ..Options::default() };
+        let alone = import_with(Some(format), "x", &bytes(name), &us);
+        let alone = alone.unwrap_or_else(|e| panic!("{name}: {e}"));
+        for stamp in
+            ["2025-05-09T10:11:12.123Z ", "[   12.000001] ", "Nov 28 00:01:07 h1 tool[812]: "]
+        {
+            let r = import_with(None, "x", stamped(name, stamp).as_bytes(), &us);
+            let r = r.unwrap_or_else(|e| panic!("{name} `{stamp}`: {e}"));
+            assert!(r.threads == alone.threads, "{name} `{stamp}`");
+        }
+    }
+}
+
+#[test]
+fn figures_that_contradict_each_other_give_no_smaller_greatest() {
+    let rtla = "# RTLA timerlat histogram\n# Time unit is microseconds (us)\n# Duration:   0 00:00:30\nIndex   IRQ-000   Thr-000\n0          28000         0\n1           2000     30000\nover:          0         0\ncount:     30000     30000\nmin:           0         1\navg:           0         1\nmax:           1         0\n";
+    let r = read(rtla.as_bytes());
+    assert_eq!(r.threads[1].wakeup.max_ns, Some(US));
+    assert!(
+        title(&r, "source-inconsistent").contains("greatest latency is 0 ns as the file states it")
+    );
+    let rows = "# Histogram\n000001 000010\n000002 000990\n000098 000001\n# Total: 000001001\n# Min Latencies: 00001\n# Avg Latencies: 00002\n# Max Latencies: 00009\n# Histogram Overflows: 00000\n";
+    let r = read(rows.as_bytes());
+    assert_eq!(r.threads[0].wakeup.max_ns, Some(98 * US));
+    assert!(has(&r, "source-inconsistent"));
+}
+
+#[test]
+fn the_greatest_of_a_file_cut_before_it_is_unknown() {
+    let oslat = fixture("oslat-2.4.stdout.txt");
+    let (cut, _) = oslat.split_once("Minimum:").unwrap_or_default();
+    let r = read(cut.as_bytes());
+    let d = &r.threads[0].wakeup;
+    assert_eq!((d.max_ns, has(&r, "source-cut-off")), (None, true));
+    assert!(d.beyond(25 * US).1 > 0, "its last bucket may hold all that is beyond");
+    // A negative number without its sign is no latency.
+    let wrapped = LINE.replace("      87", "4294967295");
+    let said = refused(wrapped.as_bytes());
+    assert!(said.contains("below zero") && said.contains("4294967295"), "{said}");
+    // As ns, a stall of three seconds.
+    let nano = Options { unit_ns: Some(1), ..Options::default() };
+    let long = LINE.replace("      87", "3000000000");
+    let r = import_with(None, "x", long.as_bytes(), &nano).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(r.threads[0].wakeup.max_ns, Some(3_000_000_000));
+    assert!(reports_loss(&r, "given by the user"));
+}
