@@ -291,7 +291,8 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
         Some(Format::RtlaTimerlat)
     } else if begins("# RTLA osnoise histogram") {
         Some(Format::RtlaOsnoise)
-    } else if begins("# Histogram") {
+    } else if begins("# Histogram") || begins("# Max Latencies:") {
+        // The lines below the rows may be all that was kept.
         Some(Format::CyclictestHistogram)
     } else if crate::pairs::is_signaltest(line) || crate::pairs::is_pair(line) {
         Some(Format::RtTestsText)
@@ -343,6 +344,24 @@ fn near_miss(line: &str) -> Option<&'static str> {
     } else if line.starts_with("T:") && line.contains(" C:") && line.contains("Min:") {
         Some(
             "status lines of cyclictest or its kin whose ends are missing (`Max:`): the greatest latency is not in it; import the whole lines",
+        )
+    } else if line.starts_with("Samples recorded:")
+        || line.starts_with("Samples exceeding threshold:")
+    {
+        Some(
+            "the end of hwlatdetect's report without its first lines, which name duration and threshold: import all of it",
+        )
+    } else if line.starts_with("Maximum:") && line.ends_with("(us)") {
+        Some(
+            "the end of oslat's output without its first lines, which name the cores: import all of it",
+        )
+    } else if line.starts_with("over:") || line.starts_with("count:") {
+        Some(
+            "the end of rtla's histogram without its first lines, which name CPUs and unit: import all of it",
+        )
+    } else if line.contains("Latency Distribution (HdrHistogram") {
+        Some(
+            "the short list of percentiles of wrk2 and its kin: print the detailed spectrum (`--latency`), and import that with --unit",
         )
     } else if line.starts_with("ts: ") && line.contains(", inner:") {
         Some(

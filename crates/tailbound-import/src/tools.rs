@@ -137,7 +137,8 @@ fn sign(line: &str, open: Option<&Stretch>) -> Option<Sign> {
         let (tool, format) = (Tool::Json, Format::CyclictestJson);
         return Some(Sign { tool, format, figures: line != "{" && json });
     }
-    if line.starts_with("# Histogram") && current == Some(Tool::Cyclicdeadline) {
+    let histogram = line.starts_with("# Histogram") || line.starts_with("# Max Latencies:");
+    if histogram && current == Some(Tool::Cyclicdeadline) {
         let (tool, format) = (Tool::Cyclicdeadline, Format::CyclicdeadlineText);
         return Some(Sign { tool, format, figures: true });
     }

@@ -125,8 +125,9 @@ pub(crate) fn look(draft: &mut Draft, who: &str, column: &Column<'_>) -> Option<
         "Import the text as cyclictest wrote it.",
     );
     let n = told.unwrap_or_else(|| {
-        draft.lose(format!("{who}: how many values there were is not in the file; those in the rows and one more are certain."));
-        binned.saturating_add(1)
+        draft.lose(format!("{who}: how many values there were is not in the file; those in the rows and what its extremes need are certain."));
+        // The least and the greatest are two.
+        binned.saturating_add(if binned == 0 && column.min < column.max { 2 } else { 1 })
     });
     Some(Gap { n })
 }

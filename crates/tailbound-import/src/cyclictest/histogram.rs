@@ -134,7 +134,7 @@ fn read(bytes: &[u8], told: &mut Told, seen: &mut Seen) -> Result<Table, Fault> 
             }
         }
     }
-    if !inside {
+    if !inside && table.max.is_none() {
         return Err(Fault::file("there is no `# Histogram` line"));
     }
     if !feet {

@@ -57,8 +57,8 @@ impl Status {
             return false;
         }
         let (old, late) = if new.cycles < self.cycles { (new, self) } else { (self, new) };
-        // Without a thread's number nothing shows that a line only came out of turn.
-        let in_turn = new.cycles >= self.cycles || self.tid > 0;
+        // In a container every run has threads of the same numbers.
+        let in_turn = new.cycles >= self.cycles;
         in_turn && late.min <= old.min && late.max >= old.max
     }
 
@@ -204,9 +204,12 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         let sampled = seen.threads.values().any(|s| s.cycles > 0);
         // Without a sample there is nothing of which the unit could matter.
         let unit_ns = if sampled { clues.unit(options, &mut draft)? } else { 1000 };
+        let stopped = seen.threads.iter().find(|(_, s)| Some(s.tid) == told.break_thread);
+        let stopped = stopped.map(|(number, _)| *number);
         for (number, s) in seen.threads {
             one(&mut draft, number, s, unit_ns)?;
         }
+        told.last_latency(&mut draft, stopped, unit_ns);
     }
     missed::skipped_uncounted(&mut draft, Context::User);
     draft.lose("Status lines hold the least, the average (cut to whole units) and the greatest latency, and no distribution.");

@@ -220,3 +220,94 @@ fn the_greatest_of_a_file_cut_before_it_is_unknown() {
     assert_eq!(r.threads[0].wakeup.max_ns, Some(3_000_000_000));
     assert!(reports_loss(&r, "given by the user"));
 }
+
+#[test]
+fn the_end_of_an_output_alone_is_read_or_named() {
+    let feet = "# Min Latencies: 00001 00002\n# Avg Latencies: 00002 00002\n# Max Latencies: 00045 00044\n";
+    let figures = |r: &Run| -> Vec<_> {
+        r.threads.iter().map(|t| (t.wakeup.n, t.wakeup.max_ns, t.wakeup.unbinned)).collect()
+    };
+    // As `cyclictest -h 400 -q | grep Latencies` leaves it.
+    let r = read(feet.as_bytes());
+    assert_eq!(figures(&r), [(2, Some(45 * US), 2), (2, Some(44 * US), 2)]);
+    assert!(has(&r, "source-abridged"), "no quantile and no \"met\"");
+    let r = read(
+        format!("# Total: 000100000 000100001\n{feet}# Histogram Overflows: 00000 00000\n")
+            .as_bytes(),
+    );
+    assert_eq!(figures(&r), [(100_000, Some(45 * US), 100_000), (100_001, Some(44 * US), 100_001)]);
+    let tail = |name: &str, lines: usize| -> String {
+        let text = fixture(name);
+        let all: Vec<&str> = text.lines().collect();
+        all[all.len() - lines..].iter().map(|l| format!("{l}\n")).collect()
+    };
+    for (text, words) in [
+        ("Max Latency: 48us\nSamples recorded: 37\n".to_owned(), "hwlatdetect's report"),
+        (tail("oslat-2.4.stdout.txt", 6), "oslat's output"),
+        (tail("rtla-6.1_timerlat_hist.stdout.txt", 5), "rtla's histogram"),
+        (
+            " Latency Distribution (HdrHistogram - Recorded Latency)\n 50.000%    1.00ms\n"
+                .to_owned(),
+            "detailed spectrum",
+        ),
+    ] {
+        let said = refused(text.as_bytes());
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
+fn lines_that_a_mail_wrapped_are_joined_for_every_tool() {
+    let wrapped = |name: &str| -> String {
+        let mut out = String::new();
+        for line in fixture(name).lines() {
+            let mut rest = line.trim_end();
+            while rest.len() > 66
+                && let Some(at) = rest[..66].rfind(' ').filter(|at| !rest[..*at].trim().is_empty())
+            {
+                out.push_str(&rest[..at]);
+                out.push('\n');
+                rest = rest[at..].trim_start();
+            }
+            out.push_str(rest);
+            out.push('\n');
+        }
+        out
+    };
+    for name in [
+        "pmqtest-2.80.stdout.txt",
+        "stressng-cyclic.stdout.txt",
+        "cyclicdeadline-2.80_verbose.txt",
+        "cyclictest-2.4_break.stdout.txt",
+        "sysjitter.txt",
+        "hwlatdetect_37.txt",
+    ] {
+        let (alone, r) = (read(&bytes(name)), read(wrapped(name).as_bytes()));
+        assert!(r.threads == alone.threads, "{name}: {}", wrapped(name));
+        assert_eq!(r.header.plan, alone.header.plan, "{name}");
+        assert_eq!(r.header.tool, alone.header.tool, "{name}");
+    }
+}
+
+#[test]
+fn the_latency_that_stopped_a_run_counts() {
+    let screen = LINE.replace("C:  60000", "C:    100").replace("     87", "     20");
+    let break_of = |thread: u32| {
+        format!("^C# Thread Ids: 04712\n# Break thread: {thread}\n# Break value: 187\n")
+    };
+    let r = read(format!("{screen}{}", break_of(4712)).as_bytes());
+    assert_eq!(r.threads[0].wakeup.max_ns, Some(187 * US));
+    assert!(title(&r, "source-inconsistent").contains("stopped by a latency of 187 µs"));
+    let other = screen.replace("T: 0 ( 4712)", "T: 1 ( 4713)");
+    let r = read(format!("{screen}{other}{}", break_of(4713)).as_bytes());
+    let max: Vec<_> = r.threads.iter().map(|t| t.wakeup.max_ns).collect();
+    assert_eq!(max, [Some(20 * US), Some(187 * US)]);
+    assert!(!has(&read(&bytes("cyclictest-2.4_break.stdout.txt")), "source-inconsistent"));
+}
+
+#[test]
+fn runs_in_a_container_have_threads_of_the_same_numbers() {
+    let next = LINE.replace("C:  60000", "C:  50000").replace("Max:      87", "Max:      44");
+    let said = refused(format!("{LINE}{next}").as_bytes());
+    assert!(said.contains("holds 2 runs") && said.contains("44.0 µs"), "{said}");
+}
