@@ -70,6 +70,33 @@ pub(crate) struct Stated {
     pub(crate) beyond_ns: Option<i64>,
 }
 
+impl Stated {
+    /// Why least, average and greatest cannot be of the same values; of a histogram the average may count in steps of buckets.
+    fn out_of_order(&self, alone: bool) -> Option<String> {
+        let shown = tailbound_core::units::format_ns_i64;
+        let (least, greatest) = self.min_ns.zip(self.max_ns).filter(|_| self.n != Some(0))?;
+        if least > greatest {
+            return Some(format!(
+                "its least latency is {}, its greatest {}",
+                shown(least),
+                shown(greatest)
+            ));
+        }
+        // An average may be cut to whole units.
+        let step = i64::try_from(self.resolution_ns).unwrap_or(i64::MAX);
+        let mean = self.mean_ns.filter(|_| alone).and_then(crate::text::float_ns)?;
+        let within = least.saturating_sub(step)..=greatest.saturating_add(step);
+        (!within.contains(&mean)).then(|| {
+            format!(
+                "its average of {} is not between its least and its greatest latency, {} and {}",
+                shown(mean),
+                shown(least),
+                shown(greatest)
+            )
+        })
+    }
+}
+
 /// What a source's extremes decide, where they are all that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clears {
@@ -164,6 +191,7 @@ impl Draft {
         const ALONE: &str = "only the extremes and the average are known";
         const MORE: &str =
             "only the extremes, the average and the quantiles that the tool printed are known";
+        let highest = pairs.iter().map(|(_, ns)| *ns).max();
         let Some(quantiles) = StatedQuantiles::new(pairs) else {
             return self.doubt(
                 "source-inconsistent",
@@ -172,6 +200,17 @@ impl Draft {
                 "Import the output as the tool wrote it.",
             );
         };
+        if let Some(max) = d.max_ns.filter(|max| highest > Some(*max)) {
+            self.doubt(
+                "source-inconsistent",
+                format!(
+                    "{who}: a quantile is above the greatest latency, {}.",
+                    tailbound_core::units::format_ns_i64(max)
+                ),
+                "Figures were changed or cut off.",
+                "Import the output as the tool wrote it.",
+            );
+        }
         d.quantiles = quantiles;
         if d.quantiles.is_empty() || d.unbinned < d.n {
             return;
@@ -293,19 +332,24 @@ impl Draft {
             .min_ns
             .zip(stated.min_ns)
             .filter(|(seen, said)| seen.saturating_add(step) <= *said && stated.n != Some(0));
+        let shown = tailbound_core::units::format_ns_i64;
+        let alone = d.late.total().saturating_add(d.early.total()) == 0;
         let found = above.map(|pair| ("greatest", pair)).or(below.map(|pair| ("least", pair)));
-        if let Some((which, (seen, said))) = found {
-            self.doubt(
-                "source-inconsistent",
-                format!(
-                    "{who}: the {which} latency is {} as the file states it, its histogram holds one of {}.",
-                    tailbound_core::units::format_ns_i64(said),
-                    tailbound_core::units::format_ns_i64(seen)
-                ),
-                "The file contradicts itself: it was written while the tool still measured, or changed afterwards.",
-                "Measure again, or import the file as the tool wrote it.",
-            );
-        }
+        let against = match (found, stated.out_of_order(alone)) {
+            (Some((which, (seen, said))), _) => format!(
+                "the {which} latency is {} as the file states it, its histogram holds one of {}",
+                shown(said),
+                shown(seen)
+            ),
+            (None, Some(order)) => order,
+            (None, None) => return,
+        };
+        self.doubt(
+            "source-inconsistent",
+            format!("{who}: {against}."),
+            "The file contradicts itself: it was written while the tool still measured, or changed afterwards.",
+            "Measure again, or import the file as the tool wrote it.",
+        );
     }
 
     /// As [`Self::settle`] where rows were left out, of which it was said.

@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use crate::foreign::{self, Foreign};
 use crate::jitterdebugger;
+use crate::near;
 use crate::text::Lines;
 use crate::unlike::{UnknownFormat, Unlike};
 
@@ -231,23 +232,11 @@ fn json(start: &str) -> Result<Format, Unlike> {
         None if start.contains("\"resolution_in_ns\"") && start.contains("\"cpu\"") => {
             Ok(Format::JitterdebuggerJson)
         }
-        None => Err(match (foreign::by_json(start), log_as_json(start)) {
+        None => Err(match (foreign::by_json(start), near::log_as_json(start)) {
             (Some(foreign), _) => Unlike::Foreign(foreign),
             (None, Some(hint)) => Unlike::Other(hint),
             (None, None) => Unlike::Json,
         }),
-    }
-}
-
-/// What keeps each line of a log as a document of its own.
-fn log_as_json(start: &str) -> Option<&'static str> {
-    let first = start.lines().next()?;
-    if first.contains("\"log\":") && first.contains("\"stream\":") {
-        Some("a container's log as JSON: take the text out (`jq -rj .log FILE`) and import that")
-    } else if first.contains("\"MESSAGE\"") {
-        Some("a journal as JSON: print the messages alone (`journalctl -o cat`) and import that")
-    } else {
-        None
     }
 }
 
@@ -270,7 +259,7 @@ fn by_lines(head: &[u8]) -> Result<Format, Unlike> {
         } else if numbers > 0 && !line.is_empty() && !line.starts_with('#') {
             words += 1;
         }
-        hint = hint.or_else(|| near_miss(line));
+        hint = hint.or_else(|| near::hint(line));
     }
     match hint {
         _ if let Some(format) = found => Ok(format),
@@ -332,95 +321,6 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
         Some(Format::LatencyTrace)
     } else if has(&["stress-ng:", "cyclic:"]) {
         Some(Format::StressNg)
-    } else {
-        None
-    }
-}
-
-/// What is often tried and cannot be imported, with what to do instead.
-fn near_miss(line: &str) -> Option<&'static str> {
-    if line.starts_with("T:") && line.contains(" A:") {
-        Some("jitterdebugger's screen: import its results.json or samples.raw instead")
-    } else if line.starts_with("T:") && line.contains(" C:") && line.contains("Min:") {
-        Some(
-            "status lines of cyclictest or its kin whose ends are missing (`Max:`): the greatest latency is not in it; import the whole lines",
-        )
-    } else if line.starts_with("Samples recorded:")
-        || line.starts_with("Samples exceeding threshold:")
-    {
-        Some(
-            "the end of hwlatdetect's report without its first lines, which name duration and threshold: import all of it",
-        )
-    } else if line.starts_with("Maximum:") && line.ends_with("(us)") {
-        Some(
-            "the end of oslat's output without its first lines, which name the cores: import all of it",
-        )
-    } else if line.starts_with("over:") || line.starts_with("count:") {
-        Some(
-            "the end of rtla's histogram without its first lines, which name CPUs and unit: import all of it",
-        )
-    } else if line.contains("Latency Distribution (HdrHistogram") {
-        Some(
-            "the short list of percentiles of wrk2 and its kin: print the detailed spectrum (`--latency`), and import that with --unit",
-        )
-    } else if line.starts_with("ts: ") && line.contains(", inner:") {
-        Some(
-            "samples as `hwlatdetect --report` writes them, without threshold, duration and result: import what hwlatdetect printed",
-        )
-    } else if line.contains("\"rt_test_version") || line.contains("\"cmdline:\":") {
-        Some(
-            "JSON of rt-tests behind other text or behind a stamp in each line: cut out what is from its first `{` to its last `}`, without stamps, and import that",
-        )
-    } else if line.contains("Operating System Noise") {
-        Some("rtla's `top` screen: run `rtla osnoise hist` and import that")
-    } else if line.contains("Hardware-related Noise") {
-        Some(
-            "the screen of rtla hwnoise, which holds sums and the greatest alone: run `rtla osnoise hist`, or `tailbound measure hwlat`",
-        )
-    } else if line.starts_with("Index") && (line.contains("IRQ-0") || line.contains("CPU-0")) {
-        Some(
-            "rtla's histogram without its header (`--no-header`), which names the tool, the unit and the duration: put the lines `# RTLA timerlat histogram`, `# Time unit is microseconds (us)` and `# Duration:   0 00:01:00` before it, as they were, and import again",
-        )
-    } else if line.starts_with("Task ") && line.contains("Max delay") {
-        Some(
-            "the table of `perf sched latency`, with an average and a greatest delay of each task and no schedule: it holds no run that could be judged",
-        )
-    } else if line.contains(": count") && line.ends_with("distribution") {
-        Some(
-            "a histogram of BCC or bpftrace, in buckets of powers of two without the greatest value: it holds no run that could be judged",
-        )
-    } else if line.contains("sched_switch:") && line.contains("==>") {
-        Some(
-            "a trace as text (`trace-cmd report`): `tailbound blame` reads the file `trace.dat` that it was printed from",
-        )
-    } else if line.contains("T: ") && line.contains(" Min:") && line.contains(" Max:") {
-        Some(
-            "lines of cyclictest or its kin within other text, such as a log in JSON or YAML: take them out so that each line begins with `T:`, and import again",
-        )
-    } else if crate::text::has_comma(line) {
-        Some(
-            "numbers with commas: if a comma stands for decimals, write a point; if it separates columns, import one column of latencies (`cut -d, -f2`)",
-        )
-    } else if line.starts_with("stress-ng-version:") {
-        Some("stress-ng's YAML, which holds no latencies: import its standard output instead")
-    } else if line.starts_with("stress-ng: ") {
-        Some(
-            "stress-ng's output without its stressor `cyclic`: the other stressors print how much they did, no latencies; run `stress-ng --cyclic 1`",
-        )
-    } else if line.starts_with("Starting PI Stress Test")
-        || line.contains("Total inversion performed")
-    {
-        Some(
-            "pi_stress, which tries priority inheritance and measures no latencies; `tailbound measure pi` does",
-        )
-    } else if line.starts_with("Running in process mode with")
-        || line.starts_with("Running in threaded mode with")
-    {
-        Some("hackbench, which is a load and measures no latencies of wake-ups")
-    } else if line.starts_with("# tracer:") {
-        Some(
-            "a kernel trace, not a histogram or a list of latencies; record with trace-cmd and use `tailbound blame`",
-        )
     } else {
         None
     }

@@ -38,6 +38,7 @@ mod json;
 mod latency_trace;
 mod latmus;
 mod missed;
+mod near;
 mod oslat;
 mod pairs;
 mod percentiles;

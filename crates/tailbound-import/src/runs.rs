@@ -32,7 +32,9 @@ pub(crate) fn split(format: Format, bytes: &[u8], chosen: bool) -> Vec<Piece> {
         Format::CyclictestHistogram | Format::CyclictestStatus | Format::CyclictestVerbose => {
             cyclictest::runs::split(format, bytes, chosen)
         }
-        _ if matches!(kind(format), Kind::Document(b'{', _)) => documents(format, bytes),
+        _ if matches!(kind(format), Kind::Document(b'{', _)) => {
+            of_their_tools(documents(format, bytes), bytes, chosen)
+        }
         _ => by_beginnings(format, bytes),
     };
     if found.is_empty() { vec![whole] } else { found }
@@ -137,6 +139,21 @@ fn by_beginnings(format: Format, bytes: &[u8]) -> Vec<Piece> {
         figures = true;
     }
     runs
+}
+
+/// Documents, each read as what it is; where a format was named, those of it alone.
+fn of_their_tools(mut documents: Vec<Piece>, bytes: &[u8], chosen: bool) -> Vec<Piece> {
+    let of = |p: &Piece| {
+        let text = bytes.get(p.from..p.to).unwrap_or_default();
+        Format::detect(text).ok().filter(|f| matches!(kind(*f), Kind::Document(b'{', _)))
+    };
+    let fits = |p: &Piece| of(p).is_none_or(|found| found == p.format);
+    if chosen && documents.iter().any(fits) {
+        documents.retain(fits);
+    } else {
+        documents.iter_mut().for_each(|p| p.format = of(p).unwrap_or(p.format));
+    }
+    documents
 }
 
 /// The documents of a text in which one follows the other.

@@ -162,6 +162,9 @@ fn sign(line: &str, open: Option<&Stretch>) -> Option<Sign> {
 
 /// The format of the figures that a line announces: a command line, or what a tool writes before them.
 fn announced(line: &str) -> Option<Format> {
+    if !line.bytes().any(|b| b.is_ascii_alphabetic()) {
+        return None;
+    }
     let begins = |words: &[&str]| words.iter().any(|w| line.starts_with(w));
     if begins(&["# /dev/cpu_dma_latency set", "policy: "]) || told::command(line).is_some() {
         return Some(Format::CyclictestStatus);

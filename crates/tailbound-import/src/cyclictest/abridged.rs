@@ -38,6 +38,11 @@ impl Column<'_> {
         self.rows.iter().fold(0, |sum, (_, n)| sum.saturating_add(*n))
     }
 
+    /// The highest row that holds a value.
+    pub(crate) fn highest(&self) -> Option<u64> {
+        self.rows.iter().filter(|(_, n)| *n > 0).map(|(b, _)| *b).max()
+    }
+
     fn has(&self, bucket: u64) -> bool {
         self.rows.iter().any(|(b, n)| *b == bucket && *n > 0)
     }

@@ -272,3 +272,17 @@ fn which_tools_are_in_which_lines_is_said() {
     let (mixed, alone) = (&runs(&mixed)[0], &runs(&histogram)[0]);
     assert!(mixed.threads == alone.threads && has(mixed, "source-other-tools"));
 }
+
+#[test]
+fn documents_of_several_tools_are_each_read_as_their_own() {
+    let (cyclictest, oslat) = (fixture("cyclictest_stall.json"), fixture("oslat-2.4.json"));
+    let pairs = fixture("pmqtest-2.4.json");
+    let text = format!("{cyclictest}{oslat}{pairs}");
+    let all = runs(&text);
+    let tools: Vec<&str> = all.iter().map(|r| r.header.tool.as_str()).collect();
+    assert_eq!(tools, ["cyclictest 2.40", "oslat 2.40", "pmqtest 2.40"]);
+    assert!(all[0].threads == runs(&cyclictest)[0].threads);
+    assert!(all[1].threads == runs(&oslat)[0].threads);
+    let chosen = runs_as(Some(Format::OslatJson), &text, &Options::default());
+    assert!(chosen.len() == 1 && chosen[0].threads == all[1].threads);
+}

@@ -311,3 +311,51 @@ fn runs_in_a_container_have_threads_of_the_same_numbers() {
     let said = refused(format!("{LINE}{next}").as_bytes());
     assert!(said.contains("holds 2 runs") && said.contains("44.0 µs"), "{said}");
 }
+
+#[test]
+fn extremes_and_averages_out_of_their_order_are_a_doubt() {
+    let pairs = "#0: ID7, P98, CPU0, I1000; #1: ID8, P98, CPU0, TO 0, Cycles 749\n#1 -> #0, Min   35, Cur   84, Avg   83, Max   29\n";
+    let deadline = "T: 0 (  7) I:1000 C:  60001 Min:     50 Act:    4 Avg:   55 Max:      33\n";
+    for text in [
+        LINE.replace("Avg:    5", "Avg:  500"),
+        LINE.replace("Avg:    5", "Avg:   -5"),
+        pairs.to_owned(),
+        deadline.to_owned(),
+        "RTS|      9.175|      9.955|      4.075|       0|     0|    00:01:00/00:01:00\n"
+            .to_owned(),
+        fixture("sysjitter.txt").replace("5000      900", " 500      900"),
+        fixture("rtla-6.1_timerlat_top.stdout.txt").replace("115094", "    15"),
+    ] {
+        let r = import("x", text.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+        assert!(has(&r, "source-inconsistent"), "{text}: {:?}", r.findings);
+    }
+    // An average is cut to a whole unit.
+    assert!(!has(&read(LINE.replace("Avg:    5", "Avg:    1").as_bytes()), "source-inconsistent"));
+}
+
+#[test]
+fn the_greatest_beside_an_old_histogram_counts() {
+    let rows =
+        "# Histogram\n000002 000500\n000003 000400\n000004 000099\n# Max Latency: 61 / 100\n";
+    let status = LINE.replace("C:  60000", "C:   1000").replace("     87", "     61");
+    for text in [rows.to_owned(), format!("{status}{rows}")] {
+        let r = read(text.as_bytes());
+        let d = &r.threads[0].wakeup;
+        assert_eq!((d.n, d.max_ns, d.unbinned), (1000, Some(61 * US), 1), "{text}");
+    }
+    // Of two threads each has its own in its status line.
+    let two =
+        "# Histogram\n000002 000500\t000500\n000004 000099\t000001\n# Max Latency: 61 / 100\n";
+    let lines = format!(
+        "{}{}",
+        status.replace("     61", "      4"),
+        status.replace("T: 0 ( 4712)", "T: 1 ( 4713)")
+    );
+    let r = read(format!("{lines}{two}").as_bytes());
+    let max: Vec<_> = r.threads.iter().map(|t| t.wakeup.max_ns).collect();
+    assert_eq!(max, [Some(4 * US), Some(61 * US)]);
+    let r = read(two.as_bytes());
+    assert!(
+        reports_loss(&r, "of which thread it is") && r.threads[0].wakeup.max_ns == Some(61 * US)
+    );
+}
