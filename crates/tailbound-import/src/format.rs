@@ -166,7 +166,11 @@ impl Format {
             return Err(Unlike::Encoding(encoding));
         }
         if head.contains(&0) {
-            return Err(Unlike::Binary);
+            return Err(if near::is_text_with_zeros(head) {
+                Unlike::Other(near::ZEROS)
+            } else {
+                Unlike::Binary
+            });
         }
         let text = String::from_utf8_lossy(head);
         let start = text.trim_start_matches('\u{feff}').trim_start();

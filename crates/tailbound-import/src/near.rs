@@ -8,6 +8,9 @@ use crate::text;
 /// A line of it, and what is said.
 type Hint = (fn(&str) -> bool, &'static str);
 
+/// What is said of lines that something else holds.
+const WITHIN: &str = "lines of cyclictest or its kin within other text, such as a log in JSON or YAML: take them out so that each line begins with `T:`, and import again";
+
 /// Ends and pieces of outputs that are read where they are whole.
 const PIECES: &[Hint] = &[
     (
@@ -41,10 +44,7 @@ const PIECES: &[Hint] = &[
         |line| line.starts_with("Index") && (line.contains("IRQ-0") || line.contains("CPU-0")),
         "rtla's histogram without its header (`--no-header`), which names the tool, the unit and the duration: put the lines `# RTLA timerlat histogram`, `# Time unit is microseconds (us)` and `# Duration:   0 00:01:00` before it, as they were, and import again",
     ),
-    (
-        |line| line.contains("T: ") && line.contains(" Min:") && line.contains(" Max:"),
-        "lines of cyclictest or its kin within other text, such as a log in JSON or YAML: take them out so that each line begins with `T:`, and import again",
-    ),
+    (|line| line.contains("T: ") && line.contains(" Min:") && line.contains(" Max:"), WITHIN),
     (
         |line| text::has_comma(line),
         "numbers with commas: if a comma stands for decimals, write a point; if it separates columns, import one column of latencies (`cut -d, -f2`)",
@@ -53,6 +53,14 @@ const PIECES: &[Hint] = &[
 
 /// Outputs that hold no run.
 const OTHERS: &[Hint] = &[
+    (
+        |line| line.contains("Unable to change scheduling policy"),
+        "what cyclictest says where it may not have a real-time priority: it measured nothing; run it as root, or with a limit of rtprio",
+    ),
+    (
+        |line| line.starts_with("Parent pid:"),
+        "rt-migrate-test, which tries on which CPUs tasks run, and measures no latencies of wake-ups",
+    ),
     (
         |line| line.starts_with("T:") && line.contains(" A:"),
         "jitterdebugger's screen: import its results.json or samples.raw instead",
@@ -122,6 +130,17 @@ pub(crate) fn log_as_json(start: &str) -> Option<&'static str> {
     } else if first.contains("\"MESSAGE\"") {
         Some("a journal as JSON: print the messages alone (`journalctl -o cat`) and import that")
     } else {
-        None
+        PIECES.iter().find(|(fits, words)| *words == WITHIN && fits(first)).map(|(_, words)| *words)
     }
+}
+
+/// What is said of text with zeros in it.
+pub(crate) const ZEROS: &str = "text with bytes of zeros in it, as a serial line leaves them: take them out (`tr -d '\\000' < FILE`) and import again";
+
+/// Lines of text, but for a byte of zeros here and there?
+pub(crate) fn is_text_with_zeros(head: &[u8]) -> bool {
+    let zeros = head.iter().filter(|b| **b == 0).count();
+    let other = |b: &&u8| !matches!(**b, 0 | b' '..=b'~' | b'\t' | b'\r' | b'\n' | 0x1b);
+    let strange = head.iter().filter(other).count();
+    head.contains(&b'\n') && zeros.saturating_add(strange) <= head.len() / 20
 }

@@ -112,6 +112,15 @@ fn read(bytes: &[u8], told: &mut Told, seen: &mut Seen) -> Result<Table, Fault> 
             continue;
         }
         feet |= is_foot(line);
+        if table.has_foot(line) {
+            return Err(Fault::line(
+                n,
+                format!(
+                    "a second line `{}`: lines of several runs stand together, and whose is which is not known; import each run's output by itself",
+                    line.split(':').next().unwrap_or(line)
+                ),
+            ));
+        }
         if let Some(v) = list("# Total:") {
             table.total = Some(v?);
         } else if let Some(v) = list("# Min Latencies:") {
@@ -161,6 +170,18 @@ fn numbers(rest: &str, line: u64) -> Result<Vec<u64>, Fault> {
 }
 
 impl Table {
+    /// Is it a foot that was there already?
+    fn has_foot(&self, line: &str) -> bool {
+        let feet = [
+            ("# Total:", &self.total),
+            ("# Min Latencies:", &self.min),
+            ("# Avg Latencies:", &self.avg),
+            ("# Max Latencies:", &self.max),
+            ("# Histogram Overflows:", &self.overflows),
+        ];
+        feet.iter().any(|(label, values)| line.starts_with(label) && values.is_some())
+    }
+
     fn row(&mut self, line: &str, n: u64) -> Result<(), Fault> {
         let (bucket, rest) =
             line.split_once(|c: char| c.is_ascii_whitespace()).ok_or_else(|| {

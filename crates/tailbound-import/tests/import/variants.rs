@@ -359,3 +359,21 @@ fn the_greatest_beside_an_old_histogram_counts() {
         reports_loss(&r, "of which thread it is") && r.threads[0].wakeup.max_ns == Some(61 * US)
     );
 }
+
+#[test]
+fn feet_of_several_runs_and_text_with_zeros_are_named() {
+    let feet = "# Min Latencies: 00001\n# Avg Latencies: 00002\n# Max Latencies: 00045\n";
+    for text in [feet.repeat(2), "# Max Latencies: 00045\n# Max Latencies: 00087\n".to_owned()] {
+        let said = refused(text.as_bytes());
+        assert!(said.contains("lines of several runs stand together"), "{said}");
+    }
+    let log = format!("{}\0{LINE}", "U-Boot 2024.01\n".repeat(5));
+    assert!(refused(log.as_bytes()).contains("tr -d '\\000'"), "{}", refused(log.as_bytes()));
+    assert!(refused(b"\0\x01\x02\x03\0\0").contains("binary file"));
+    let json = format!("{{\"time\": \"2025\", \"msg\": \"{}\"}}\n", LINE.trim_end());
+    assert!(refused(json.as_bytes()).contains("take them out"));
+    let said = refused(
+        b"WARN: Unable to change scheduling policy!\neither run as root or join realtime group\n",
+    );
+    assert!(said.contains("it measured nothing"), "{said}");
+}
