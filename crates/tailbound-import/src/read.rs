@@ -105,20 +105,22 @@ fn whole(
     let unmarked = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let carried = match early::kind(format) {
         early::Kind::Lines => carried::plain(unmarked),
-        _ => Carried { bytes: unmarked.into(), said: Vec::new(), mixed: None },
+        _ => Carried { bytes: unmarked.into(), said: Vec::new(), sources: carried::Sources::One },
     };
-    if let Some((one, other)) = &carried.mixed {
-        let reason = format!(
-            "lines of several sources stand between each other, among them those after {one} and those after {other}: \
-             take the lines of one out (`grep`) and import them alone"
-        );
-        return Err(Fault::file(reason).of(name, format));
-    }
     let apart = tools::apart(format, &carried.bytes);
     let text: &[u8] = apart.as_ref().map_or(&carried.bytes, |a| &a.text);
     let pieces = runs::split(format, text, chosen);
     if pieces.len() > runs::RUNS_MAX {
         let reason = format!("{} runs; at most {} are read", pieces.len(), runs::RUNS_MAX);
+        return Err(Fault::file(reason).of(name, format));
+    }
+    // Each source may have run a tool of its own.
+    let found = if apart.is_some() { usize::MAX } else { pieces.len() };
+    if let Some((one, other)) = carried.sources.inseparable(found) {
+        let reason = format!(
+            "lines of several sources cannot be told apart, among them those after {one} and those after {other}: \
+             take the lines of one out (`grep`) and import them alone"
+        );
         return Err(Fault::file(reason).of(name, format));
     }
     let mut out = Vec::with_capacity(pieces.len());

@@ -24,8 +24,30 @@ pub(crate) struct Carried<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
     /// What was done to it, in sentences.
     pub(crate) said: Vec<String>,
-    /// Lines of several machines or programs stand between each other: the marks of two of them.
-    pub(crate) mixed: Option<(String, String)>,
+    /// Of how many machines, programs or files the lines are, by what stands before them.
+    pub(crate) sources: Sources,
+}
+
+/// Whose lines a text holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sources {
+    #[default]
+    One,
+    /// So many, one behind the other; the marks of two.
+    Apart(usize, String, String),
+    /// Between each other; the marks of two.
+    Mixed(String, String),
+}
+
+impl Sources {
+    /// The marks of two of them, where `runs` runs cannot be one of each.
+    pub(crate) fn inseparable(&self, runs: usize) -> Option<(&str, &str)> {
+        match self {
+            Self::One => None,
+            Self::Apart(n, ..) if runs >= *n => None,
+            Self::Apart(_, one, other) | Self::Mixed(one, other) => Some((one, other)),
+        }
+    }
 }
 
 /// The tool's own lines of a text.
@@ -45,7 +67,7 @@ pub(crate) fn plain(bytes: &[u8]) -> Carried<'_> {
         said.push("The text was encoded as mail (quoted-printable) and was decoded.".to_owned());
     }
     let shapes = stamps::learned(out.get(..HEAD).unwrap_or(&out));
-    let mixed = mixed(&out, &shapes);
+    let sources = sources(&out, &shapes);
     if let Some(first) = shapes.first() {
         said.push(format!("What stands before each line ({}) was taken off.", first.example()));
         out = Cow::Owned(unstamped(&out, &shapes));
@@ -56,34 +78,37 @@ pub(crate) fn plain(bytes: &[u8]) -> Carried<'_> {
         out = Cow::Owned(joined);
         said.push("Lines that were wrapped on the way were joined.".to_owned());
     }
-    Carried { bytes: out, said, mixed }
+    Carried { bytes: out, said, sources }
 }
 
-/// The marks of two sources whose tools' lines take turns: the first's come again behind the second's.
-fn mixed(bytes: &[u8], shapes: &[stamps::Shape]) -> Option<(String, String)> {
-    let two = shapes
-        .iter()
-        .enumerate()
-        .any(|(i, a)| shapes.iter().skip(i + 1).any(|b| a.is_other_source(b)));
-    if !two {
-        return None;
+/// Whose lines they are: those of two sources that take turns are mixed.
+fn sources(bytes: &[u8], shapes: &[stamps::Shape]) -> Sources {
+    let differ = |a: &stamps::Shape| shapes.iter().any(|b| a.is_other_source(b));
+    if !shapes.iter().any(differ) {
+        return Sources::One;
     }
     let mut order: Vec<&stamps::Shape> = Vec::new();
     for (_, line) in Lines::new(bytes.get(..HEAD).unwrap_or(bytes)).filter_map(Result::ok) {
         let own = |s: &&stamps::Shape| s.after(&line).is_some_and(|rest| is_own(rest.trim()));
         let Some(shape) = shapes.iter().find(own) else { continue };
-        let last = order.last().copied();
-        if last.is_some_and(|l| std::ptr::eq(l, shape)) {
+        let Some(last) = order.last().copied().filter(|l| !std::ptr::eq(*l, shape)) else {
+            if order.is_empty() {
+                order.push(shape);
+            }
             continue;
-        }
-        if let Some(last) = last.filter(|l| l.is_other_source(shape))
-            && order.iter().any(|s| std::ptr::eq(*s, shape))
-        {
-            return Some((shape.example(), last.example()));
+        };
+        if last.is_other_source(shape) && order.iter().any(|s| std::ptr::eq(*s, shape)) {
+            return Sources::Mixed(shape.example(), last.example());
         }
         order.push(shape);
     }
-    None
+    let mut all: Vec<&stamps::Shape> = order.into_iter().filter(|s| differ(s)).collect();
+    all.sort_by_key(|s| s.example());
+    all.dedup_by(|a, b| std::ptr::eq(*a, *b));
+    match all.as_slice() {
+        [one, other, ..] => Sources::Apart(all.len(), one.example(), other.example()),
+        _ => Sources::One,
+    }
 }
 
 /// The text with plain spaces, if there are others: pages and word processors have no-break ones, and columns may be set by tabs.

@@ -143,6 +143,14 @@ fn lines_of_several_machines_are_not_mixed() {
     // One behind the other they are runs.
     let text = [of("host1: ", 0, 4712, 87), of("host2: ", 0, 3312, 44)].concat();
     assert!(refused(text.as_bytes()).contains("holds 2 runs"));
+    let other: String =
+        fixture("sysjitter.txt").lines().map(|l| format!("svc-2  | {l}\n")).collect();
+    let r = read(format!("{}{other}", of("svc-1  | ", 0, 4712, 87)).as_bytes());
+    assert!(has(&r, "source-other-tools"), "each has run a tool of its own");
+    // In containers threads have the same numbers: the second could be the first, later.
+    let later = of("host2: ", 0, 4712, 90).replace("C:  60000", "C:  61000");
+    let said = refused(format!("{}{later}", of("host1: ", 0, 4712, 87)).as_bytes());
+    assert!(said.contains("lines of several sources") && said.contains("host2:"), "{said}");
 }
 
 #[test]
