@@ -126,6 +126,16 @@ impl Draft {
         Self { tool: tool.to_owned(), variant: variant.to_owned(), ..Self::default() }
     }
 
+    /// Says that the file does not tell of how many values the extremes of `who` are.
+    pub(crate) fn no_count(&mut self, who: &str) {
+        self.doubt(
+            "source-no-count",
+            format!("How many samples {who} has is not in the file: the run counts those that are certain."),
+            "Extremes of an unknown number of values show nothing that could be called met.",
+            "Import the whole output; where the interval is missing, give it with --interval.",
+        );
+    }
+
     /// Says what the source lost or left unsaid; the same sentence once.
     pub(crate) fn lose(&mut self, sentence: impl Into<String>) {
         let sentence = sentence.into();

@@ -5,7 +5,7 @@
 //! [`import`] finds the format by the content. Whatever a source leaves unsaid stands as a
 //! sentence in `header.source.lost`, and where it could change a verdict also as a finding.
 //! Of impact `doubt`: `source-lost-tail`, `source-no-histogram` (a notice where least and greatest decide), `source-no-missed`,
-//! `source-no-samples`, `source-samples-lost`, `source-cut-off`, `source-inconsistent`,
+//! `source-no-samples`, `source-no-count`, `source-samples-lost`, `source-cut-off`, `source-inconsistent`,
 //! `source-mixed`, `source-failed`, `source-unit`, `source-abridged`, `source-torn`, `source-clock-realtime`, `source-folded-early`,
 //! `source-constant`. Of impact `notice`: `source-not-realtime`, `source-dma-latency`, `source-distance`,
 //! `source-other-quantity`, `source-carried`, `source-one-of-several`, `source-other-tools`, `source-coarse-timers`. A run has one finding of each name.

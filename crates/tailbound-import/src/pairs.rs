@@ -186,7 +186,7 @@ fn finish(
             continue;
         };
         if p.cycles.is_none() {
-            draft.lose(format!("How many samples {who} has is not in the file: the run counts those that are certain."));
+            draft.no_count(&who);
         }
         let certain = if min < max { 2 } else { 1 };
         let stated = Stated {

@@ -241,12 +241,10 @@ impl Rows {
             .zip(draft.interval_ns.filter(|i| *i > 0))
             .and_then(|(d, i)| u64::try_from(d / i).ok());
         let certain = if self.min_ns < self.max_ns { 2 } else { 1 };
-        if samples.is_none() {
-            draft.lose(if due.is_some() {
-                "The number of samples is not in the file: it is that of the periods of its seconds."
-            } else {
-                "Neither the number of samples nor the period is in the file: the run counts the samples that are certain."
-            });
+        match (samples, due) {
+            (None, Some(_)) => draft.lose("The number of samples is not in the file: it is that of the periods of its seconds."),
+            (None, None) => draft.no_count("the task"),
+            (Some(_), _) => {}
         }
         let mean_ns = match self.mean_ns {
             Some(ns) => Some(ns.real()),

@@ -341,6 +341,11 @@ fn the_greatest_value_is_enough_for_a_deadline() {
     assert!(told.is_some_and(|f| f.meaning.contains("judged by the greatest")));
     assert_eq!(r.threads[0].wakeup.beyond(100 * US), (0, 0));
     assert_eq!(r.threads[0].wakeup.beyond(97 * US), (1, 59_999), "not met, with certainty");
+    // Of how many values is not known.
+    let bare = "#1 -> #0, Min    2, Cur    4, Avg    3, Max   41\n";
+    assert!(has(&read(Format::RtTestsText, bare), "source-no-count"));
+    let rows = "RTD|      1.443|      2.173|     10.737|       0|     0|      1.400|     20.737\n";
+    assert!(has(&read(Format::XenomaiText, rows), "source-no-count"));
     // A wake-up may have been earlier than allowed: how many were is not known.
     let early = "== Sampling period: 100 us\nRTD|      -1.513|      -0.721|      12.211|       0|     0|      -1.513|      12.211\n";
     assert!(doubts(&read(Format::XenomaiText, early)) > 0);
