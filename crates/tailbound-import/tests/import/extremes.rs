@@ -104,6 +104,10 @@ fn cyclicdeadline_in_ns_live_and_cut() {
     let text = "T: 0 ( 1) I:1000 C:      3 Min:      2 Act:    4 Avg:    3 Max:       4\n# Histogram\n000002 000002\n000004 000001\n# Total: 000000003\n# Min Latencies: 00002\n# Avg Latencies: 00002\n# Max Latencies: 00004\n# Histogram Overflows: 00000\n";
     let r = read(Format::CyclicdeadlineText, text);
     assert_eq!((r.header.tool.as_str(), r.threads[0].wakeup.unbinned), ("cyclicdeadline", 0));
+    assert_eq!(r.header.plan.interval_ns, 1_000_000);
+    assert!(matches!(r.header.plan.policy, Policy::Deadline { .. }));
+    assert!(!has(&r, "source-torn") && !has(&r, "source-no-missed"), "{:?}", r.findings);
+    assert!(reports_loss(&r, "cyclicdeadline does not count missed periods"));
     let json = r#"{"file_version": 1, "cmdline:": "cyclicdeadline -N -i 1000", "rt_test_version:": "2.10",
         "num_threads": 1, "resolution_in_ns": 1, "thread": {"0": {"cycles": 10, "min": 2310, "max": 81233, "avg": 5120.5}}}"#;
     let r = read(Format::CyclicdeadlineJson, json);
