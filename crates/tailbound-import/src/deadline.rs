@@ -19,6 +19,7 @@ use crate::draft::{Draft, Stated, coarse};
 use crate::error::Fault;
 use crate::json;
 use crate::read::Options;
+use crate::screens::{Key, Row};
 use crate::text::{Lines, THREADS_MAX};
 use crate::{cyclictest, fields, missed, rttests};
 
@@ -41,13 +42,6 @@ pub(crate) fn is_line(line: &str) -> bool {
 }
 
 pub(crate) fn text(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
-    // `-h` prints cyclictest's histogram behind the lines.
-    let mut lines = Lines::new(bytes).filter_map(Result::ok);
-    if lines.any(|(_, line)| line.starts_with("# Histogram")) {
-        let mut draft = cyclictest::histogram::parse(bytes, options)?;
-        draft.tool = "cyclicdeadline".to_owned();
-        return Ok(draft);
-    }
     let mut draft = Draft::new("cyclicdeadline", "text");
     draft.command = fields::command(bytes, &["cyclicdeadline"]);
     let mut threads: BTreeMap<u32, Status> = BTreeMap::new();
@@ -66,6 +60,11 @@ pub(crate) fn text(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
             return Err(Fault::line(n, format!("more than {THREADS_MAX} threads")));
         }
         threads.insert(number, status);
+    }
+    // `-h` prints cyclictest's histogram behind the lines.
+    let mut lines = Lines::new(bytes).filter_map(Result::ok);
+    if lines.any(|(_, line)| line.starts_with("# Histogram")) {
+        return with_histogram(bytes, draft, &threads, runtime, options);
     }
     let intervals: Vec<i64> = threads.values().map(|s| s.interval_us).collect();
     paces(&mut draft, &intervals);
@@ -90,6 +89,54 @@ pub(crate) fn text(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     draft.lose("The average is cut to a whole unit.");
     options.apply(&mut draft);
     missed::skipped_uncounted(&mut draft, Context::User);
+    Ok(draft)
+}
+
+/// A thread's line, as far as it tells runs apart.
+pub(crate) fn row(line: &str) -> Option<Row> {
+    let (number, status) = is_line(line).then(|| status(line, 0).ok())??;
+    Some(Row {
+        key: Key::Thread(number),
+        id: fields::thread_id(line),
+        count: Some(status.cycles),
+        least: Some(status.min),
+        greatest: Some(status.max),
+    })
+}
+
+/// The histogram behind the lines, which holds more than they; interval and policy are theirs.
+fn with_histogram(
+    bytes: &[u8],
+    told: Draft,
+    threads: &BTreeMap<u32, Status>,
+    runtime: Option<Policy>,
+    options: &Options,
+) -> Result<Draft, Fault> {
+    let first = threads.values().next().and_then(|s| s.interval_us.checked_mul(1000));
+    let words = Arguments::new(&told.command, &CYCLICDEADLINE);
+    let known = Options {
+        interval_ns: options.interval_ns.or(first).filter(|i| *i > 0),
+        duration_ns: options.duration_ns.or(words.span_ns("D")).filter(|d| *d > 0),
+        unit_ns: options.unit_ns,
+    };
+    // To cyclictest's reader lines without a priority are broken.
+    let mut rows = Vec::with_capacity(bytes.len());
+    for line in bytes.split_inclusive(|b| *b == b'\n') {
+        let own = Lines::new(line).filter_map(Result::ok).any(|(_, l)| is_line(l.trim()));
+        rows.extend_from_slice(if own { b"\n" } else { line });
+    }
+    let mut draft = cyclictest::histogram::parse(&rows, &known)?;
+    draft.tool = "cyclicdeadline".to_owned();
+    draft.command = told.command;
+    settings(&mut draft, runtime);
+    options.apply(&mut draft);
+    draft.duration_ns = draft.duration_ns.or(known.duration_ns);
+    let named = |text: &mut String| *text = text.replace("cyclictest", "cyclicdeadline");
+    draft.lost.iter_mut().for_each(named);
+    draft
+        .findings
+        .iter_mut()
+        .for_each(|f| f.title = f.title.replace("cyclictest", "cyclicdeadline"));
     Ok(draft)
 }
 

@@ -70,6 +70,52 @@ pub(crate) struct Stated {
     pub(crate) beyond_ns: Option<i64>,
 }
 
+impl Stated {
+    /// Why least, average and greatest cannot be of the same values; of a histogram the average may count in steps of buckets.
+    fn out_of_order(&self, alone: bool) -> Option<String> {
+        let shown = tailbound_core::units::format_ns_i64;
+        let (least, greatest) = self.min_ns.zip(self.max_ns).filter(|_| self.n != Some(0))?;
+        if least > greatest {
+            return Some(format!(
+                "its least latency is {}, its greatest {}",
+                shown(least),
+                shown(greatest)
+            ));
+        }
+        // An average may be cut to whole units.
+        let step = i64::try_from(self.resolution_ns).unwrap_or(i64::MAX);
+        let mean = self.mean_ns.filter(|_| alone).and_then(crate::text::float_ns)?;
+        let within = least.saturating_sub(step)..=greatest.saturating_add(step);
+        (!within.contains(&mean)).then(|| {
+            format!(
+                "its average of {} is not between its least and its greatest latency, {} and {}",
+                shown(mean),
+                shown(least),
+                shown(greatest)
+            )
+        })
+    }
+}
+
+/// What a source's extremes decide, where they are all that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clears {
+    /// No value is later than the greatest, and none came early.
+    Deadlines,
+    Nothing,
+}
+
+impl Clears {
+    fn of(stated: &Stated, binned: u64) -> Self {
+        let alone = binned == 0 && stated.max_ns.is_some();
+        if alone && stated.min_ns.is_some_and(|min| min >= 0) {
+            Self::Deadlines
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
 /// An empty distribution of a source that gives no exact sums.
 pub(crate) fn coarse() -> Distribution {
     Distribution { sums: None, ..Distribution::default() }
@@ -78,6 +124,16 @@ pub(crate) fn coarse() -> Distribution {
 impl Draft {
     pub(crate) fn new(tool: &str, variant: &str) -> Self {
         Self { tool: tool.to_owned(), variant: variant.to_owned(), ..Self::default() }
+    }
+
+    /// Says that the file does not tell of how many values the extremes of `who` are.
+    pub(crate) fn no_count(&mut self, who: &str) {
+        self.doubt(
+            "source-no-count",
+            format!("How many samples {who} has is not in the file: the run counts those that are certain."),
+            "Extremes of an unknown number of values show nothing that could be called met.",
+            "Import the whole output; where the interval is missing, give it with --interval.",
+        );
     }
 
     /// Says what the source lost or left unsaid; the same sentence once.
@@ -92,16 +148,6 @@ impl Draft {
     pub(crate) fn doubt(&mut self, id: &str, title: String, meaning: &str, remedy: &str) {
         self.lose(title.clone());
         self.note(Finding::new(id, Impact::Doubt, title).meaning(meaning).remedy(remedy));
-    }
-
-    /// Says that another histogram begins in `line` and was not read.
-    pub(crate) fn second_histogram(&mut self, line: impl std::fmt::Display) {
-        self.doubt(
-            "source-mixed",
-            format!("A second histogram begins in line {line}; only the first was read."),
-            "The file holds more than one run.",
-            "Cut the file apart and import each run.",
-        );
     }
 
     /// Says that values are cut to whole units, where these are coarse enough to matter.
@@ -155,6 +201,7 @@ impl Draft {
         const ALONE: &str = "only the extremes and the average are known";
         const MORE: &str =
             "only the extremes, the average and the quantiles that the tool printed are known";
+        let highest = pairs.iter().map(|(_, ns)| *ns).max();
         let Some(quantiles) = StatedQuantiles::new(pairs) else {
             return self.doubt(
                 "source-inconsistent",
@@ -163,6 +210,17 @@ impl Draft {
                 "Import the output as the tool wrote it.",
             );
         };
+        if let Some(max) = d.max_ns.filter(|max| highest > Some(*max)) {
+            self.doubt(
+                "source-inconsistent",
+                format!(
+                    "{who}: a quantile is above the greatest latency, {}.",
+                    tailbound_core::units::format_ns_i64(max)
+                ),
+                "Figures were changed or cut off.",
+                "Import the output as the tool wrote it.",
+            );
+        }
         d.quantiles = quantiles;
         if d.quantiles.is_empty() || d.unbinned < d.n {
             return;
@@ -241,9 +299,12 @@ impl Draft {
             .map(|m| (m * 1000.0).round() / 1000.0)
             .filter(|m| m.is_finite());
         d.n = n.max(binned);
+        self.contradiction(who, &d, &stated);
         if d.n > 0 {
             d.min_ns = stated.min_ns.or(d.min_ns);
-            d.max_ns = stated.max_ns.or(d.max_ns);
+            // Of values without a bucket the greatest is not known unless it is stated.
+            let seen = d.max_ns.filter(|_| n <= binned || stated.max_ns.is_some());
+            d.max_ns = stated.max_ns.max(seen);
         }
         if n == 0 && binned == 0 {
             d.min_ns = None;
@@ -268,13 +329,47 @@ impl Draft {
         } else if binned < n {
             d.unbinned = n - binned;
             d.unbinned_from_ns = stated.beyond_ns;
-            self.lost_tail(who, &d, binned);
+            self.lost_tail(who, &d, binned, Clears::of(&stated, binned));
         }
         d
     }
 
+    /// The extremes that are stated and those of the buckets; the greater of two greatest is believed.
+    fn contradiction(&mut self, who: &str, d: &Distribution, stated: &Stated) {
+        let step = i64::try_from(stated.resolution_ns).unwrap_or(i64::MAX);
+        let above = d.max_ns.zip(stated.max_ns).filter(|(seen, said)| seen > said);
+        let below = d
+            .min_ns
+            .zip(stated.min_ns)
+            .filter(|(seen, said)| seen.saturating_add(step) <= *said && stated.n != Some(0));
+        let shown = tailbound_core::units::format_ns_i64;
+        let alone = d.late.total().saturating_add(d.early.total()) == 0;
+        let found = above.map(|pair| ("greatest", pair)).or(below.map(|pair| ("least", pair)));
+        let against = match (found, stated.out_of_order(alone)) {
+            (Some((which, (seen, said))), _) => format!(
+                "the {which} latency is {} as the file states it, its histogram holds one of {}",
+                shown(said),
+                shown(seen)
+            ),
+            (None, Some(order)) => order,
+            (None, None) => return,
+        };
+        self.doubt(
+            "source-inconsistent",
+            format!("{who}: {against}."),
+            "The file contradicts itself: it was written while the tool still measured, or changed afterwards.",
+            "Measure again, or import the file as the tool wrote it.",
+        );
+    }
+
     /// As [`Self::settle`] where rows were left out, of which it was said.
-    pub(crate) fn settle_abridged(&mut self, mut d: Distribution, stated: Stated) -> Distribution {
+    pub(crate) fn settle_abridged(
+        &mut self,
+        who: &str,
+        mut d: Distribution,
+        stated: Stated,
+    ) -> Distribution {
+        self.contradiction(who, &d, &stated);
         let binned = d.n;
         d.n = stated.n.unwrap_or(binned).max(binned);
         d.unbinned = d.n - binned;
@@ -282,12 +377,12 @@ impl Draft {
         d.resolution_ns = stated.resolution_ns.max(1);
         d.sums = None;
         d.mean_ns = stated.mean_ns.filter(|m| m.is_finite());
-        d.min_ns = stated.min_ns.or(d.min_ns);
-        d.max_ns = stated.max_ns.or(d.max_ns);
+        d.min_ns = stated.min_ns.map(|said| d.min_ns.map_or(said, |seen| said.min(seen)));
+        d.max_ns = stated.max_ns.map(|said| d.max_ns.map_or(said, |seen| said.max(seen)));
         d
     }
 
-    fn lost_tail(&mut self, who: &str, d: &Distribution, binned: u64) {
+    fn lost_tail(&mut self, who: &str, d: &Distribution, binned: u64, clears: Clears) {
         let from = d.unbinned_from_ns.map_or_else(
             || "of unknown size".to_owned(),
             |ns| format!("of {} or more", tailbound_core::units::format_ns_i64(ns)),
@@ -309,12 +404,20 @@ impl Draft {
                 grouped(d.n)
             )
         };
-        self.doubt(
-            id,
-            title,
-            "How late these were is known only by the greatest of them: high quantiles and any tail bound are unknown.",
+        let (impact, meaning) = match clears {
+            Clears::Deadlines => (
+                Impact::Notice,
+                "A deadline is judged by the greatest of them, which the file states: beyond it is not met, within it is met by every value that was counted. High quantiles and any tail bound are unknown.",
+            ),
+            Clears::Nothing => (
+                Impact::Doubt,
+                "How late these were is known only by the greatest of them: high quantiles and any tail bound are unknown.",
+            ),
+        };
+        self.lose(title.clone());
+        self.note(Finding::new(id, impact, title).meaning(meaning).remedy(
             "Measure with a histogram that reaches beyond the latest wake-up, or with tailbound itself.",
-        );
+        ));
     }
 
     /// The run.

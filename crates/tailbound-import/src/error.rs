@@ -102,13 +102,6 @@ impl Fault {
     pub(crate) fn file(reason: impl Into<String>) -> Self {
         Self { place: Place::File, reason: reason.into() }
     }
-    /// The same, in a file in which `lines` more stand before.
-    pub(crate) fn further(mut self, lines: u64) -> Self {
-        if let Place::Line(line) = &mut self.place {
-            *line = line.saturating_add(lines);
-        }
-        self
-    }
     /// With the file's name and format: what people are told.
     pub(crate) fn of(self, name: &str, format: Format) -> ImportError {
         ImportError::Bad {

@@ -3,6 +3,8 @@
 //!
 //! Context: COLD. Units: those of the caller.
 
+use tailbound_core::{Finding, Impact};
+
 use crate::draft::Draft;
 use crate::error::Fault;
 use crate::text::{self, Lines};
@@ -26,19 +28,27 @@ pub(crate) fn count(line: &str, label: &str, n: u64) -> Result<u64, Fault> {
 
 /// The command line that a shell's prompt shows before a tool's output: the words from the tool's name on.
 pub(crate) fn command(bytes: &[u8], tools: &[&str]) -> Vec<String> {
-    for (_, line) in Lines::new(bytes).take(200).filter_map(Result::ok) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let named = |w: &&str| tools.contains(&w.rsplit('/').next().unwrap_or(w));
-        let Some(at) = words.iter().position(named) else { continue };
-        // A prompt ends so; words alone could be a sentence about the tool.
-        let prompt = at.checked_sub(1).and_then(|i| words.get(i)).map(|w| w.trim_end());
-        let typed = prompt.is_none_or(|w| w.ends_with(['$', '#', '%', '>']) || w == "sudo");
-        let options = words.get(at + 1).is_none_or(|w| w.starts_with('-'));
-        if typed && options {
-            return words.iter().skip(at).map(|w| (*w).to_owned()).collect();
-        }
-    }
-    Vec::new()
+    let lines = Lines::new(bytes).filter_map(Result::ok);
+    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty()).take(200);
+    lines.find_map(|(_, line)| typed(&line, tools)).unwrap_or_default()
+}
+
+/// The command line that a shell shows in `line`, from the name of one of `tools` on.
+pub(crate) fn typed(line: &str, tools: &[&str]) -> Option<Vec<String>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let named = |w: &&str| tools.contains(&w.rsplit('/').next().unwrap_or(w));
+    let at = words.iter().position(named)?;
+    // A prompt ends so, and what `set -x` shows; words alone could be a sentence about the tool.
+    let prompt = at.checked_sub(1).and_then(|i| words.get(i)).map(|w| w.trim_end());
+    let typed = prompt.is_none_or(|w| w.ends_with(['$', '#', '%', '>', '+']) || w == "sudo");
+    let options = words.get(at + 1).is_none_or(|w| w.starts_with('-'));
+    (typed && options).then(|| words.iter().skip(at).map(|w| (*w).to_owned()).collect())
+}
+
+/// The kernel's number of a thread in `T: 0 ( 2026) …`; 0 is none.
+pub(crate) fn thread_id(line: &str) -> Option<u64> {
+    let (_, rest) = line.split_once('(')?;
+    rest.split_once(')')?.0.trim().parse().ok().filter(|id| *id > 0)
 }
 
 /// Says that another run begins in `line` and was not read.
@@ -49,6 +59,15 @@ pub(crate) fn second_run(draft: &mut Draft, line: u64) {
         "The file holds more than one run.",
         "Cut the file apart and import each run.",
     );
+}
+
+/// Says that a run that begins in `line` holds nothing.
+pub(crate) fn run_without_figures(draft: &mut Draft, line: u64) {
+    let sentence = format!(
+        "A run that begins in line {line} has no figures: it was ended before them, or the file was cut off."
+    );
+    draft.lose(sentence.clone());
+    draft.note(Finding::new("source-one-of-several", Impact::Notice, sentence));
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use crate::foreign::{self, Foreign};
 use crate::jitterdebugger;
+use crate::near;
 use crate::text::Lines;
 use crate::unlike::{UnknownFormat, Unlike};
 
@@ -161,11 +162,15 @@ impl Format {
         if let Some(foreign) = foreign::by_magic(head) {
             return Err(Unlike::Foreign(foreign));
         }
-        if let Some(encoding) = tailbound_core::runfile::utf16(head) {
+        if let Some(encoding) = tailbound_core::runfile::utf16(head).or(unmarked_utf16(head)) {
             return Err(Unlike::Encoding(encoding));
         }
         if head.contains(&0) {
-            return Err(Unlike::Binary);
+            return Err(if near::is_text_with_zeros(head) {
+                Unlike::Other(near::ZEROS)
+            } else {
+                Unlike::Binary
+            });
         }
         let text = String::from_utf8_lossy(head);
         let start = text.trim_start_matches('\u{feff}').trim_start();
@@ -183,6 +188,7 @@ impl Format {
             // A page with a tool's text in it, or a log whose lines begin with `<6>`.
             return match by_lines(&crate::carried::plain(head).bytes) {
                 Ok(format) if format != Self::Column => Ok(format),
+                Err(hint @ Unlike::Other(_)) if markup.is_none() => Err(hint),
                 _ => Err(markup.map_or(Unlike::Xml, Unlike::Foreign)),
             };
         }
@@ -190,6 +196,20 @@ impl Format {
             return Err(Unlike::Foreign(Foreign::Source));
         }
         by_lines(&crate::carried::plain(head).bytes)
+    }
+}
+
+/// Text of two bytes a character without a mark at its beginning: every other byte is zero, the rest is plain text.
+fn unmarked_utf16(head: &[u8]) -> Option<&'static str> {
+    let (pairs, _) = head.as_chunks::<2>();
+    let text = |b: u8| matches!(b, b' '..=b'~' | b'\t' | b'\r' | b'\n' | 0x1b);
+    let all = |test: &dyn Fn(&[u8; 2]) -> bool| pairs.len() >= 8 && pairs.iter().all(test);
+    if all(&|[low, high]| *high == 0 && text(*low)) {
+        Some("UTF-16LE")
+    } else if all(&|[high, low]| *high == 0 && text(*low)) {
+        Some("UTF-16BE")
+    } else {
+        None
     }
 }
 
@@ -216,7 +236,11 @@ fn json(start: &str) -> Result<Format, Unlike> {
         None if start.contains("\"resolution_in_ns\"") && start.contains("\"cpu\"") => {
             Ok(Format::JitterdebuggerJson)
         }
-        None => Err(foreign::by_json(start).map_or(Unlike::Json, Unlike::Foreign)),
+        None => Err(match (foreign::by_json(start), near::log_as_json(start)) {
+            (Some(foreign), _) => Unlike::Foreign(foreign),
+            (None, Some(hint)) => Unlike::Other(hint),
+            (None, None) => Unlike::Json,
+        }),
     }
 }
 
@@ -239,7 +263,7 @@ fn by_lines(head: &[u8]) -> Result<Format, Unlike> {
         } else if numbers > 0 && !line.is_empty() && !line.starts_with('#') {
             words += 1;
         }
-        hint = hint.or_else(|| near_miss(line));
+        hint = hint.or_else(|| near::hint(line));
     }
     match hint {
         _ if let Some(format) = found => Ok(format),
@@ -260,7 +284,8 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
         Some(Format::RtlaTimerlat)
     } else if begins("# RTLA osnoise histogram") {
         Some(Format::RtlaOsnoise)
-    } else if begins("# Histogram") {
+    } else if begins("# Histogram") || begins("# Max Latencies:") {
+        // The lines below the rows may be all that was kept.
         Some(Format::CyclictestHistogram)
     } else if crate::pairs::is_signaltest(line) || crate::pairs::is_pair(line) {
         Some(Format::RtTestsText)
@@ -280,7 +305,11 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
         Some(Format::RtaiText)
     } else if begins("RTT|") && has(&["us period", ", CPU"]) || begins("connecting to latmon at ") {
         Some(Format::LatmusText)
-    } else if begins("RTH|----") || begins("RTD|") || begins("== Sampling period:") {
+    } else if begins("RTH|----")
+        || begins("RTD|")
+        || begins("RTS|")
+        || begins("== Sampling period:")
+    {
         Some(Format::XenomaiText)
     } else if crate::hwlatdetect::begins(line) {
         Some(Format::Hwlatdetect)
@@ -296,37 +325,6 @@ pub(crate) fn of_line(line: &str) -> Option<Format> {
         Some(Format::LatencyTrace)
     } else if has(&["stress-ng:", "cyclic:"]) {
         Some(Format::StressNg)
-    } else {
-        None
-    }
-}
-
-/// What is often tried and cannot be imported, with what to do instead.
-fn near_miss(line: &str) -> Option<&'static str> {
-    if line.starts_with("T:") && line.contains(" A:") {
-        Some("jitterdebugger's screen: import its results.json or samples.raw instead")
-    } else if line.contains("Operating System Noise") {
-        Some("rtla's `top` screen: run `rtla osnoise hist` and import that")
-    } else if line.starts_with("stress-ng-version:") {
-        Some("stress-ng's YAML, which holds no latencies: import its standard output instead")
-    } else if line.starts_with("stress-ng: ") {
-        Some(
-            "stress-ng's output without its stressor `cyclic`: the other stressors print how much they did, no latencies; run `stress-ng --cyclic 1`",
-        )
-    } else if line.starts_with("Starting PI Stress Test")
-        || line.contains("Total inversion performed")
-    {
-        Some(
-            "pi_stress, which tries priority inheritance and measures no latencies; `tailbound measure pi` does",
-        )
-    } else if line.starts_with("Running in process mode with")
-        || line.starts_with("Running in threaded mode with")
-    {
-        Some("hackbench, which is a load and measures no latencies of wake-ups")
-    } else if line.starts_with("# tracer:") {
-        Some(
-            "a kernel trace, not a histogram or a list of latencies; record with trace-cmd and use `tailbound blame`",
-        )
     } else {
         None
     }

@@ -19,7 +19,8 @@ use crate::text::{self, Lines};
 
 #[derive(Default)]
 struct Found {
-    begun: bool,
+    /// The line of the report's beginning.
+    begun: Option<u64>,
     finished: bool,
     interrupted: bool,
     threshold_ns: Option<i64>,
@@ -45,18 +46,21 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
         let (n, line) = entry?;
         let line = line.trim();
         if begins(line) {
-            if found.begun {
-                fields::second_run(&mut draft, n);
+            if found.has_result() {
+                fields::run_without_figures(&mut draft, n);
                 break;
             }
-            found.begun = true;
+            if let Some(before) = found.begun {
+                fields::run_without_figures(&mut draft, before);
+            }
+            found = Found { begun: Some(n), ..Found::default() };
             let seconds = fields::after(line, "test duration").unwrap_or("");
             draft.duration_ns = Some(text::ns(seconds, 1_000_000_000, n, "the duration")?);
-        } else if found.begun {
+        } else if found.begun.is_some() {
             found.line(line, n)?;
         }
     }
-    if !found.begun {
+    if found.begun.is_none() {
         return Err(Fault::file("there is no line `hwlatdetect:  test duration … seconds`"));
     }
     finish(&mut draft, found)?;
@@ -64,6 +68,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
 }
 
 impl Found {
+    fn has_result(&self) -> bool {
+        self.max_ns.is_some() || self.recorded.is_some() || !self.listed.is_empty()
+    }
+
     fn line(&mut self, line: &str, n: u64) -> Result<(), Fault> {
         let (key, value) = line.split_once(':').map_or((line, ""), |(k, v)| (k, v.trim()));
         let us = |what: &str| {

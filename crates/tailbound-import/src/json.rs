@@ -53,6 +53,12 @@ fn broken(bytes: &[u8], e: &serde_json::Error) -> Fault {
     if e.is_eof() {
         return Fault::line(line, "the JSON ends here in the middle: the file was cut off");
     }
+    if e.to_string().starts_with("trailing characters") {
+        return Fault::line(
+            line,
+            "other text follows the JSON document: cut the file off behind its last `}`",
+        );
+    }
     Fault::line(line, format!("not JSON: {e}"))
 }
 

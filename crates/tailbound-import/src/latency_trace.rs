@@ -88,7 +88,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
         let line = line.trim();
         if let Some(tracer) = begins(line) {
             if found.kind.is_some() {
-                fields::second_run(&mut draft, n);
+                fields::run_without_figures(&mut draft, n);
                 break;
             }
             found.kind = kind(tracer);

@@ -4,11 +4,11 @@
 //!
 //! [`import`] finds the format by the content. Whatever a source leaves unsaid stands as a
 //! sentence in `header.source.lost`, and where it could change a verdict also as a finding.
-//! Of impact `doubt`: `source-lost-tail`, `source-no-histogram`, `source-no-missed`,
-//! `source-no-samples`, `source-samples-lost`, `source-cut-off`, `source-inconsistent`,
+//! Of impact `doubt`: `source-lost-tail`, `source-no-histogram` (a notice where least and greatest decide), `source-no-missed`,
+//! `source-no-samples`, `source-no-count`, `source-samples-lost`, `source-cut-off`, `source-inconsistent`,
 //! `source-mixed`, `source-failed`, `source-unit`, `source-abridged`, `source-torn`, `source-clock-realtime`, `source-folded-early`,
 //! `source-constant`. Of impact `notice`: `source-not-realtime`, `source-dma-latency`, `source-distance`,
-//! `source-other-quantity`, `source-carried`, `source-one-of-several`, `source-coarse-timers`. A run has one finding of each name.
+//! `source-other-quantity`, `source-carried`, `source-one-of-several`, `source-other-tools`, `source-coarse-timers`. A run has one finding of each name.
 //!
 //! Context: COLD. Units: ns; sources that count µs keep `resolution_ns` 1000 and values
 //! stand at the lower edge of their step.
@@ -38,6 +38,7 @@ mod json;
 mod latency_trace;
 mod latmus;
 mod missed;
+mod near;
 mod oslat;
 mod pairs;
 mod percentiles;
@@ -51,10 +52,12 @@ mod rtla_top;
 mod rttests;
 mod runs;
 mod samples;
+mod screens;
 mod stream;
 mod stressng;
 mod sysjitter;
 mod text;
+mod tools;
 mod unlike;
 mod xenomai;
 mod xenomai_rows;

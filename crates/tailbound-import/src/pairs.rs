@@ -18,10 +18,12 @@ use crate::error::Fault;
 use crate::fields;
 use crate::read::Options;
 use crate::rttests;
+use crate::screens::{Key, Row};
 use crate::text::{self, Lines, THREADS_MAX};
 
-/// Those that hand over between two threads of a pair.
-const PAIRS: [&str; 4] = ["pmqtest", "ptsematest", "svsematest", "sigwaittest"];
+/// All whose text is read here.
+pub(crate) const PROGRAMS: [&str; 5] =
+    ["pmqtest", "ptsematest", "svsematest", "sigwaittest", "signaltest"];
 /// What they are called where the output does not say which it is.
 const ANY: &str = "ptsematest, svsematest or sigwaittest";
 
@@ -50,7 +52,7 @@ pub(crate) fn is_signaltest(line: &str) -> bool {
 
 pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     let mut draft = Draft::new(ANY, "text, extremes only");
-    draft.command = fields::command(bytes, &[&PAIRS[..], &["signaltest"]].concat());
+    draft.command = fields::command(bytes, &PROGRAMS);
     let mut pairs: BTreeMap<u32, Pair> = BTreeMap::new();
     let (mut timeouts, mut signals) = (false, false);
     for entry in Lines::new(bytes) {
@@ -78,6 +80,30 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     };
     finish(&mut draft, pairs, signals, options)?;
     Ok(draft)
+}
+
+/// The line of a pair or of a thread, as far as it tells runs apart.
+pub(crate) fn row(line: &str) -> Option<Row> {
+    let mut one = BTreeMap::new();
+    let signals = is_signaltest(line);
+    let number = if signals {
+        signal(&mut one, line, 0).ok()?
+    } else if is_pair(line) {
+        pair(&mut one, line, 0).ok()?
+    } else {
+        return None;
+    };
+    let found = one.remove(&number)?;
+    let figures = found.figures;
+    let of_pair = found.cycles.is_none();
+    let id = fields::after(line, ": ID").and_then(|id| id.parse().ok());
+    Some(Row {
+        key: if of_pair { Key::Figures(number) } else { Key::Thread(number) },
+        id: if signals { fields::thread_id(line) } else { id },
+        count: found.cycles,
+        least: figures.map(|[least, ..]| least),
+        greatest: figures.map(|[.., greatest]| greatest),
+    })
 }
 
 /// The number behind the first `#`.
@@ -160,7 +186,7 @@ fn finish(
             continue;
         };
         if p.cycles.is_none() {
-            draft.lose(format!("How many samples {who} has is not in the file: the run counts those that are certain."));
+            draft.no_count(&who);
         }
         let certain = if min < max { 2 } else { 1 };
         let stated = Stated {

@@ -12,6 +12,7 @@ use tailbound_core::number::Real as _;
 
 use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
+use crate::fields;
 use crate::read::Options;
 use crate::text::{self, Lines};
 
@@ -25,11 +26,12 @@ struct Row {
 /// Is it the line that names the columns?
 pub(crate) fn begins(line: &str) -> bool {
     let has = |w: &str| line.contains(w);
-    has("Value") && has("Percentile") && has("TotalCount") && has("1/(1-Percentile)")
+    // A stamp may stand before it.
+    let first = line.starts_with("Value") || line.starts_with("\"Value\"");
+    first && has("Percentile") && has("TotalCount") && has("1/(1-Percentile)")
 }
 
-fn words(line: &str) -> Vec<&str> {
-    let comma = line.contains(',');
+fn words(line: &str, comma: bool) -> Vec<&str> {
     line.split(|c: char| if comma { c == ',' } else { c.is_whitespace() })
         .map(|w| w.trim().trim_matches('"'))
         .filter(|w| !w.is_empty())
@@ -38,18 +40,19 @@ fn words(line: &str) -> Vec<&str> {
 
 pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     let mut draft = Draft::new("HdrHistogram", "percentile text");
-    let (mut inside, mut ended) = (false, false);
+    let (mut inside, mut ended, mut separated) = (false, false, false);
     let mut values: Vec<(String, f64, u64, u64)> = Vec::new();
     let (mut mean, mut max, mut total) = (None, None, None);
     for entry in Lines::new(bytes) {
         let (n, line) = entry?;
         let line = line.trim();
         if begins(line) {
-            if inside {
-                draft.second_histogram(n);
+            if !values.is_empty() {
+                fields::run_without_figures(&mut draft, n);
                 break;
             }
             inside = true;
+            separated = line.contains(',');
         } else if let Some(rest) = line.strip_prefix("#[").filter(|_| inside) {
             ended = true;
             let after = |key: &str| {
@@ -60,7 +63,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
             max = max.or(after("Max"));
             total = total.or(after("Total count"));
         } else if inside && line.starts_with(|c: char| c.is_ascii_digit()) && !ended {
-            let words = words(line);
+            let words = words(line, separated);
             let [value, p, count, ..] = words.as_slice() else {
                 return Err(Fault::line(
                     n,
@@ -68,7 +71,9 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
                 ));
             };
             let p: f64 = p.parse().ok().filter(|p| (0.0..=1.0).contains(p)).ok_or_else(|| {
-                Fault::line(n, format!("`{}` is no share from 0 to 1", excerpt(p)))
+                let comma = text::has_comma(p) && !separated;
+                let why = if comma { text::COMMA } else { "is no share from 0 to 1" };
+                Fault::line(n, format!("`{}` {why}", excerpt(p)))
             })?;
             values.push(((*value).to_owned(), p, text::count(count, n, "the count")?, n));
         }

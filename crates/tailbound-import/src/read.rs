@@ -3,6 +3,7 @@
 //!
 //! Context: COLD. Units: ns.
 
+use std::borrow::Cow;
 use std::io::{BufReader, Read};
 
 use tailbound_core::limits;
@@ -16,21 +17,17 @@ use crate::early::{self, Early};
 use crate::error::{Fault, ImportError, excerpt};
 use crate::format::Format;
 use crate::stream::{Fingerprint, State, Stream};
-use crate::text::Lines;
 use crate::unlike::Unlike;
 use crate::{
     column, cyclictest, deadline, hwlatdetect, jitterdebugger, latency_trace, latmus, oslat, pairs,
     percentiles, raw_column, rtai, rteval, rtla, rtla_analysis, rtla_top, rttests, runs, stressng,
-    sysjitter, xenomai, xenomai_rows,
+    sysjitter, tools, xenomai, xenomai_rows,
 };
 
 /// What is enough to know a format by.
 const HEAD: u64 = 64 << 10;
 /// Bytes of a file that is read as a whole, between two looks.
 const PIECE: u64 = 1 << 20;
-
-/// A longer text is not searched for lines of other tools.
-const OTHERS_MAX: usize = 16 << 20;
 
 /// What the user knows and the file may not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,35 +105,44 @@ fn whole(
     let unmarked = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let carried = match early::kind(format) {
         early::Kind::Lines => carried::plain(unmarked),
-        _ => Carried { bytes: unmarked.into(), said: Vec::new() },
+        _ => Carried { bytes: unmarked.into(), said: Vec::new(), sources: carried::Sources::One },
     };
-    let text: &[u8] = &carried.bytes;
+    let apart = tools::apart(format, &carried.bytes);
+    let text: &[u8] = apart.as_ref().map_or(&carried.bytes, |a| &a.text);
     let pieces = runs::split(format, text, chosen);
     if pieces.len() > runs::RUNS_MAX {
         let reason = format!("{} runs; at most {} are read", pieces.len(), runs::RUNS_MAX);
         return Err(Fault::file(reason).of(name, format));
     }
-    let others = foreign(&pieces, text);
+    // Each source may have run a tool of its own.
+    let found = if apart.is_some() { usize::MAX } else { pieces.len() };
+    if let Some((one, other)) = carried.sources.inseparable(found) {
+        let reason = format!(
+            "lines of several sources cannot be told apart, among them those after {one} and those after {other}: \
+             take the lines of one out (`grep`) and import them alone"
+        );
+        return Err(Fault::file(reason).of(name, format));
+    }
     let mut out = Vec::with_capacity(pieces.len());
     for (i, piece) in pieces.iter().enumerate() {
         let bad = |mut fault: Fault| {
             if pieces.len() > 1 {
                 fault.reason = format!("run {} of {}: {}", i + 1, pieces.len(), fault.reason);
             }
-            fault.further(piece.line - 1).of(name, piece.format)
+            fault.of(name, piece.format)
         };
         let part = text.get(piece.from..piece.to).unwrap_or_default();
         let (lines, torn) =
             if i + 1 == pieces.len() { whole_lines(piece.format, part) } else { (part, false) };
-        let mut draft = parse(piece.format, lines, options).map_err(bad)?;
+        let mut draft = parse(piece.format, &in_place(lines, piece), options).map_err(bad)?;
         draft.cut_off |= torn;
         for sentence in &carried.said {
             draft.lose(sentence.clone());
             draft.note(Finding::new("source-carried", Impact::Notice, sentence.clone()));
         }
-        if let Some(sentence) = &others {
-            draft.lose(sentence.clone());
-            draft.note(Finding::new("source-one-of-several", Impact::Notice, sentence.clone()));
+        if let Some(apart) = &apart {
+            draft.lose(apart.said.clone());
+            draft.note(Finding::new("source-other-tools", Impact::Notice, apart.said.clone()));
         }
         let mut called = name.to_owned();
         let mut identity = Fingerprint::of(bytes);
@@ -160,29 +166,12 @@ fn whole(
     Ok(out)
 }
 
-/// Says that another tool's lines stand in the text, which are not read.
-fn foreign(pieces: &[runs::Piece], text: &[u8]) -> Option<String> {
-    const TOOLS: [(Format, &str); 7] = [
-        (Format::CyclictestStatus, "cyclictest"),
-        (Format::CyclictestHistogram, "cyclictest"),
-        (Format::RtlaTimerlat, "rtla timerlat"),
-        (Format::RtlaOsnoise, "rtla osnoise"),
-        (Format::OslatText, "oslat"),
-        (Format::Latmus, "latmus"),
-        (Format::StressNg, "stress-ng"),
-    ];
-    let tool = |format: Format| TOOLS.iter().find(|(f, _)| *f == format).map(|(_, t)| *t);
-    let read = tool(pieces.first()?.format)?;
-    if text.len() > OTHERS_MAX {
-        return None;
+/// A run's text with its lines numbered as in the file, whatever is said of them.
+fn in_place<'a>(text: &'a [u8], piece: &runs::Piece) -> Cow<'a, [u8]> {
+    match usize::try_from(piece.line.saturating_sub(1)) {
+        Ok(above @ 1..) => Cow::Owned([&vec![b'\n'; above], text].concat()),
+        _ => Cow::Borrowed(text),
     }
-    Lines::new(text).filter_map(Result::ok).find_map(|(n, line)| {
-        let format = crate::format::of_line(line.trim())?;
-        let other = tool(format).filter(|t| *t != read)?;
-        Some(format!(
-            "The file holds {other} output too (line {n}), which was not read: import it with --format {format}."
-        ))
-    })
 }
 
 /// The only run of a file.

@@ -43,7 +43,16 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         xml,
         ParsingOptions { nodes_limit: NODES_MAX, ..ParsingOptions::default() },
     )
-    .map_err(|e| Fault::line(u64::from(e.pos().row), format!("not XML: {e}")))?;
+    .map_err(|e| {
+        let line = u64::from(e.pos().row);
+        let again = matches!(e, roxmltree::Error::UnexpectedDeclaration(_)) && line > 1;
+        let reason = if again {
+            "a second document begins here: cut the file apart and import each".to_owned()
+        } else {
+            format!("not XML: {e}")
+        };
+        Fault::line(line, reason)
+    })?;
     let root = doc.root_element();
     if root.tag_name().name() != "rteval" {
         return Err(Fault::path(excerpt(root.tag_name().name()), "is not the element `rteval`"));

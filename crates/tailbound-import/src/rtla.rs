@@ -16,10 +16,10 @@ use tailbound_core::{Context, Finding, Impact, Policy};
 
 use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
-use crate::missed;
 use crate::read::Options;
 use crate::rtla_analysis;
 use crate::text::{self, Lines, THREADS_MAX, gcd};
+use crate::{fields, missed};
 use tailbound_core::utc::hms;
 
 /// Which of the two.
@@ -65,7 +65,7 @@ pub(crate) fn parse(bytes: &[u8], kind: Kind, options: &Options) -> Result<Draft
         let line = line.trim();
         if line.starts_with("# RTLA ") {
             if inside {
-                draft.second_histogram(n);
+                fields::run_without_figures(&mut draft, n);
                 break;
             }
             inside = line.starts_with(title);

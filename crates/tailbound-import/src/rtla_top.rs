@@ -17,7 +17,7 @@ use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
 use crate::read::Options;
 use crate::text::{self, Lines, THREADS_MAX};
-use crate::{missed, rtla_analysis};
+use crate::{missed, rtla_analysis, screens};
 
 const CONTEXTS: [Context; 3] = [Context::Irq, Context::Thread, Context::User];
 
@@ -30,7 +30,9 @@ struct Row {
 
 /// Is it the heading of such a screen?
 pub(crate) fn begins(line: &str) -> bool {
-    line.contains("IRQ Timer Latency (us)") || line.contains("IRQ Timer Latency (ns)")
+    let unit = line.contains("IRQ Timer Latency (us)") || line.contains("IRQ Timer Latency (ns)");
+    // A stamp may stand before it.
+    unit && elapsed(line).is_some()
 }
 
 pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
@@ -80,10 +82,41 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
 }
 
 /// `0 00:00:05`, days and time, in the heading's first cell.
-fn elapsed(line: &str) -> Option<i64> {
+pub(crate) fn elapsed(line: &str) -> Option<i64> {
     let mut words = line.split('|').next()?.split_whitespace();
     let days: i64 = words.next()?.parse().ok().filter(|d| (0..100_000).contains(d))?;
-    days.checked_mul(86_400)?.checked_add(hms(words.next()?)?)?.checked_mul(1_000_000_000)
+    let time = hms(words.next()?)?;
+    // A day and a time of more words are of a stamp.
+    words.next().is_none().then_some(())?;
+    days.checked_mul(86_400)?.checked_add(time)?.checked_mul(1_000_000_000)
+}
+
+/// Does a shell show the command line of rtla's timerlat in `line`?
+pub(crate) fn is_typed(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let tool = |w: &&str| matches!(w.rsplit('/').next(), Some("rtla" | "timerlat"));
+    let Some(at) = words.iter().position(tool) else { return false };
+    let prompt = at.checked_sub(1).and_then(|i| words.get(i));
+    let typed = prompt.is_none_or(|w| w.ends_with(['$', '#', '%', '>', '+']) || *w == "sudo");
+    let rest = words.get(at + 1..).unwrap_or_default();
+    typed
+        && rest
+            .iter()
+            .find(|w| **w != "timerlat")
+            .is_none_or(|w| w.starts_with('-') || matches!(*w, "top" | "hist"))
+}
+
+/// A CPU's row, as far as it tells runs apart.
+pub(crate) fn seen(line: &str) -> Option<screens::Row> {
+    let (cpu, row) = row(line, 1, 0).ok()??;
+    let [least, _, greatest] = row.figures.into_iter().flatten().next()?;
+    Some(screens::Row {
+        key: screens::Key::Thread(cpu),
+        id: None,
+        count: Some(row.count),
+        least: Some(least),
+        greatest: Some(greatest),
+    })
 }
 
 /// `0 #244 | cur min avg max | …`; `None` for what is no row of a CPU.

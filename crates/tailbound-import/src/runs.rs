@@ -2,13 +2,14 @@
 //! The runs in one file: where each begins, for every format that is read as a whole.
 //!
 //! Context: COLD. Units: bytes and lines of the file. A run begins at the line that its tool writes once, at its beginning, if figures
-//! stand between it and the one before; of JSON at the next document.
+//! stand between it and the one before, or where figures cannot go on from those above (`screens`); of JSON at the next document.
 //! Not here: cyclictest's text, in which figures tell runs apart (`cyclictest::runs`); streams, which have no such lines.
 
-use crate::cyclictest;
 use crate::early::{Kind, kind};
 use crate::format::Format;
+use crate::screens::{Screens, Seen};
 use crate::text::Lines;
+use crate::{cyclictest, fields, hwlatdetect, latency_trace, pairs, percentiles, rtla_top};
 
 /// Most runs of a file: more is a stream of something else.
 pub(crate) const RUNS_MAX: usize = 256;
@@ -31,7 +32,9 @@ pub(crate) fn split(format: Format, bytes: &[u8], chosen: bool) -> Vec<Piece> {
         Format::CyclictestHistogram | Format::CyclictestStatus | Format::CyclictestVerbose => {
             cyclictest::runs::split(format, bytes, chosen)
         }
-        _ if matches!(kind(format), Kind::Document(b'{', _)) => documents(format, bytes),
+        _ if matches!(kind(format), Kind::Document(b'{', _)) => {
+            of_their_tools(documents(format, bytes), bytes, chosen)
+        }
         _ => by_beginnings(format, bytes),
     };
     if found.is_empty() { vec![whole] } else { found }
@@ -48,64 +51,109 @@ enum Mark {
 
 fn mark(format: Format, line: &str) -> Mark {
     let digit = line.starts_with(|c: char| c.is_ascii_digit());
+    let begins = |words: &[&str]| words.iter().any(|w| line.starts_with(w));
     let (begin, figure) = match format {
         Format::RtlaTimerlat => {
-            (line.starts_with("# RTLA timerlat histogram"), digit || line.starts_with("count"))
+            (begins(&["# RTLA timerlat histogram"]), digit || begins(&["count"]))
         }
-        Format::RtlaOsnoise => {
-            (line.starts_with("# RTLA osnoise histogram"), digit || line.starts_with("count"))
+        Format::RtlaOsnoise => (begins(&["# RTLA osnoise histogram"]), digit || begins(&["count"])),
+        Format::OslatText => (begins(&["oslat V", "Core:"]), begins(&["Maximum:", "Max Latency:"])),
+        Format::Latmus => (begins(&["# test started on"]), digit),
+        Format::XenomaiText => {
+            (begins(&["== Sampling period:", "warming up"]), begins(&["RTD|", "RTS|"]))
         }
-        Format::OslatText => (
-            line.starts_with("oslat V"),
-            line.starts_with("Maximum:") || line.starts_with("Max Latency:"),
-        ),
-        Format::Latmus => (line.starts_with("# test started on"), digit),
-        Format::XenomaiText => (
-            line.starts_with("== Sampling period:"),
-            line.starts_with("RTD|") || line.starts_with("RTS|"),
-        ),
-        Format::RtaiText => (line.starts_with("RTAI testsuite"), line.starts_with("RTD|")),
-        Format::XenomaiGnuplot => (line.starts_with("# ") && line.contains(" us period,"), digit),
+        Format::LatmusText => {
+            (begins(&["Received broadcast", "warming up"]), begins(&["RTD|", "RTS|"]))
+        }
+        Format::RtaiText => (begins(&["RTAI testsuite"]), begins(&["RTD|"])),
+        Format::XenomaiGnuplot => (begins(&["# "]) && line.contains(" us period,"), digit),
         Format::StressNg => (
             line.contains("stress-ng: info:")
                 && (line.contains("] setting to a ") || line.contains("] dispatching hogs:")),
             line.contains("cyclic:") && (line.contains("min:") || line.contains("mean:")),
         ),
+        Format::Hwlatdetect => {
+            (hwlatdetect::begins(line), begins(&["Max Latency", "Samples recorded", "ts:"]))
+        }
+        Format::Sysjitter => (begins(&["core_i:"]), begins(&["int_n:", "int_max(ns):"])),
+        Format::HdrHistogram => (percentiles::begins(line), digit),
+        Format::LatencyTrace => (
+            begins(&["# tracer:"]) || latency_trace::begins(line).is_some(),
+            line.trim_start_matches(['#', ' ']).starts_with("latency:"),
+        ),
+        Format::RtlaAnalysis => (begins(&["rtla timerlat hit stop tracing"]), false),
         _ => (false, false),
     };
-    match (begin, figure) {
+    match (begin || typed(format, line), figure) {
         (true, _) => Mark::Begin,
         (false, true) => Mark::Figure,
         _ => Mark::Other,
     }
 }
 
+/// Does a shell show the command line of the format's tool in `line`?
+fn typed(format: Format, line: &str) -> bool {
+    let tools: &[&str] = match format {
+        Format::Hwlatdetect => &["hwlatdetect"],
+        Format::CyclicdeadlineText => &["cyclicdeadline"],
+        Format::RtTestsText => &pairs::PROGRAMS,
+        Format::XenomaiText => &["latency"],
+        Format::LatmusText => &["latmus"],
+        Format::Sysjitter => &["sysjitter"],
+        Format::RtlaTop | Format::RtlaAnalysis => return rtla_top::is_typed(line),
+        _ => return false,
+    };
+    fields::typed(line, tools).is_some()
+}
+
 fn by_beginnings(format: Format, bytes: &[u8]) -> Vec<Piece> {
     let mut runs: Vec<Piece> = Vec::new();
     let (mut begin, mut figures) = (None, false);
+    let mut screens = Screens::new(format);
     let mut at = 0;
     for (n, whole) in (1u64..).zip(bytes.split_inclusive(|b| *b == b'\n')) {
         let here = (at, n);
         at += whole.len();
         let Some(Ok((_, line))) = Lines::new(whole).next() else { continue };
-        match mark(format, line.trim()) {
-            Mark::Begin => begin = begin.or(Some(here)),
-            Mark::Figure => {
-                // A beginning without figures behind it is no run.
-                if let Some((from, line)) = begin.take().filter(|_| figures) {
-                    let first = Piece { from: 0, to: from, line: 1, format };
-                    match runs.last_mut() {
-                        Some(last) => last.to = from,
-                        None => runs.push(first),
-                    }
-                    runs.push(Piece { from, to: bytes.len(), line, format });
-                }
-                figures = true;
+        let line = line.trim();
+        let anew = match (mark(format, line), screens.see(line, here)) {
+            (Mark::Begin, _) | (_, Seen::Begin) => {
+                begin = begin.or(Some(here));
+                screens.begin();
+                continue;
             }
-            Mark::Other => {}
+            (_, Seen::Anew(from)) => Some(from),
+            (Mark::Figure, _) | (_, Seen::GoesOn) => None,
+            (Mark::Other, Seen::Nothing) => continue,
+        };
+        // A beginning without figures behind it is no run.
+        if let Some((from, line)) = begin.take().or(anew).filter(|_| figures) {
+            let first = Piece { from: 0, to: from, line: 1, format };
+            match runs.last_mut() {
+                Some(last) => last.to = from,
+                None => runs.push(first),
+            }
+            runs.push(Piece { from, to: bytes.len(), line, format });
+            screens.cut();
         }
+        figures = true;
     }
     runs
+}
+
+/// Documents, each read as what it is; where a format was named, those of it alone.
+fn of_their_tools(mut documents: Vec<Piece>, bytes: &[u8], chosen: bool) -> Vec<Piece> {
+    let of = |p: &Piece| {
+        let text = bytes.get(p.from..p.to).unwrap_or_default();
+        Format::detect(text).ok().filter(|f| matches!(kind(*f), Kind::Document(b'{', _)))
+    };
+    let fits = |p: &Piece| of(p).is_none_or(|found| found == p.format);
+    if chosen && documents.iter().any(fits) {
+        documents.retain(fits);
+    } else {
+        documents.iter_mut().for_each(|p| p.format = of(p).unwrap_or(p.format));
+    }
+    documents
 }
 
 /// The documents of a text in which one follows the other.

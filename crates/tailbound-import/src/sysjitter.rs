@@ -31,6 +31,8 @@ const QUANTILES: [(&str, f64); 6] = [
 struct Table {
     rows: BTreeMap<String, (u64, Vec<String>)>,
     cores: Vec<u32>,
+    /// The line that names them.
+    begun: Option<u64>,
 }
 
 pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
@@ -42,11 +44,14 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Draft, Fault> {
         let label = label.trim();
         let values: Vec<&str> = values.split_whitespace().take(THREADS_MAX + 1).collect();
         if label == "core_i" {
-            if !table.cores.is_empty() {
-                crate::fields::second_run(&mut draft, n);
+            if table.rows.contains_key("int_n") {
+                crate::fields::run_without_figures(&mut draft, n);
                 break;
             }
-            table.cores = cores(&values, n)?;
+            if let Some(before) = table.begun {
+                crate::fields::run_without_figures(&mut draft, before);
+            }
+            table = Table { begun: Some(n), cores: cores(&values, n)?, ..Table::default() };
         } else if table.cores.is_empty() || !is_label(label) {
             continue;
         } else if values.len() == table.cores.len() {

@@ -4,7 +4,7 @@
 //!
 //! Context: COLD. Units: as the caller says (`unit_ns` is the length of the source's unit).
 //! Limits: a line of more than 16 MiB is refused; nothing is copied unless it has to be
-//! cleaned. Source: ECMA-48 (control sequences begin with ESC `[` and end in `@` to `~`).
+//! cleaned. Source: ECMA-48 (control sequences begin with ESC `[` and end in `@` to `~`, strings begin with ESC `]`).
 
 use tailbound_core::number::{Real as _, Whole as _};
 
@@ -64,12 +64,17 @@ pub(crate) fn clean(line: &[u8]) -> Cow<'_, str> {
     while let Some(b) = bytes.next() {
         if b != 0x1b {
             out.push(b);
-        } else if bytes.next() == Some(b'[') {
-            for b in bytes.by_ref() {
-                if (0x40..=0x7e).contains(&b) {
-                    break;
-                }
+            continue;
+        }
+        match bytes.next() {
+            Some(b'[') => {
+                bytes.by_ref().find(|b| (0x40..=0x7e).contains(b));
             }
+            // The title of a window, which ends in BEL or ESC `\`.
+            Some(b']') if bytes.by_ref().find(|b| matches!(b, 0x07 | 0x1b)) == Some(0x1b) => {
+                bytes.next();
+            }
+            _ => {}
         }
     }
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
@@ -79,7 +84,11 @@ pub(crate) fn clean(line: &[u8]) -> Cow<'_, str> {
 pub(crate) fn count(field: &str, line: u64, what: &str) -> Result<u64, Fault> {
     field.trim().parse().map_err(|_| {
         let digits = !field.trim().is_empty() && field.trim().bytes().all(|b| b.is_ascii_digit());
-        let why = if digits { "is beyond 2^64" } else { "is not a whole number" };
+        let why = match (digits, has_comma(field)) {
+            (true, _) => "is beyond 2^64",
+            (false, true) => COMMA,
+            (false, false) => "is not a whole number",
+        };
         Fault::line(line, format!("{what} `{}` {why}", excerpt(field)))
     })
 }
@@ -87,7 +96,23 @@ pub(crate) fn count(field: &str, line: u64, what: &str) -> Result<u64, Fault> {
 /// A decimal number in units of `unit_ns`, as ns.
 pub(crate) fn ns(field: &str, unit_ns: u64, line: u64, what: &str) -> Result<i64, Fault> {
     scaled(field, unit_ns).ok_or_else(|| {
-        Fault::line(line, format!("{what} `{}` is not a time within 292 years", excerpt(field)))
+        let why = if has_comma(field) { COMMA } else { "is not a time within 292 years" };
+        Fault::line(line, format!("{what} `{}` {why}", excerpt(field)))
+    })
+}
+
+/// What is said of a number with a comma.
+pub(crate) const COMMA: &str = "has a comma, and whether that stands for decimals or for thousands is not known: the tool writes none; \
+     write decimal points and no separators of thousands, and import again";
+
+/// Digits with a comma between them?
+pub(crate) fn has_comma(field: &str) -> bool {
+    let field = field.trim().trim_start_matches(['+', '-']);
+    field.split_once(',').is_some_and(|(whole, rest)| {
+        let digits = |s: &str| {
+            !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit() || b == b',' || b == b'.')
+        };
+        digits(whole) && digits(rest)
     })
 }
 
@@ -130,6 +155,9 @@ mod tests {
             Lines::new(text).filter_map(Result::ok).map(|(n, l)| (n, l.into_owned())).collect();
         let want = [(1, "a"), (2, "b"), (3, "\u{fffd}"), (4, "last")];
         assert_eq!(got, want.map(|(n, l)| (n, l.to_owned())));
+        for title in [&b"\x1b]0;root@h: ~\x07T: 0"[..], b"\x1b]0;root@h: ~\x1b\\T: 0"] {
+            assert_eq!(clean(title), "T: 0", "the title of a window");
+        }
         let long = vec![b'x'; LINE_MAX + 1];
         assert!(Lines::new(&long).any(|l| l.is_err()));
     }

@@ -127,10 +127,6 @@ pub(crate) fn text(bytes: &[u8], tester: Tester) -> Result<Draft, Fault> {
                 ));
             }
             "RTH" => rows.header(rest),
-            "RTD" if ended => {
-                crate::fields::second_run(&mut draft, n);
-                break;
-            }
             "RTD" => rows.row(rest, n),
             "HSD" if rest.trim_start().starts_with("avg|") => cell(&mut found, rest, n)?,
             "HSS" if rest.trim_start().starts_with("avg|") => {
@@ -145,7 +141,7 @@ pub(crate) fn text(bytes: &[u8], tester: Tester) -> Result<Draft, Fault> {
                 ended = true;
             }
             _ if !rows.is_empty() && line.starts_with("== Sampling period:") => {
-                crate::fields::second_run(&mut draft, n);
+                crate::fields::run_without_figures(&mut draft, n);
                 break;
             }
             _ => own_words(&mut draft, &mut found, line),
@@ -192,6 +188,9 @@ fn extremes_alone(
     rows: &Rows,
     samples: Option<u64>,
 ) -> Result<(), Fault> {
+    if let Some(fault) = rows.unreadable() {
+        return Err(fault);
+    }
     if rows.is_empty() {
         let period = draft.interval_ns.map_or_else(String::new, |ns| {
             format!(", every {}", tailbound_core::units::format_ns_i64(ns))

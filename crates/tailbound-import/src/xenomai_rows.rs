@@ -12,7 +12,9 @@ use tailbound_core::units::grouped;
 
 use crate::draft::{Draft, Stated, coarse};
 use crate::error::Fault;
+use crate::screens::{Key, Row};
 use crate::text;
+use tailbound_core::utc::hms;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +39,68 @@ const USUAL: [Column; 7] = [
     Column::Worst,
 ];
 
+/// The columns of the rows, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Columns(Vec<Column>);
+
+impl Columns {
+    /// `RTH|`: their names.
+    pub(crate) fn of(rest: &str) -> Self {
+        let of = |name: &str| match name.trim_matches(['-', ' ']) {
+            "lat min" => Column::Least,
+            "lat avg" => Column::Average,
+            "lat max" => Column::Greatest,
+            "overrun" | "overruns" => Column::Overruns,
+            "msw" => Column::Switches,
+            "lat best" => Column::Best,
+            "lat worst" => Column::Worst,
+            _ => Column::Other,
+        };
+        Self(rest.split('|').map(of).collect())
+    }
+
+    fn get(&self) -> &[Column] {
+        if self.0.is_empty() { &USUAL } else { &self.0 }
+    }
+
+    /// A second's row, as far as it tells runs apart: overruns, best and worst are since the beginning.
+    pub(crate) fn row(&self, rest: &str) -> Option<Row> {
+        let fields: Vec<&str> = rest.split('|').map(str::trim).collect();
+        if fields.len() != self.get().len() {
+            return None;
+        }
+        let field = |column: Column| {
+            let at = self.get().iter().position(|c| *c == column)?;
+            fields.get(at).copied()
+        };
+        // One without its last digits tells nothing.
+        let whole = |f: &&str| f.rsplit_once('.').is_some_and(|(_, d)| d.len() == 3);
+        let time = |column| field(column).filter(whole).and_then(|f| text::scaled(f, 1000));
+        Some(Row {
+            key: Key::Thread(0),
+            id: None,
+            // Seconds without an overrun have the same count and other figures.
+            count: None,
+            least: time(Column::Best),
+            greatest: time(Column::Worst),
+        })
+    }
+}
+
+/// `00:00:22 (periodic user-mode task, …)`: seconds since the beginning.
+pub(crate) fn elapsed(rest: &str) -> Option<i64> {
+    hms(rest.split_whitespace().next()?)
+}
+
 /// What rows and summary say together.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    columns: Vec<Column>,
+    columns: Columns,
     pub(crate) n: u64,
     broken: u64,
     broken_line: u64,
+    /// One of them has a number with a comma.
+    comma: bool,
     pub(crate) min_ns: Option<i64>,
     pub(crate) max_ns: Option<i64>,
     averages: i128,
@@ -64,21 +121,7 @@ pub(crate) fn is_whole_row(line: &str) -> bool {
 impl Rows {
     /// `RTH|`: the names of the columns.
     pub(crate) fn header(&mut self, rest: &str) {
-        let of = |name: &str| match name.trim_matches(['-', ' ']) {
-            "lat min" => Column::Least,
-            "lat avg" => Column::Average,
-            "lat max" => Column::Greatest,
-            "overrun" | "overruns" => Column::Overruns,
-            "msw" => Column::Switches,
-            "lat best" => Column::Best,
-            "lat worst" => Column::Worst,
-            _ => Column::Other,
-        };
-        self.columns = rest.split('|').map(of).collect();
-    }
-
-    fn columns(&self) -> &[Column] {
-        if self.columns.is_empty() { &USUAL } else { &self.columns }
+        self.columns = Columns::of(rest);
     }
 
     /// `RTD|`: a second.
@@ -86,17 +129,18 @@ impl Rows {
         if self.second(rest).is_none() {
             self.broken += 1;
             self.broken_line = line;
+            self.comma |= rest.split('|').any(text::has_comma);
         }
     }
 
     fn second(&mut self, rest: &str) -> Option<()> {
         let fields: Vec<&str> = rest.split('|').map(str::trim).collect();
-        if fields.len() != self.columns().len() {
+        if fields.len() != self.columns.get().len() {
             return None;
         }
         let (mut least, mut average, mut greatest) = (None, None, None);
         let (mut overruns, mut switches, mut best, mut worst) = (0, 0, None, None);
-        for (column, field) in self.columns().iter().zip(fields) {
+        for (column, field) in self.columns.get().iter().zip(fields) {
             let time = || text::scaled(field, 1000);
             match column {
                 Column::Least => least = Some(time()?),
@@ -152,6 +196,22 @@ impl Rows {
         self.n == 0 && !self.summed_up
     }
 
+    /// Why there is nothing although there are rows.
+    pub(crate) fn unreadable(&self) -> Option<Fault> {
+        let why = if self.comma {
+            format!("a number in it {}", text::COMMA)
+        } else {
+            "another message cut through it, or its columns are of another version".to_owned()
+        };
+        (self.is_empty() && self.broken > 0).then(|| {
+            let rows = grouped(self.broken);
+            Fault::line(
+                self.broken_line,
+                format!("none of {rows} rows can be read, this one the last of them: {why}"),
+            )
+        })
+    }
+
     /// The task's distribution: extremes and average alone.
     pub(crate) fn distribution(
         &self,
@@ -181,12 +241,10 @@ impl Rows {
             .zip(draft.interval_ns.filter(|i| *i > 0))
             .and_then(|(d, i)| u64::try_from(d / i).ok());
         let certain = if self.min_ns < self.max_ns { 2 } else { 1 };
-        if samples.is_none() {
-            draft.lose(if due.is_some() {
-                "The number of samples is not in the file: it is that of the periods of its seconds."
-            } else {
-                "Neither the number of samples nor the period is in the file: the run counts the samples that are certain."
-            });
+        match (samples, due) {
+            (None, Some(_)) => draft.lose("The number of samples is not in the file: it is that of the periods of its seconds."),
+            (None, None) => draft.no_count("the task"),
+            (Some(_), _) => {}
         }
         let mean_ns = match self.mean_ns {
             Some(ns) => Some(ns.real()),

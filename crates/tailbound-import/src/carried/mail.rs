@@ -70,6 +70,9 @@ pub(crate) fn decoded(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// Mail programs wrap no shorter lines.
+const WRAPPED_FROM: usize = 54;
+
 /// Begins the line as cyclictest's status line?
 pub(crate) fn is_status(line: &str) -> bool {
     let Some(rest) = line.strip_prefix("T:") else { return false };
@@ -94,6 +97,26 @@ fn is_rest(line: &str) -> bool {
         })
 }
 
+/// Is it the line of a pair of threads (pmqtest and its kin) whose end is missing?
+fn is_open_pair(line: &str) -> bool {
+    let cycles = line.rsplit_once("Cycles").map(|(_, rest)| rest.trim());
+    let figures = line.contains(" -> #") && line.contains("Min");
+    let greatest = line.rsplit_once("Max").map(|(_, rest)| rest.trim());
+    line.starts_with('#')
+        && (line.contains(": ID") && cycles.is_none_or(str::is_empty)
+            || figures && greatest.is_none_or(str::is_empty))
+}
+
+/// Could the line be the rest of one of words and numbers, and is it no line of a tool?
+fn is_rest_of_words(line: &str) -> bool {
+    let line = line.trim();
+    !line.is_empty()
+        && line.len() < WRAPPED_FROM
+        && !line.starts_with(['#', '$', '-', '=', '['])
+        && !line.contains("stress-ng:")
+        && !super::is_own(line)
+}
+
 fn is_numbers(line: &str) -> bool {
     !line.trim().is_empty() && line.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_whitespace())
 }
@@ -109,6 +132,11 @@ pub(crate) fn unwrapped(bytes: &[u8]) -> Option<Vec<u8>> {
             joined |= join(&mut lines, at, is_rest, |l| is_open(l.trim()));
         } else if FEET.iter().any(|f| line.starts_with(f)) {
             joined |= join(&mut lines, at, is_numbers, |_| true);
+        } else if is_open_pair(line) {
+            joined |= join(&mut lines, at, is_rest_of_words, |l| is_open_pair(l.trim()));
+        } else if line.contains("stress-ng: info:") && line.len() > WRAPPED_FROM {
+            let whole = line.len();
+            joined |= join(&mut lines, at, is_rest_of_words, |l| l.trim().len() == whole);
         }
     }
     joined |= rows(&mut lines);

@@ -24,6 +24,30 @@ pub(crate) struct Carried<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
     /// What was done to it, in sentences.
     pub(crate) said: Vec<String>,
+    /// Of how many machines, programs or files the lines are, by what stands before them.
+    pub(crate) sources: Sources,
+}
+
+/// Whose lines a text holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sources {
+    #[default]
+    One,
+    /// So many, one behind the other; the marks of two.
+    Apart(usize, String, String),
+    /// Between each other; the marks of two.
+    Mixed(String, String),
+}
+
+impl Sources {
+    /// The marks of two of them, where `runs` runs cannot be one of each.
+    pub(crate) fn inseparable(&self, runs: usize) -> Option<(&str, &str)> {
+        match self {
+            Self::One => None,
+            Self::Apart(n, ..) if runs >= *n => None,
+            Self::Apart(_, one, other) | Self::Mixed(one, other) => Some((one, other)),
+        }
+    }
 }
 
 /// The tool's own lines of a text.
@@ -34,11 +58,16 @@ pub(crate) fn plain(bytes: &[u8]) -> Carried<'_> {
         out = Cow::Owned(apart(&out));
         said.push("Carriage returns within lines were read as ends of lines.".to_owned());
     }
+    if let Some(spaced) = spaced(&out) {
+        out = Cow::Owned(spaced);
+        said.push("No-break spaces and tabs within lines were read as spaces.".to_owned());
+    }
     if let Some(decoded) = mail::decoded(&out) {
         out = Cow::Owned(decoded);
         said.push("The text was encoded as mail (quoted-printable) and was decoded.".to_owned());
     }
     let shapes = stamps::learned(out.get(..HEAD).unwrap_or(&out));
+    let sources = sources(&out, &shapes);
     if let Some(first) = shapes.first() {
         said.push(format!("What stands before each line ({}) was taken off.", first.example()));
         out = Cow::Owned(unstamped(&out, &shapes));
@@ -49,7 +78,73 @@ pub(crate) fn plain(bytes: &[u8]) -> Carried<'_> {
         out = Cow::Owned(joined);
         said.push("Lines that were wrapped on the way were joined.".to_owned());
     }
-    Carried { bytes: out, said }
+    Carried { bytes: out, said, sources }
+}
+
+/// Whose lines they are: those of two sources that take turns are mixed.
+fn sources(bytes: &[u8], shapes: &[stamps::Shape]) -> Sources {
+    let differ = |a: &stamps::Shape| shapes.iter().any(|b| a.is_other_source(b));
+    if !shapes.iter().any(differ) {
+        return Sources::One;
+    }
+    let mut order: Vec<&stamps::Shape> = Vec::new();
+    for (_, line) in Lines::new(bytes.get(..HEAD).unwrap_or(bytes)).filter_map(Result::ok) {
+        let own = |s: &&stamps::Shape| s.after(&line).is_some_and(|rest| is_own(rest.trim()));
+        let Some(shape) = shapes.iter().find(own) else { continue };
+        let Some(last) = order.last().copied().filter(|l| !std::ptr::eq(*l, shape)) else {
+            if order.is_empty() {
+                order.push(shape);
+            }
+            continue;
+        };
+        if last.is_other_source(shape) && order.iter().any(|s| std::ptr::eq(*s, shape)) {
+            return Sources::Mixed(shape.example(), last.example());
+        }
+        order.push(shape);
+    }
+    let mut all: Vec<&stamps::Shape> = order.into_iter().filter(|s| differ(s)).collect();
+    all.sort_by_key(|s| s.example());
+    all.dedup_by(|a, b| std::ptr::eq(*a, *b));
+    match all.as_slice() {
+        [one, other, ..] => Sources::Apart(all.len(), one.example(), other.example()),
+        _ => Sources::One,
+    }
+}
+
+/// The text with plain spaces, if there are others: pages and word processors have no-break ones, and columns may be set by tabs.
+fn spaced(bytes: &[u8]) -> Option<Vec<u8>> {
+    const OTHERS: [(&[u8], u8); 4] =
+        [(b"\xc2\xa0", b' '), (b"\xe2\x80\xaf", b' '), (b"\xe2\x80\x87", b' '), (b"&nbsp;", b' ')];
+    let status = |line: &[u8]| {
+        let line = line.trim_ascii_start();
+        line.starts_with(b"T:") && line.contains(&b'\t')
+    };
+    let other = |rest: &[u8]| OTHERS.iter().find(|(from, _)| rest.starts_with(from));
+    let any = |line: &[u8]| {
+        status(line)
+            || line.iter().enumerate().any(|(i, b)| {
+                matches!(b, 0xc2 | 0xe2 | b'&') && line.get(i..).and_then(other).is_some()
+            })
+    };
+    if !bytes.split(|b| *b == b'\n').any(any) {
+        return None;
+    }
+    let mut out = Vec::with_capacity(bytes.len());
+    for line in bytes.split_inclusive(|b| *b == b'\n') {
+        let tabs = status(line);
+        let mut rest = line;
+        while let Some((first, next)) = rest.split_first() {
+            let found = if matches!(first, 0xc2 | 0xe2 | b'&') { other(rest) } else { None };
+            if let Some((from, to)) = found {
+                out.push(*to);
+                rest = rest.get(from.len()..).unwrap_or_default();
+            } else {
+                out.push(if tabs && *first == b'\t' { b' ' } else { *first });
+                rest = next;
+            }
+        }
+    }
+    Some(out)
 }
 
 /// Carriage returns within lines as ends of lines.
@@ -94,9 +189,24 @@ fn is_own(line: &str) -> bool {
         BEGINNINGS.iter().any(|b| line.starts_with(b)) || mail::is_status(line)
     };
     of_cyclictest()
+        || is_sample(line)
         || !line.contains("stress-ng:")
             && crate::cyclictest::verbose::sample(line).is_none()
             && crate::format::of_line(line).is_some()
+}
+
+/// Is it a sample of cyclictest in its columns? Without them it could be the time of day.
+fn is_sample(line: &str) -> bool {
+    let mut fields = line.split(':');
+    let (thread, cycle, value) = (fields.next(), fields.next(), fields.next());
+    let column = |field: Option<&str>| {
+        field.is_some_and(|f| {
+            let digits = f.trim_start();
+            f.len() >= 8 && f.len() > digits.len() && digits.bytes().all(|b| b.is_ascii_digit())
+        })
+    };
+    let number = thread.is_some_and(|t| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit()));
+    number && column(cycle) && column(value) && fields.next().is_none()
 }
 
 #[cfg(test)]

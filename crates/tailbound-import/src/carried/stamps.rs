@@ -40,7 +40,8 @@ pub(crate) struct Shape {
 pub(crate) fn learned(head: &[u8]) -> Vec<Shape> {
     let mut shapes: Vec<Shape> = Vec::new();
     for (_, line) in Lines::new(head).filter_map(Result::ok) {
-        if !line.bytes().any(|b| b.is_ascii_alphabetic() || b == b'#') {
+        let words = line.bytes().any(|b| b.is_ascii_alphabetic() || b == b'#');
+        if !words && !line.contains(": ") {
             continue;
         }
         if super::is_own(line.trim())
@@ -79,7 +80,14 @@ fn parts(mark: &str) -> Vec<Part> {
     let mut rest = mark;
     while let Some(c) = rest.chars().next() {
         let run = |f: fn(char) -> bool| rest.find(|c| !f(c)).unwrap_or(rest.len());
-        let used = if c.is_ascii_digit() {
+        // `host1` is a name and no word with a number; `T` of `2025-05-09T10` is none.
+        let named = c.is_alphabetic() && !matches!(out.last(), Some(Part::Number));
+        let name = if named { run(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) } else { 0 };
+        let name = rest.get(..name).unwrap_or("");
+        let used = if name.contains(|c: char| c.is_ascii_digit()) {
+            out.push(Part::Literal(name.to_owned()));
+            name.len()
+        } else if c.is_ascii_digit() {
             if out.last() == Some(&Part::Blank) {
                 out.pop();
             }
@@ -106,7 +114,25 @@ fn parts(mark: &str) -> Vec<Part> {
     out
 }
 
+/// Words that differ from line to line of one source.
+const LEVELS: [&str; 14] = [
+    "INFO", "DEBUG", "WARN", "WARNING", "NOTICE", "ERROR", "info", "debug", "warn", "warning",
+    "notice", "error", "stdout", "stderr",
+];
+
 impl Shape {
+    /// Is `other` the same mark of another source: another machine's name, another program's, another file's?
+    pub(crate) fn is_other_source(&self, other: &Self) -> bool {
+        let name = |p: &Part| match p {
+            Part::Literal(text) => text.len() > 1 && !LEVELS.contains(&text.as_str()),
+            _ => false,
+        };
+        let mut differ = self.parts.iter().zip(&other.parts).filter(|(a, b)| a != b);
+        self.parts.len() == other.parts.len()
+            && differ.next().is_some_and(|(a, b)| name(a) && name(b))
+            && differ.next().is_none()
+    }
+
     /// The mark as it stood before the first line.
     pub(crate) fn example(&self) -> String {
         format!("`{}`", self.example)

@@ -38,6 +38,11 @@ impl Column<'_> {
         self.rows.iter().fold(0, |sum, (_, n)| sum.saturating_add(*n))
     }
 
+    /// The highest row that holds a value.
+    pub(crate) fn highest(&self) -> Option<u64> {
+        self.rows.iter().filter(|(_, n)| *n > 0).map(|(b, _)| *b).max()
+    }
+
     fn has(&self, bucket: u64) -> bool {
         self.rows.iter().any(|(b, n)| *b == bucket && *n > 0)
     }
@@ -125,8 +130,9 @@ pub(crate) fn look(draft: &mut Draft, who: &str, column: &Column<'_>) -> Option<
         "Import the text as cyclictest wrote it.",
     );
     let n = told.unwrap_or_else(|| {
-        draft.lose(format!("{who}: how many values there were is not in the file; those in the rows and one more are certain."));
-        binned.saturating_add(1)
+        draft.lose(format!("{who}: how many values there were is not in the file; those in the rows and what its extremes need are certain."));
+        // The least and the greatest are two.
+        binned.saturating_add(if binned == 0 && column.min < column.max { 2 } else { 1 })
     });
     Some(Gap { n })
 }

@@ -90,6 +90,9 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         draft.thread(number, None, Context::User, d)?;
     }
     table.check_status(&mut draft, &seen, threads);
+    if let Some((max, _)) = table.old_foot.filter(|_| threads > 1 && seen.threads.is_empty()) {
+        draft.lose(format!("The greatest latency of all threads is {max} in the file; of which thread it is, its last lines do not say."));
+    }
     draft.cut_off = table.max.is_none() && table.old_foot.is_none();
     missed::skipped_uncounted(&mut draft, Context::User);
     draft.lose("cyclictest writes averages cut to whole units in this format.");
@@ -109,6 +112,15 @@ fn read(bytes: &[u8], told: &mut Told, seen: &mut Seen) -> Result<Table, Fault> 
             continue;
         }
         feet |= is_foot(line);
+        if table.has_foot(line) {
+            return Err(Fault::line(
+                n,
+                format!(
+                    "a second line `{}`: lines of several runs stand together, and whose is which is not known; import each run's output by itself",
+                    line.split(':').next().unwrap_or(line)
+                ),
+            ));
+        }
         if let Some(v) = list("# Total:") {
             table.total = Some(v?);
         } else if let Some(v) = list("# Min Latencies:") {
@@ -134,7 +146,7 @@ fn read(bytes: &[u8], told: &mut Told, seen: &mut Seen) -> Result<Table, Fault> 
             }
         }
     }
-    if !inside {
+    if !inside && table.max.is_none() {
         return Err(Fault::file("there is no `# Histogram` line"));
     }
     if !feet {
@@ -158,6 +170,18 @@ fn numbers(rest: &str, line: u64) -> Result<Vec<u64>, Fault> {
 }
 
 impl Table {
+    /// Is it a foot that was there already?
+    fn has_foot(&self, line: &str) -> bool {
+        let feet = [
+            ("# Total:", &self.total),
+            ("# Min Latencies:", &self.min),
+            ("# Avg Latencies:", &self.avg),
+            ("# Max Latencies:", &self.max),
+            ("# Histogram Overflows:", &self.overflows),
+        ];
+        feet.iter().any(|(label, values)| line.starts_with(label) && values.is_some())
+    }
+
     fn row(&mut self, line: &str, n: u64) -> Result<(), Fault> {
         let (bucket, rest) =
             line.split_once(|c: char| c.is_ascii_whitespace()).ok_or_else(|| {
@@ -203,6 +227,17 @@ impl Table {
 
     fn value(of: Option<&Vec<u64>>, i: usize) -> Option<u64> {
         of.and_then(|v| v.get(i)).copied()
+    }
+
+    /// The greatest latency of thread `i` where no foot has one for each: from its status line, or from the foot of old versions,
+    /// which is of all threads and counts for the first where nothing says whose it is.
+    fn beside(&self, seen: &Seen, i: usize) -> Option<u64> {
+        let status = u32::try_from(i).ok().and_then(|i| seen.threads.get(&i));
+        let status = status.filter(|s| s.cycles > 0).and_then(|s| u64::try_from(s.max).ok());
+        let of_all =
+            self.old_foot.map(|(max, _)| max).filter(|_| i == 0 && seen.threads.is_empty());
+        let known = self.rows.last().map(|(bucket, _)| *bucket);
+        status.or(of_all.filter(|max| self.columns == 1 || Some(*max) > known))
     }
 
     /// Status lines and rows are of one run: they must agree.
@@ -253,10 +288,14 @@ fn thread(
     let who = format!("Thread {i}");
     let gap = abridged::look(draft, &who, &column);
     let binned = d.n;
+    let greatest = column.max.or(table.beside(seen, i));
+    // One that no row holds is a value of its own.
+    let beyond = column.max.is_none() && greatest > column.highest();
+    let told = column.overflows.map(|o| binned.saturating_add(o));
     let stated = Stated {
-        n: gap.map(|g| g.n).or(column.overflows.map(|o| binned.saturating_add(o))),
+        n: gap.map(|g| g.n).or(told).or(beyond.then(|| binned.saturating_add(1))),
         min_ns: value(&table.min).map(ns).transpose()?,
-        max_ns: value(&table.max).map(ns).transpose()?,
+        max_ns: greatest.map(ns).transpose()?,
         mean_ns: value(&table.avg).map(|v| v.real() * unit.real()),
         resolution_ns: unit_ns,
         // Left out are rows of any height.
@@ -273,5 +312,9 @@ fn thread(
             "Import the whole output.",
         );
     }
-    Ok(if gap.is_some() { draft.settle_abridged(d, stated) } else { draft.settle(&who, d, stated) })
+    Ok(if gap.is_some() {
+        draft.settle_abridged(&who, d, stated)
+    } else {
+        draft.settle(&who, d, stated)
+    })
 }

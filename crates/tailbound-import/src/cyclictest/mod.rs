@@ -11,7 +11,7 @@ pub(crate) mod histogram;
 pub(crate) mod json;
 pub(crate) mod runs;
 pub(crate) mod status;
-mod told;
+pub(crate) mod told;
 mod unit;
 pub(crate) mod verbose;
 

@@ -20,6 +20,9 @@ use crate::missed;
 use crate::read::Options;
 use crate::text::{self, Lines, THREADS_MAX};
 
+/// From here on an unsigned number of 32 bits is a negative one.
+const NEGATIVE: i64 = 1 << 31;
+
 /// One thread's figures as a status line has them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Status {
@@ -54,8 +57,8 @@ impl Status {
             return false;
         }
         let (old, late) = if new.cycles < self.cycles { (new, self) } else { (self, new) };
-        // Without a thread's number nothing shows that a line only came out of turn.
-        let in_turn = new.cycles >= self.cycles || self.tid > 0;
+        // In a container every run has threads of the same numbers.
+        let in_turn = new.cycles >= self.cycles;
         in_turn && late.min <= old.min && late.max >= old.max
     }
 
@@ -201,9 +204,12 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         let sampled = seen.threads.values().any(|s| s.cycles > 0);
         // Without a sample there is nothing of which the unit could matter.
         let unit_ns = if sampled { clues.unit(options, &mut draft)? } else { 1000 };
+        let stopped = seen.threads.iter().find(|(_, s)| Some(s.tid) == told.break_thread);
+        let stopped = stopped.map(|(number, _)| *number);
         for (number, s) in seen.threads {
             one(&mut draft, number, s, unit_ns)?;
         }
+        told.last_latency(&mut draft, stopped, unit_ns);
     }
     missed::skipped_uncounted(&mut draft, Context::User);
     draft.lose("Status lines hold the least, the average (cut to whole units) and the greatest latency, and no distribution.");
@@ -211,6 +217,13 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
 }
 
 fn one(draft: &mut Draft, number: u32, s: Status, unit_ns: u64) -> Result<(), Fault> {
+    // No latency lasts 35 minutes: the clock went back, and the number is one below zero without its sign.
+    if unit_ns == 1000 && (NEGATIVE..1 << 32).contains(&s.max) && s.cycles > 0 {
+        return Err(Fault::file(format!(
+            "`Max:` of thread {number} is {}, a number below zero that was printed without its sign: the clock went back while cyclictest measured, and what the greatest latency was is not known",
+            s.max
+        )));
+    }
     let scale = |v: i64| i64::try_from(unit_ns).ok().and_then(|u| v.checked_mul(u));
     let mean_ns = scale(s.avg).map(|v| v.real());
     let stated = Stated {

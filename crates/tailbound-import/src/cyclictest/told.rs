@@ -23,6 +23,8 @@ pub(crate) struct Told {
     dma_zero: bool,
     coarse_timers: bool,
     break_value: Option<String>,
+    /// The kernel's number of the thread that came upon the threshold.
+    pub(crate) break_thread: Option<u64>,
 }
 
 impl Told {
@@ -35,6 +37,8 @@ impl Told {
     pub(crate) fn line(&mut self, line: &str) {
         if let Some(v) = line.strip_prefix("# Break value:") {
             self.break_value = Some(v.trim().to_owned());
+        } else if let Some(v) = line.strip_prefix("# Break thread:") {
+            self.break_thread = v.trim().parse().ok();
         } else if let Some(rest) = line.strip_prefix("policy:") {
             self.policy = rest.trim().split(':').next().map(str::to_owned);
         } else if line.starts_with("# /dev/cpu_dma_latency set to 0us") {
@@ -88,6 +92,24 @@ impl Told {
             );
         }
         words
+    }
+
+    /// The latency that stopped the run, where status lines drawn before it hold none as great: that of thread `number`, if it is known.
+    pub(crate) fn last_latency(&self, draft: &mut Draft, number: Option<u32>, unit_ns: u64) {
+        let value = self.break_value.as_deref().and_then(|v| crate::text::scaled(v, unit_ns));
+        let greatest = draft.threads.iter().filter_map(|t| t.wakeup.max_ns).max();
+        let Some(ns) = value.filter(|ns| greatest.is_some_and(|max| max < *ns)) else { return };
+        let shown = tailbound_core::units::format_ns_i64(ns);
+        draft.doubt(
+            "source-inconsistent",
+            format!("The run was stopped by a latency of {shown}, and its figures were written before it: they hold none as great."),
+            "It counts as the greatest of its thread, or of the first where its thread is not in the file.",
+            "Run cyclictest with -q, which writes its figures at the end.",
+        );
+        let at = number.and_then(|n| draft.threads.iter().position(|t| t.thread == n));
+        if let Some(thread) = draft.threads.get_mut(at.unwrap_or(0)) {
+            thread.wakeup.max_ns = Some(ns);
+        }
     }
 
     /// What it tells of the unit.

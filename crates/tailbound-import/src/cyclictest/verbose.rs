@@ -63,7 +63,8 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         .min()
         .ok_or_else(|| Fault::file("there is no line `thread:cycle:value`"))?;
     let mut told = Told::default();
-    for (_, line) in Lines::new(bytes).take(PREAMBLE_LINES).filter_map(Result::ok) {
+    let lines = Lines::new(bytes).filter_map(Result::ok);
+    for (_, line) in lines.filter(|(_, l)| !l.trim().is_empty()).take(PREAMBLE_LINES) {
         told.line(line.trim());
     }
     let words = told.settle(&mut draft);

@@ -68,8 +68,6 @@ fn hwlatdetect_of_other_versions() {
     }
     let r = read(Format::Hwlatdetect, &format!("{HWLAT}interrupted\n{foot}{samples}"));
     assert!(reports_loss(&r, "interrupted"));
-    let r = read(Format::Hwlatdetect, &format!("{HWLAT}{foot}{samples}{HWLAT}{foot}"));
-    assert!(has(&r, "source-mixed") && r.threads[0].wakeup.n == 2);
     // The list contradicts the summary: the greater is not lost.
     let r = read(Format::Hwlatdetect, &format!("{HWLAT}{}{samples}", foot.replace("30us", "90us")));
     assert_eq!(r.threads[0].wakeup.max_ns, Some(90 * US));
@@ -106,6 +104,10 @@ fn cyclicdeadline_in_ns_live_and_cut() {
     let text = "T: 0 ( 1) I:1000 C:      3 Min:      2 Act:    4 Avg:    3 Max:       4\n# Histogram\n000002 000002\n000004 000001\n# Total: 000000003\n# Min Latencies: 00002\n# Avg Latencies: 00002\n# Max Latencies: 00004\n# Histogram Overflows: 00000\n";
     let r = read(Format::CyclicdeadlineText, text);
     assert_eq!((r.header.tool.as_str(), r.threads[0].wakeup.unbinned), ("cyclicdeadline", 0));
+    assert_eq!(r.header.plan.interval_ns, 1_000_000);
+    assert!(matches!(r.header.plan.policy, Policy::Deadline { .. }));
+    assert!(!has(&r, "source-torn") && !has(&r, "source-no-missed"), "{:?}", r.findings);
+    assert!(reports_loss(&r, "cyclicdeadline does not count missed periods"));
     let json = r#"{"file_version": 1, "cmdline:": "cyclicdeadline -N -i 1000", "rt_test_version:": "2.10",
         "num_threads": 1, "resolution_in_ns": 1, "thread": {"0": {"cycles": 10, "min": 2310, "max": 81233, "avg": 5120.5}}}"#;
     let r = read(Format::CyclicdeadlineJson, json);
@@ -203,7 +205,6 @@ fn sysjitter_of_many_cores_and_of_none_disturbed() {
     assert!(refused(cut).contains("cut off before the greatest"));
     let bad = refused(&quiet.replace("int_max(ns): 9100 0", "int_max(ns): 9100"));
     assert!(bad.contains("line 16") && bad.contains("1 values for 2 cores"), "{bad}");
-    assert!(has(&read(Format::Sysjitter, &format!("{quiet}{quiet}")), "source-mixed"));
 }
 
 #[test]
@@ -325,12 +326,31 @@ fn other_latency_tracers() {
         title(&r, "source-cause").contains("4,183 µs on CPU 0: evolution-2877 kept preemption off")
     );
     let wakeup = fixture("wakeup_rt-6.5-rt.trace.txt");
-    let r = read(Format::LatencyTrace, &format!("{wakeup}{wakeup}"));
-    assert!(has(&r, "source-mixed"));
+    assert!(refused(&format!("{wakeup}{wakeup}")).contains("holds 2 runs"));
     let none = OFF
         .lines()
         .take(5)
         .map(|l| format!("{}\n", l.replace("10382682", "0")))
         .collect::<String>();
     assert!(refused(&none).contains("recorded nothing yet"));
+}
+
+#[test]
+fn the_greatest_value_is_enough_for_a_deadline() {
+    let line = "T: 0 ( 4711) P:80 I:1000 C:  60000 Min:      3 Act:    4 Avg:    5 Max:      98\n";
+    let doubts = |r: &Run| r.findings.iter().filter(|f| f.impact.forbids_met()).count();
+    let r = read(Format::CyclictestStatus, line);
+    assert_eq!((doubts(&r), r.threads[0].wakeup.n), (0, 60_000), "{:?}", r.findings);
+    let told = r.findings.iter().find(|f| f.id == "source-no-histogram");
+    assert!(told.is_some_and(|f| f.meaning.contains("judged by the greatest")));
+    assert_eq!(r.threads[0].wakeup.beyond(100 * US), (0, 0));
+    assert_eq!(r.threads[0].wakeup.beyond(97 * US), (1, 59_999), "not met, with certainty");
+    // Of how many values is not known.
+    let bare = "#1 -> #0, Min    2, Cur    4, Avg    3, Max   41\n";
+    assert!(has(&read(Format::RtTestsText, bare), "source-no-count"));
+    let rows = "RTD|      1.443|      2.173|     10.737|       0|     0|      1.400|     20.737\n";
+    assert!(has(&read(Format::XenomaiText, rows), "source-no-count"));
+    // A wake-up may have been earlier than allowed: how many were is not known.
+    let early = "== Sampling period: 100 us\nRTD|      -1.513|      -0.721|      12.211|       0|     0|      -1.513|      12.211\n";
+    assert!(doubts(&read(Format::XenomaiText, early)) > 0);
 }

@@ -178,8 +178,9 @@ fn stress_ng_without_a_distribution_is_its_extremes() {
     let d = &r.threads[0].wakeup;
     assert_eq!((d.min_ns, d.max_ns, d.mean_ns), (Some(9663), Some(3_319_479), Some(23_166.24)));
     assert_eq!((d.n, d.unbinned), (10_000, 10_000), "as many as its first line says");
-    let t = title(&r, "source-no-histogram");
-    assert!(t.contains("the quantiles that the tool printed"), "{t}");
+    let told = r.findings.iter().find(|f| f.id == "source-no-histogram");
+    assert!(told.is_some_and(|f| f.title.contains("the quantiles that the tool printed")));
+    assert!(told.is_some_and(|f| f.impact == Impact::Notice), "its greatest decides");
     assert_eq!(r.header.plan.interval_ns, 200_000);
     let none = without(&[&dist[..], &["Note:", "min:"]].concat());
     let e = import_as(Format::StressNg, "x", none.as_bytes()).unwrap_err().to_string();
