@@ -19,7 +19,7 @@ use crate::draft::{Draft, Stated, coarse};
 use crate::error::Fault;
 use crate::json;
 use crate::read::Options;
-use crate::screens::{Key, Row};
+use crate::screens::{Key, ScreenRow};
 use crate::text::{Lines, THREADS_MAX};
 use crate::{cyclictest, fields, missed, rttests};
 
@@ -93,9 +93,9 @@ pub(crate) fn text(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
 }
 
 /// A thread's line, as far as it tells runs apart.
-pub(crate) fn row(line: &str) -> Option<Row> {
+pub(crate) fn row(line: &str) -> Option<ScreenRow> {
     let (number, status) = is_line(line).then(|| status(line, 0).ok())??;
-    Some(Row {
+    Some(ScreenRow {
         key: Key::Thread(number),
         id: fields::thread_id(line),
         count: Some(status.cycles),

@@ -18,7 +18,7 @@ use crate::error::Fault;
 use crate::fields;
 use crate::read::Options;
 use crate::rttests;
-use crate::screens::{Key, Row};
+use crate::screens::{Key, ScreenRow};
 use crate::text::{self, Lines, THREADS_MAX};
 
 /// All whose text is read here.
@@ -83,7 +83,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
 }
 
 /// The line of a pair or of a thread, as far as it tells runs apart.
-pub(crate) fn row(line: &str) -> Option<Row> {
+pub(crate) fn row(line: &str) -> Option<ScreenRow> {
     let mut one = BTreeMap::new();
     let signals = is_signaltest(line);
     let number = if signals {
@@ -97,7 +97,7 @@ pub(crate) fn row(line: &str) -> Option<Row> {
     let figures = found.figures;
     let of_pair = found.cycles.is_none();
     let id = fields::after(line, ": ID").and_then(|id| id.parse().ok());
-    Some(Row {
+    Some(ScreenRow {
         key: if of_pair { Key::Figures(number) } else { Key::Thread(number) },
         id: if signals { fields::thread_id(line) } else { id },
         count: found.cycles,

@@ -107,10 +107,10 @@ pub(crate) fn is_typed(line: &str) -> bool {
 }
 
 /// A CPU's row, as far as it tells runs apart.
-pub(crate) fn seen(line: &str) -> Option<screens::Row> {
+pub(crate) fn seen(line: &str) -> Option<screens::ScreenRow> {
     let (cpu, row) = row(line, 1, 0).ok()??;
     let [least, _, greatest] = row.figures.into_iter().flatten().next()?;
-    Some(screens::Row {
+    Some(screens::ScreenRow {
         key: screens::Key::Thread(cpu),
         id: None,
         count: Some(row.count),

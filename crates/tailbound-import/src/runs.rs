@@ -7,7 +7,7 @@
 
 use crate::early::{Kind, kind};
 use crate::format::Format;
-use crate::screens::{Screens, Seen};
+use crate::screens::{ScreenStep, Screens};
 use crate::text::Lines;
 use crate::{cyclictest, fields, hwlatdetect, latency_trace, pairs, percentiles, rtla_top};
 
@@ -117,14 +117,14 @@ fn by_beginnings(format: Format, bytes: &[u8]) -> Vec<Piece> {
         let Some(Ok((_, line))) = Lines::new(whole).next() else { continue };
         let line = line.trim();
         let anew = match (mark(format, line), screens.see(line, here)) {
-            (Mark::Begin, _) | (_, Seen::Begin) => {
+            (Mark::Begin, _) | (_, ScreenStep::Begin) => {
                 begin = begin.or(Some(here));
                 screens.begin();
                 continue;
             }
-            (_, Seen::Anew(from)) => Some(from),
-            (Mark::Figure, _) | (_, Seen::GoesOn) => None,
-            (Mark::Other, Seen::Nothing) => continue,
+            (_, ScreenStep::Anew(from)) => Some(from),
+            (Mark::Figure, _) | (_, ScreenStep::GoesOn) => None,
+            (Mark::Other, ScreenStep::Nothing) => continue,
         };
         // A beginning without figures behind it is no run.
         if let Some((from, line)) = begin.take().or(anew).filter(|_| figures) {

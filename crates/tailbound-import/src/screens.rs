@@ -28,7 +28,7 @@ pub(crate) enum Key {
 
 /// A row as far as it tells runs apart; of what it does not hold nothing is known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct ScreenRow {
     pub(crate) key: Key,
     /// The kernel's number of the thread.
     pub(crate) id: Option<u64>,
@@ -43,7 +43,7 @@ enum Sight {
     Nothing,
     /// The time since the run's beginning stands in it; may it be the same as above?
     Elapsed(i64, Redraw),
-    Row(Row),
+    ScreenRow(ScreenRow),
     /// No figures of the same run follow; is it a figure itself?
     End(bool),
 }
@@ -57,7 +57,7 @@ enum Redraw {
 
 /// What a line is to the cutting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum ScreenStep {
     Nothing,
     /// A run begins here, if figures follow.
     Begin,
@@ -71,9 +71,9 @@ pub(crate) enum Seen {
 #[derive(Debug)]
 pub(crate) struct Screens {
     format: Format,
-    rows: BTreeMap<Key, Row>,
+    rows: BTreeMap<Key, ScreenRow>,
     /// The rows since the screen began, and where that was.
-    screen: Vec<Row>,
+    screen: Vec<ScreenRow>,
     from: At,
     /// A heading above its rows.
     heading: Option<At>,
@@ -82,7 +82,7 @@ pub(crate) struct Screens {
     columns: xenomai_rows::Columns,
 }
 
-impl Row {
+impl ScreenRow {
     fn goes_on(&self, new: &Self) -> bool {
         let both = |a: Option<i64>, b: Option<i64>| a.zip(b);
         let same_thread = self.id.zip(new.id).is_none_or(|(old, new)| old == new);
@@ -113,9 +113,9 @@ impl Screens {
     }
 
     /// Takes in a line that begins at `here`.
-    pub(crate) fn see(&mut self, line: &str, here: At) -> Seen {
+    pub(crate) fn see(&mut self, line: &str, here: At) -> ScreenStep {
         match self.sight(line) {
-            Sight::Nothing => Seen::Nothing,
+            Sight::Nothing => ScreenStep::Nothing,
             Sight::Elapsed(s, redraw) => {
                 let back = self.elapsed.is_some_and(|last| match redraw {
                     Redraw::Usual => s < last,
@@ -124,22 +124,22 @@ impl Screens {
                 self.elapsed = Some(s);
                 self.heading = Some(here);
                 self.screen.clear();
-                if back || self.ended { Seen::Begin } else { Seen::Nothing }
+                if back || self.ended { ScreenStep::Begin } else { ScreenStep::Nothing }
             }
             Sight::End(figures) => {
                 let again = self.ended && figures;
                 self.ended = true;
                 match (figures, again) {
-                    (true, true) => Seen::Anew(here),
-                    (true, false) => Seen::GoesOn,
-                    (false, _) => Seen::Nothing,
+                    (true, true) => ScreenStep::Anew(here),
+                    (true, false) => ScreenStep::GoesOn,
+                    (false, _) => ScreenStep::Nothing,
                 }
             }
-            Sight::Row(row) => self.row(row, here),
+            Sight::ScreenRow(row) => self.row(row, here),
         }
     }
 
-    fn row(&mut self, row: Row, here: At) -> Seen {
+    fn row(&mut self, row: ScreenRow, here: At) -> ScreenStep {
         if self.screen.last().is_none_or(|last| row.key <= last.key) {
             self.screen.clear();
             self.from = self.heading.unwrap_or(here);
@@ -148,7 +148,7 @@ impl Screens {
         self.screen.push(row);
         let anew = self.ended || self.rows.get(&row.key).is_some_and(|old| !old.goes_on(&row));
         self.rows.insert(row.key, row);
-        if anew { Seen::Anew(self.from) } else { Seen::GoesOn }
+        if anew { ScreenStep::Anew(self.from) } else { ScreenStep::GoesOn }
     }
 
     /// A beginning was seen: rows behind it are of another screen.
@@ -163,8 +163,8 @@ impl Screens {
     }
 
     fn sight(&mut self, line: &str) -> Sight {
-        let row = |row: Option<Row>| match row {
-            Some(row) if number(row.key) <= NUMBER_MAX => Sight::Row(row),
+        let row = |row: Option<ScreenRow>| match row {
+            Some(row) if number(row.key) <= NUMBER_MAX => Sight::ScreenRow(row),
             _ => Sight::Nothing,
         };
         match self.format {
@@ -188,7 +188,7 @@ impl Screens {
             // The analysis of what stopped the run is behind its last screen.
             Format::RtlaTop if rtla_analysis::begins(line).is_some() => Sight::End(false),
             Format::RtlaTop => row(rtla_top::seen(line)),
-            Format::RtlaAnalysis => row(rtla_analysis::begins(line).map(|cpu| Row {
+            Format::RtlaAnalysis => row(rtla_analysis::begins(line).map(|cpu| ScreenRow {
                 key: Key::Thread(cpu),
                 // Each CPU is analysed once.
                 id: Some(self.rows.get(&Key::Thread(cpu)).map_or(0, |r| r.id.map_or(0, |i| i + 1))),

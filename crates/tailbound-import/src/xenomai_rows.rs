@@ -12,7 +12,7 @@ use tailbound_core::units::grouped;
 
 use crate::draft::{Draft, Stated, coarse};
 use crate::error::Fault;
-use crate::screens::{Key, Row};
+use crate::screens::{Key, ScreenRow};
 use crate::text;
 use tailbound_core::utc::hms;
 
@@ -64,7 +64,7 @@ impl Columns {
     }
 
     /// A second's row, as far as it tells runs apart: overruns, best and worst are since the beginning.
-    pub(crate) fn row(&self, rest: &str) -> Option<Row> {
+    pub(crate) fn row(&self, rest: &str) -> Option<ScreenRow> {
         let fields: Vec<&str> = rest.split('|').map(str::trim).collect();
         if fields.len() != self.get().len() {
             return None;
@@ -76,7 +76,7 @@ impl Columns {
         // One without its last digits tells nothing.
         let whole = |f: &&str| f.rsplit_once('.').is_some_and(|(_, d)| d.len() == 3);
         let time = |column| field(column).filter(whole).and_then(|f| text::scaled(f, 1000));
-        Some(Row {
+        Some(ScreenRow {
             key: Key::Thread(0),
             id: None,
             // Seconds without an overrun have the same count and other figures.

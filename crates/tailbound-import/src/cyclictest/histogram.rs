@@ -12,7 +12,7 @@
 //! Source: output of rt-tests 0.30 to 2.10.
 
 use crate::cyclictest::abridged::{self, Column};
-use crate::cyclictest::status::Seen;
+use crate::cyclictest::status::StatusRows;
 use crate::cyclictest::told::Told;
 use crate::draft::{Draft, Stated, coarse};
 use crate::error::{Fault, excerpt};
@@ -65,7 +65,7 @@ pub(crate) fn is_foot(line: &str) -> bool {
 
 pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     let mut draft = Draft::new("cyclictest", "histogram text");
-    let (mut told, mut seen) = (Told::default(), Seen::default());
+    let (mut told, mut seen) = (Told::default(), StatusRows::default());
     let table = read(bytes, &mut told, &mut seen)?;
     let words = told.settle(&mut draft);
     seen.settings(&mut draft, told.policy.as_deref());
@@ -99,7 +99,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     Ok(draft)
 }
 
-fn read(bytes: &[u8], told: &mut Told, seen: &mut Seen) -> Result<Table, Fault> {
+fn read(bytes: &[u8], told: &mut Told, seen: &mut StatusRows) -> Result<Table, Fault> {
     let mut table = Table::default();
     let (mut inside, mut feet) = (false, false);
     for entry in Lines::new(bytes) {
@@ -231,7 +231,7 @@ impl Table {
 
     /// The greatest latency of thread `i` where no foot has one for each: from its status line, or from the foot of old versions,
     /// which is of all threads and counts for the first where nothing says whose it is.
-    fn beside(&self, seen: &Seen, i: usize) -> Option<u64> {
+    fn beside(&self, seen: &StatusRows, i: usize) -> Option<u64> {
         let status = u32::try_from(i).ok().and_then(|i| seen.threads.get(&i));
         let status = status.filter(|s| s.cycles > 0).and_then(|s| u64::try_from(s.max).ok());
         let of_all =
@@ -241,7 +241,7 @@ impl Table {
     }
 
     /// Status lines and rows are of one run: they must agree.
-    fn check_status(&self, draft: &mut Draft, seen: &Seen, threads: usize) {
+    fn check_status(&self, draft: &mut Draft, seen: &StatusRows, threads: usize) {
         if !seen.threads.is_empty() && seen.threads.len() != threads {
             draft.doubt(
                 "source-inconsistent",
@@ -259,7 +259,7 @@ impl Table {
 fn thread(
     draft: &mut Draft,
     table: &Table,
-    seen: &Seen,
+    seen: &StatusRows,
     i: usize,
     unit_ns: u64,
 ) -> Result<tailbound_core::Distribution, Fault> {

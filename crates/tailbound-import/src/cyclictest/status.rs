@@ -70,7 +70,7 @@ impl Status {
 
 /// The status lines of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct StatusRows {
     pub(crate) threads: BTreeMap<u32, Status>,
     /// Lines without all their figures, and the last of them.
     torn: u64,
@@ -78,7 +78,7 @@ pub(crate) struct Seen {
     spikes: u64,
 }
 
-impl Seen {
+impl StatusRows {
     /// Takes in a line; `false`: it is no status line.
     ///
     /// # Errors
@@ -182,7 +182,7 @@ fn policy_of(draft: &mut Draft, threads: &BTreeMap<u32, Status>, policy: Option<
 
 pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     let mut draft = Draft::new("cyclictest", "status lines");
-    let (mut seen, mut told) = (Seen::default(), Told::default());
+    let (mut seen, mut told) = (StatusRows::default(), Told::default());
     for entry in Lines::new(bytes) {
         let (n, line) = entry?;
         let line = line.trim();
