@@ -162,6 +162,11 @@ fn lines() -> Vec<Value> {
             file: "x".into(),
             lost: vec!["all".into()],
         }),
+        purpose: Some(Box::new(tailbound_core::purpose::Purpose {
+            title: Some("t".into()),
+            operator: Some("o".into()),
+            requirement: Some("r".into()),
+        })),
     };
     let thread = record::ThreadRecord {
         thread: 1,

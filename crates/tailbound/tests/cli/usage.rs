@@ -28,6 +28,8 @@ fn invalid_arguments_are_refused_with_the_option_and_leave_nothing() {
         (&["run", "--sleep", "prayer"], 2, "nanosleep"),
         (&["run", "--config", "missing.toml"], 2, "missing.toml"),
         (&["run", "--class", "safe", "--deadline", "1ms"], 2, "--rate"),
+        (&["run", "--operator", "A.\nNother"], 2, "--operator"),
+        (&["run", "--title", ""], 2, "--title"),
         (&["run", "--out", "no/such/folder/x.jsonl"], 3, "no/such/folder"),
         (&["show", "missing.jsonl"], 2, "missing.jsonl"),
         (&["frobnicate"], 2, "frobnicate"),
