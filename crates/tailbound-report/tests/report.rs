@@ -349,6 +349,34 @@ fn the_return_levels_of_a_run_that_is_not_met_show_what_was_late() {
     assert!(figure.caption.contains("60.0 ms, is no dot"), "{}", figure.caption);
 }
 
+/// As a run file has it: windows that missed activations have no maximum of their own.
+#[test]
+fn the_maximum_of_windows_covers_those_that_missed_activations() {
+    let mut run = small(12);
+    let stalled = |run: &Run, thread: u32, second: u64, length: u64| {
+        let missed = |s: &&tailbound_core::record::SecondRecord| s.thread == thread && s.missed > 0;
+        run.seconds.iter().filter(missed).any(|s| s.second <= second && s.second + length > second)
+    };
+    let mut windows = run.windows.clone();
+    windows.retain(|w| w.thread == 1);
+    for w in &mut windows {
+        w.values.insert("p99".to_owned(), 9_000.0);
+        if stalled(&run, 1, w.second, u64::from(w.window_s)) {
+            w.values.remove("max");
+            w.values.insert("p99".to_owned(), 4_330_000.0);
+        }
+    }
+    run.windows = windows;
+    let table = pictures::window_table(&run);
+    let at = |name: &str| table.head.iter().position(|h| h == name).expect("a column");
+    assert!(!table.rows.is_empty());
+    for row in &table.rows {
+        let (max, p99) = (&row[at("max, worst")], &row[at("p99, worst")]);
+        assert_eq!((max.as_str(), p99.as_str()), ("4.31 ms", "4.31 ms"), "{row:?}");
+    }
+    assert!(page(&run).contains("no recorded maximum"));
+}
+
 /// The texts of a page's element of class `why`, one after another.
 fn limits_of(run: &Run) -> String {
     let page = page(run);

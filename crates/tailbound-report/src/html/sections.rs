@@ -259,7 +259,7 @@ fn windows(page: &mut Page, run: &Run) {
     }
     page.text(
         "soft",
-        "All due activations of a moving window: at the end of the run, and where they were worst.",
+        "Figures of all due activations of a moving window: of the last window, and the worst of all windows (each figure's worst may be of another window).",
     );
     let table = pictures::window_table(run).html();
     page.push(&table);
