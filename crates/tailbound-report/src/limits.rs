@@ -106,7 +106,10 @@ impl Limit<'_> {
                 if *missed == 1 { "was" } else { "were" }
             ),
             Self::OtherWork(pressure) => {
-                format!("Other work loaded the machine: {}", pressure.words())
+                format!(
+                    "Tailbound started no load, but other work loaded the machine: {}",
+                    pressure.words()
+                )
             }
             Self::Still(name) => {
                 format!("Load {name} stood still for the whole time of at least one of its records")
@@ -127,8 +130,11 @@ impl Limit<'_> {
 #[must_use]
 pub fn of<'a>(analysis: &Analysis<'a>) -> Vec<Limit<'a>> {
     let run = analysis.run();
+    let other_work = other_work(run);
+    // Files of earlier versions say that nothing loaded the machine, whatever the pressure.
+    let told = |f: &&Finding| is_limit(f) && (other_work.is_none() || f.id != "no-load");
     let mut out: Vec<Limit<'a>> =
-        label::findings(run).into_iter().filter(|f| is_limit(f)).map(Limit::Finding).collect();
+        label::findings(run).into_iter().filter(told).map(Limit::Finding).collect();
     let (missed, due) = run.threads.iter().fold((0u64, 0u64), |(missed, due), t| {
         let all = due.saturating_add(t.wakeup.n).saturating_add(t.missed.n);
         (missed.saturating_add(t.missed.n), all)
@@ -136,8 +142,7 @@ pub fn of<'a>(analysis: &Analysis<'a>) -> Vec<Limit<'a>> {
     if missed > 0 {
         out.push(Limit::Missed { missed, due });
     }
-    let noticed = run.findings.iter().any(|f| f.id == "no-load");
-    out.extend(other_work(run).filter(|_| !noticed).map(Limit::OtherWork));
+    out.extend(other_work.map(Limit::OtherWork));
     let still = analysis.loads().iter().filter(|l| l.least_per_s <= 0.0);
     some(&mut out, still.map(|l| Limit::Still(l.name.clone())).collect(), "Load achieved");
     let lost = digest::losses(run).into_iter().map(Limit::Lost).collect();
@@ -159,7 +164,8 @@ fn is_limit(f: &Finding) -> bool {
 
 /// Other work beside a run whose loads do not explain the pressure.
 pub(crate) fn other_work(run: &Run) -> Option<CpuPressure> {
-    if !run.header.plan.loads.is_empty() {
+    // Who imported or watched it may have been busy by what was measured.
+    if !run.header.plan.loads.is_empty() || run.header.source.is_some() {
         return None;
     }
     let pressure = CpuPressure::of(&run.header.machine, &run.after);

@@ -338,7 +338,7 @@ fn the_return_levels_of_a_run_that_is_not_met_show_what_was_late() {
     assert_eq!(tops.len(), 12, "a dot for each second: {tops:?}");
     assert!(tops.iter().any(|v| *v > 4_000_000.0), "the stall is not shown: {tops:?}");
     let late = tops.iter().filter(|v| **v > 100_000.0).count();
-    let counted = format!("Of 12 seconds of the run, {late} ");
+    let counted = format!("In {late} of 12 seconds of the run ");
     assert!(figure.caption.contains(&counted), "{counted}: {}", figure.caption);
     assert!(figure.wide.contains("latest seen 4.31 ms") && figure.wide.contains("deadline 100 µs"));
     // A latest wake-up that no dot has is named, and its line is within the picture.
@@ -504,13 +504,17 @@ fn a_busy_machine_is_not_reported_as_unloaded() {
     (run.loads, run.header.plan.loads) = (vec![], vec![]);
     run.header.machine.insert("kernel.pressure_cpu".to_owned(), Fact::of(99.0));
     run.after.insert("kernel.pressure_cpu".to_owned(), Fact::of(98.0));
+    // As an earlier version said before the run.
+    let earlier = Finding::new("no-load", Impact::Notice, "nothing loaded the machine");
+    run.findings.push(earlier);
     let words =
-        "Other work loaded the machine: CPU pressure was 99 % before the run and 98 % at its end";
+        "other work loaded the machine: CPU pressure was 99 % before the run and 98 % at its end";
     assert!(limits_of(&run).contains(words), "{}", limits_of(&run));
+    assert!(!limits_of(&run).contains("nothing loaded"), "{}", limits_of(&run));
     assert_eq!(page(&run).matches(words).count(), 2, "also where the loads are");
     run.header.machine.insert("kernel.pressure_cpu".to_owned(), Fact::of(0.0));
     run.after.insert("kernel.pressure_cpu".to_owned(), Fact::of(0.5));
-    assert!(!page(&run).contains("Other work loaded"));
+    assert!(!page(&run).contains("other work loaded"));
 }
 
 /// The snapshot of the golden frames.

@@ -310,7 +310,7 @@ fn loads(page: &mut Page, analysis: &Analysis<'_>) {
             page.text("note", "Not applicable: Tailbound started no load in this run.");
             if let Some(pressure) = limits::other_work(analysis.run()) {
                 let words = pressure.words();
-                page.text("note", &format!("Other work loaded the machine: {words}."));
+                page.text("note", &format!("But other work loaded the machine: {words}."));
             }
         } else {
             page.text("note", "Unknown: the loads left no record of their rates.");

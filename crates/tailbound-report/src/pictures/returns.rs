@@ -52,7 +52,7 @@ pub fn returns(statement: &Statement) -> Option<Figure> {
     );
     let draw = |layout: Layout| {
         let mut plot = Plot::new(layout, x, y, "mean time between exceedances", "latency");
-        plot.name(SEEN, Look::Nth(0));
+        plot.name_dots(SEEN, Look::Nth(0));
         if !best.is_empty() {
             plot.name(BEST, Look::Total);
             plot.name(UPPER, Look::TotalDashed);
@@ -112,15 +112,14 @@ fn caption(statement: &Statement, seen: &[(f64, f64)]) -> String {
     parts.join(" ")
 }
 
-/// How many seconds of the whole run were later than the deadline: those of dots, and all others.
+/// In how many seconds of the whole run something was later than the deadline: those of dots, and all others.
 fn beyond_deadline(statement: &Statement) -> Option<String> {
     let deadline = statement.settings.deadline_ns?;
     let line = statement.free.iter().find(|l| l.threshold_ns == deadline)?;
     Some(format!(
-        "Of {} seconds of the run, {} {} later than the deadline of {}.",
-        grouped(line.seconds),
+        "In {} of {} seconds of the run a wake-up was later than the deadline of {}.",
         grouped(line.count),
-        if line.count == 1 { "was" } else { "were" },
+        grouped(line.seconds),
         format_ns(deadline.real())
     ))
 }

@@ -6,7 +6,7 @@ use crate::{call, folder, status, stderr, stdout};
 #[test]
 fn invalid_arguments_are_refused_with_the_option_and_leave_nothing() {
     let folder = folder();
-    let cases: [(&[&str], i32, &str); 24] = [
+    let cases: [(&[&str], i32, &str); 26] = [
         (&["run", "-D", "60"], 2, "--duration: `60` has no unit: write for example `60s`"),
         (&["run", "-b", "100"], 2, "--break: `100` has no unit: write for example `100us`"),
         (&["run", "-Smp99", "-D", "60"], 2, "tailbound run -p fifo:99 -D 60s -L none"),
