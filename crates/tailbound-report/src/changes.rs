@@ -10,6 +10,10 @@ use tailbound_core::record::Fact;
 
 use crate::compare::differing::is_noise;
 
+/// What the measuring program changes for itself: the guard against threads that never sleep, and
+/// the CPUs that it leaves to the measured threads.
+const OF_THE_PROGRAM: [&str; 2] = ["cpu.allowed", "limits.rttime_us"];
+
 /// One fact that changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change<'a> {
@@ -28,10 +32,11 @@ impl Change<'_> {
         self.before.map_or_else(|| "value before: not recorded".to_owned(), Fact::text)
     }
 
-    /// Does this fact differ between any two moments, as a load average does?
+    /// Does this fact differ in every run: between any two moments, as a load average does, or
+    /// because the measuring program changes it for itself?
     #[must_use]
-    pub fn is_of_the_moment(&self) -> bool {
-        is_noise(self.name)
+    pub fn is_usual(&self) -> bool {
+        is_noise(self.name) || OF_THE_PROGRAM.contains(&self.name)
     }
 }
 

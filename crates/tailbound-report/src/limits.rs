@@ -147,7 +147,7 @@ pub fn of<'a>(analysis: &Analysis<'a>) -> Vec<Limit<'a>> {
     some(&mut out, still.map(|l| Limit::Still(l.name.clone())).collect(), "Load achieved");
     let lost = digest::losses(run).into_iter().map(Limit::Lost).collect();
     some(&mut out, lost, "Lost, over range or incomplete data");
-    let changed = changes::of(run).into_iter().filter(|c| !c.is_of_the_moment());
+    let changed = changes::of(run).into_iter().filter(|c| !c.is_usual());
     some(&mut out, changed.map(Limit::Changed).collect(), "The machine");
     out
 }

@@ -383,10 +383,16 @@ fn machine(page: &mut Page, run: &Run) {
     }
     page.push("<h3>Changed during the run</h3>");
     let mut table = Table::new(&["fact", "before", "after"]).with_words(&[1, 2]);
-    for change in changed {
+    for change in &changed {
         table.row(vec![change.name.to_owned(), change.before_text(), change.after.text()]);
     }
     let _ = write!(page.body, "<div class=\"facts\">{}</div>", table.html());
+    let usual: Vec<&str> = changed.iter().filter(|c| c.is_usual()).map(|c| c.name).collect();
+    if !usual.is_empty() {
+        let words =
+            format!("Changed in every run, or by Tailbound for itself: {}.", usual.join(", "));
+        page.text("note", &words);
+    }
 }
 
 fn plan(page: &mut Page, run: &Run) {
