@@ -137,9 +137,8 @@ fn of_causes() -> [Value; 4] {
     ]
 }
 
-/// One line of each type, with every field filled.
-fn lines() -> Vec<Value> {
-    let header = record::Header {
+fn header() -> record::Header {
+    record::Header {
         schema: record::SCHEMA.into(),
         tool: "tailbound 0".into(),
         id: "i".into(),
@@ -167,7 +166,12 @@ fn lines() -> Vec<Value> {
             operator: Some("o".into()),
             requirement: Some("r".into()),
         })),
-    };
+    }
+}
+
+/// One line of each type, with every field filled.
+fn lines() -> Vec<Value> {
+    let header = header();
     let thread = record::ThreadRecord {
         thread: 1,
         name: Some("control".into()),
