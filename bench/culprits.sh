@@ -124,7 +124,7 @@ in_guest() { # name, load, limit, how, file
     *,sent)
         more="--smp 2"
         # A guest without an accelerator is slow to begin.
-        script="tailbound load $2 --duration 1min & load=\$!; sleep 5; tailbound interruptions -c 1 -D 2s --json >/run/out/named.jsonl; kill \$load; wait"
+        script="tailbound load $2 --duration 1min & load=\$!; sleep 5; tailbound irqs -c 1 -D 2s --json >/run/out/named.jsonl; kill \$load; wait"
         ;;
     esac
     mkdir -p "$folder"

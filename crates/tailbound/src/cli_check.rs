@@ -41,7 +41,7 @@ pub(crate) struct CheckArgs {
     /// Watch interrupts, steal and throttling for this time too
     #[arg(long, value_name = "TIME", conflicts_with = "root")]
     pub(crate) sample: Option<String>,
-    /// Check a captured machine: a file of `tailbound capture`, or a folder with proc, sys, …
+    /// Check a captured machine: a file of `tailbound check capture`, or a folder with proc, sys, …
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) root: Option<PathBuf>,
     /// Show every check, also those that are ok, unknown or not applicable

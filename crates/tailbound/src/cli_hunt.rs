@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Command-line arguments of `tailbound hunt`.
+//! Command-line arguments of `tailbound lab hunt`.
 //!
 //! Context: COLD.
 

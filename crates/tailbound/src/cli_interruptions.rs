@@ -11,8 +11,8 @@ use clap::Args;
     after_help = "For CPUs that should be left alone. Everything that ran on them is counted: interrupts with their devices, interrupts from \
 other CPUs with the function and who sent them, soft interrupts, work queue functions, threads. The kernel's events are recorded in a \
 trace of its own, which is removed at the end; nothing else is changed. It needs root and tracefs. Examples:\n  \
-tailbound interruptions -c 2-3 -D 1min\n  \
-tailbound interruptions -c 3 --json | jq '.cpus[0].taken[:5]'\n\n\
+tailbound irqs -c 2-3 -D 1min\n  \
+tailbound irqs -c 3 --json | jq '.cpus[0].taken[:5]'\n\n\
 What to do about it: `tailbound check -c LIST` and `tailbound tune isolate`. How it is counted: docs/interruptions.md."
 )]
 pub(crate) struct InterruptionsArgs {

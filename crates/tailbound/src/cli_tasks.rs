@@ -13,8 +13,8 @@ use clap::Args;
     after_help = "The model, the analysis and what it assumes: docs/tasks.md. A bound holds if no job is longer, and none comes \
 sooner, than the model says; it is no guarantee. Exit status: 0 every deadline is shown to hold, or none was given and \
 every thread of fixed priority has a bound; 1 a deadline was seen to be exceeded; 5 not shown, or no bound. Examples:\n  \
-tailbound tasks run.tailbound.jsonl --deadline control=5ms\n  \
-tailbound tasks tasks.toml --what-if priority:control=80 --what-if add:name=log,period=10ms,wcet=1ms,priority=20"
+tailbound response run.tailbound.jsonl --deadline control=5ms\n  \
+tailbound response tasks.toml --what-if priority:control=80 --what-if add:name=log,period=10ms,wcet=1ms,priority=20"
 )]
 pub(crate) struct TasksArgs {
     /// A run file of watched threads, or a model written by hand (TOML)

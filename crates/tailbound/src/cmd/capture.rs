@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `tailbound capture`: what the checks read of a machine, in one file, so that it can be checked from a desk.
+//! `tailbound check capture`: what the checks read of a machine, in one file, so that it can be checked from a desk.
 //!
 //! Context: COLD. The checks are made once and what they ask for is noted, so that a capture holds
 //! that and nothing else. Units: bytes.
@@ -54,7 +54,7 @@ const ADDRESSES: &[&str] = &[
     "systemd.hostname",
 ];
 
-/// `tailbound capture`
+/// `tailbound check capture`
 pub(super) fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     if args.out == Path::new("-") {
         return Err(Failure::usage("--out -: a capture is packed, and no text: name a file"));

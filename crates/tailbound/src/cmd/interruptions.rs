@@ -19,7 +19,7 @@ use crate::cli_interruptions::InterruptionsArgs;
 use crate::looking::{self, Looking};
 use crate::say::{self, Failure};
 
-/// `tailbound interruptions`
+/// `tailbound irqs`
 pub(crate) fn interruptions(args: &InterruptionsArgs) -> Result<ExitCode, Failure> {
     let length = looking::length(&args.duration)?;
     let root = Root::real();

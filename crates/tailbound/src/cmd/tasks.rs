@@ -19,7 +19,7 @@ use crate::say::{self, Failure};
 /// Lines of a run that are not about tasks.
 const UNUSED: [&str; 6] = ["window", "block", "raw", "load", "second", "exceedance"];
 
-/// `tailbound tasks`
+/// `tailbound response`
 pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
     let changes: Vec<Change> = (args.what_if.iter())
         .map(|text| text.parse().map_err(|e| Failure::usage(format!("--what-if: {e}"))))

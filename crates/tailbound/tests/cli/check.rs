@@ -407,9 +407,9 @@ fn captures_that_mean_harm_are_refused_by_name_and_nothing_gets_out() {
     let absolute = format!("{away}/absolute");
     let none: &[u8] = b"";
     let cases: Vec<(&str, Vec<u8>, i32, &str)> = vec![
-        ("cut", whole[..whole.len() / 2].to_vec(), 2, "not a file of tailbound capture"),
-        ("text", b"it is a text\n".to_vec(), 2, "not a file of tailbound capture"),
-        ("no-bytes", Vec::new(), 2, "not a file of tailbound capture"),
+        ("cut", whole[..whole.len() / 2].to_vec(), 2, "not a file of tailbound check capture"),
+        ("text", b"it is a text\n".to_vec(), 2, "not a file of tailbound check capture"),
+        ("no-bytes", Vec::new(), 2, "not a file of tailbound check capture"),
         ("no-entries", packed(&[]), 3, "CPUs"),
         ("noise", packed(&[])[..18].iter().map(|b| b ^ 0x55).collect(), 2, "not a file"),
         (
@@ -433,7 +433,7 @@ fn captures_that_mean_harm_are_refused_by_name_and_nothing_gets_out() {
             "file-and-folder",
             packed(&[("a", Kind::Regular, "", b"x"), ("a/b", Kind::Regular, "", b"x")]),
             2,
-            "not a file of tailbound capture",
+            "not a file of tailbound check capture",
         ),
     ];
     let temporary = here.join("temporary");

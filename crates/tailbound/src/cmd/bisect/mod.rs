@@ -32,7 +32,7 @@ use crate::cmd::lab::request;
 use crate::cmd::tune;
 use crate::say::Failure;
 
-/// `tailbound bisect`
+/// `tailbound lab bisect`
 pub(crate) fn bisect(what: &Bisect) -> Result<ExitCode, Failure> {
     match what {
         Bisect::Append(args) => append(args),

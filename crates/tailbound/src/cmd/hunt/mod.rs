@@ -54,7 +54,7 @@ struct Found<'a> {
     interrupted: bool,
 }
 
-/// `tailbound hunt`
+/// `tailbound lab hunt`
 pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
     asked_well(args)?;
     let length = length(args)?;

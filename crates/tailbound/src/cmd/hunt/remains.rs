@@ -102,7 +102,7 @@ fn program(
     };
     let tasks = load.option("tasks").and_then(|n| n.parse().ok());
     let told = [
-        "System calls found and made smaller by `tailbound hunt`, of this workload:".to_owned(),
+        "System calls found and made smaller by `tailbound lab hunt`, of this workload:".to_owned(),
         format!("  {command}"),
         format!("Build and run it: cc -O2 -pthread -o worst {PROGRAM} && ./worst [PASSES]"),
     ];
@@ -159,7 +159,7 @@ fn campaign(
         name: NAME.to_owned(),
         text: Text {
             title: format!("The worst workload found for {}", header.kernel),
-            authors: vec!["tailbound hunt".to_owned()],
+            authors: vec!["tailbound lab hunt".to_owned()],
             year: run.header.started.get(..4).and_then(|y| y.parse().ok()).unwrap_or(0),
             published: None,
             machine: "a guest of the lab".to_owned(),
@@ -177,7 +177,7 @@ fn campaign(
     };
     let file = format!(
         "# SPDX-License-Identifier: MIT OR Apache-2.0\n\
-         # Found and made smaller by `tailbound hunt`. As one command, which gives the same bytes for everybody who has\n\
+         # Found and made smaller by `tailbound lab hunt`. As one command, which gives the same bytes for everybody who has\n\
          # the same kernel, QEMU and build of tailbound:\n\
          #   {command}\n\
          # Latest wake-up there {} ({} ns); as this campaign, whose job bears a name, {} ({} ns):\n\

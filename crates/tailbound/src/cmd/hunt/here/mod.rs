@@ -82,7 +82,7 @@ pub(super) fn how(args: &HuntArgs) -> Result<HereHow, Failure> {
     Ok(HereHow { run_ns, rounds, cpus: args.cpus.clone() })
 }
 
-/// `tailbound hunt --here`
+/// `tailbound lab hunt --here`
 pub(super) fn hunt(
     args: &HuntArgs,
     length: Option<Duration>,
