@@ -29,8 +29,11 @@ const PROBES: [&str; 1] = ["cyclic"];
 pub const LOADS_OF_A_RUN: [&str; 2] = ["hackbench", "memory"];
 const LONGEST_NS: i64 = 3_600_000_000_000;
 /// What any run may say: how it measures, not what it does to the machine.
-const FREE: [&str; 19] = [
+const FREE: [&str; 22] = [
     "name",
+    "title",
+    "operator",
+    "requirement",
     "deadline",
     "early",
     "class",

@@ -130,6 +130,7 @@ fn header(kept: &Collected, plan: Plan, machine: Facts) -> Header {
         machine,
         lab: None,
         round: None,
+        purpose: None,
     }
 }
 

@@ -204,6 +204,12 @@ pub struct RunConfig {
     pub tune: Option<String>,
     /// `--rt-cpus`, for the profile
     pub rt_cpus: Option<String>,
+    /// `--title`
+    pub title: Option<String>,
+    /// `--operator`
+    pub operator: Option<String>,
+    /// `--requirement`
+    pub requirement: Option<String>,
 }
 
 impl RunConfig {
@@ -260,6 +266,9 @@ impl RunConfig {
             precision,
             tune,
             rt_cpus,
+            title,
+            operator,
+            requirement,
         } = other.clone();
         let given = loops.is_some() || duration.is_some();
         let length = if given { Self::default() } else { self.clone() };
@@ -295,6 +304,9 @@ impl RunConfig {
             precision: precision.or_else(|| self.precision.clone()),
             tune: tune.or_else(|| self.tune.clone()),
             rt_cpus: rt_cpus.or_else(|| self.rt_cpus.clone()),
+            title: title.or_else(|| self.title.clone()),
+            operator: operator.or_else(|| self.operator.clone()),
+            requirement: requirement.or_else(|| self.requirement.clone()),
         }
     }
 }
@@ -522,14 +534,15 @@ mod tests {
             "interval-spread": "s", "timer-slack": "t", "load": ["none"], "load-cmd": "l",
             "cpu-dma-latency": "c", "raw": true, "paranoid": true, "observe": "o", "blame": "b",
             "probe": "p", "tasks": u32::MAX, "work": ["w"], "repeat": u32::MAX, "until": "u",
-            "precision": "p", "tune": "t", "rt-cpus": "1"
+            "precision": "p", "tune": "t", "rt-cpus": "1", "title": "t",
+            "operator": "o", "requirement": "r"
         }))
         .expect("all words");
         let keys = |config: &RunConfig| {
             let json = serde_json::to_value(config).expect("JSON");
             json.as_object().expect("words").values().filter(|v| !v.is_null()).count()
         };
-        assert_eq!(keys(&all), 31, "a word is missing in this test");
+        assert_eq!(keys(&all), 34, "a word is missing in this test");
         let none = RunConfig::default();
         assert_eq!(
             (none.over(&all), all.over(&none), all.over(&all)),

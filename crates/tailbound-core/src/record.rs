@@ -20,6 +20,7 @@ use crate::histogram::SparseHistogram;
 use crate::lab::LabRecord;
 use crate::paths::PathsRecord;
 use crate::plan::Plan;
+use crate::purpose::Purpose;
 use crate::requirement::Requirement;
 use crate::rules::ViolationRecord;
 use crate::sums_as_text;
@@ -97,6 +98,9 @@ pub struct Header {
     /// Its place among runs that were made in turn, to be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<Round>,
+    /// What persons stated about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<Box<Purpose>>,
 }
 
 /// The place of a run among those made in turn with it: each round runs every variant once,

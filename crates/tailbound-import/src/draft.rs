@@ -476,6 +476,7 @@ impl Draft {
             machine: self.machine,
             lab: None,
             round: None,
+            purpose: None,
             source: Some(Source {
                 tool,
                 format: if self.variant.is_empty() {

@@ -122,6 +122,7 @@ fn header(about: &About, began: &Clocks) -> Header {
         }),
         lab: None,
         round: None,
+        purpose: None,
     }
 }
 

@@ -24,6 +24,53 @@ pub fn headline(run: &Run) -> String {
     format!("{first}{}: {sentence}", letters.as_str())
 }
 
+/// What a person, or else the campaign, calls the run.
+#[must_use]
+pub fn title(run: &Run) -> Option<&str> {
+    let stated = run.header.purpose.as_ref().and_then(|p| p.title.as_deref());
+    stated.or(run.header.plan.name.as_deref())
+}
+
+/// What a report is filed by, each with its name: title, begin, machine, who measured, requirement.
+#[must_use]
+pub fn head(run: &Run) -> [(&'static str, String); 5] {
+    let purpose = run.header.purpose.as_deref();
+    let stated = |text: Option<&str>| text.map_or_else(|| "not stated".to_owned(), str::to_owned);
+    let machine = match label::machine(run) {
+        none if none.is_empty() => "not recorded".to_owned(),
+        known => known,
+    };
+    [
+        ("Title", stated(title(run))),
+        ("Started", started(run)),
+        ("Machine", machine),
+        ("Measured by", stated(purpose.and_then(|p| p.operator.as_deref()))),
+        ("Requirement", stated(purpose.and_then(|p| p.requirement.as_deref()))),
+    ]
+}
+
+/// When the run began; an imported file may not tell.
+fn started(run: &Run) -> String {
+    match run.header.started.as_str() {
+        "" => "not recorded".to_owned(),
+        at if at.ends_with('Z') => format!("{at} (UTC)"),
+        words => words.to_owned(),
+    }
+}
+
+/// The begin of the run and what persons stated about it, in one line of a terminal.
+#[must_use]
+pub fn filed_by(run: &Run) -> String {
+    let mut parts = vec![format!("started: {}", started(run))];
+    if let Some(p) = run.header.purpose.as_deref() {
+        let stated =
+            [("title", &p.title), ("measured by", &p.operator), ("requirement", &p.requirement)];
+        let known = stated.into_iter().filter_map(|(what, text)| Some((what, text.as_ref()?)));
+        parts.extend(known.map(|(what, text)| format!("{what}: {text}")));
+    }
+    parts.join("; ")
+}
+
 /// What was measured and how, in one line.
 #[must_use]
 pub fn set_up(run: &Run) -> String {

@@ -7,7 +7,7 @@
 //! | member | what |
 //! |---|---|
 //! | `schema` | `tailbound-report/1` |
-//! | `run` | `id`, `tool`, `started`, `command`, `measured_ns`, `ended` (`null`: cut off), `source` (`null`: measured by this tool) |
+//! | `run` | `id`, `tool`, `started`, `command`, `measured_ns`, `ended` (`null`: cut off), `source` (`null`: measured by this tool), `purpose` (what persons stated: `title`, `operator`, `requirement`; `null`: nothing) |
 //! | `verdict` | `outcome`, `exit_status`, `sentence`, `statements`, `due`, `beyond`, `beyond_unknown` |
 //! | `threads` | a list: `name`, `thread`, `cpu`, `context`, `missed`, `wakeup` and `due` (summaries), `warm_up`, `counters`, `dropped`, `p2_approximate`, `ended` |
 //! | `totals` | a list, one per context: `context`, `missed`, `wakeup`, `due` |
@@ -61,6 +61,7 @@ pub fn json(analysis: &Analysis<'_>) -> Value {
             "measured_ns": run.known_length_ns(),
             "ended": run.end.as_ref().map(|e| e.reason.as_str()),
             "source": header.source,
+            "purpose": header.purpose,
         },
         "verdict": {
             "outcome": outcome,

@@ -12,6 +12,7 @@ use common::{Shape, run};
 use roxmltree::{Document, Node, ParsingOptions};
 use tailbound_core::plan::Means;
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
+use tailbound_core::purpose::Purpose;
 use tailbound_core::record::{End, Fact, LoadRecord, Source};
 use tailbound_core::{Distribution, Finding, Histogram, Impact, Requirement, Run};
 use tailbound_report::{Style, compare, html, json, live, pictures, text};
@@ -320,6 +321,201 @@ fn a_run_of_one_second_has_its_maximum_drawn() {
             assert!(others.iter().any(|(_, d)| *d == dot), "nothing is at {at}: {svg}");
         }
     }
+}
+
+/// The stall is within the first ten seconds, which a bound would leave out as further warm-up.
+#[test]
+fn the_return_levels_of_a_run_that_is_not_met_show_what_was_late() {
+    let run = small(12);
+    let statement = tailbound_stats::bound::of_run(&run);
+    let figure = pictures::returns(&statement).expect("there are seconds");
+    let tops: Vec<f64> = figure.series[0]["points"]
+        .as_array()
+        .expect("points")
+        .iter()
+        .filter_map(|p| p[1].as_f64())
+        .collect();
+    assert_eq!(tops.len(), 12, "a dot for each second: {tops:?}");
+    assert!(tops.iter().any(|v| *v > 4_000_000.0), "the stall is not shown: {tops:?}");
+    let late = tops.iter().filter(|v| **v > 100_000.0).count();
+    let counted = format!("In {late} of 12 seconds of the run ");
+    assert!(figure.caption.contains(&counted), "{counted}: {}", figure.caption);
+    assert!(figure.wide.contains("latest seen 4.31 ms") && figure.wide.contains("deadline 100 µs"));
+    // A latest wake-up that no dot has is named, and its line is within the picture.
+    let mut beyond = statement;
+    beyond.observed_max_ns = Some(60_000_000);
+    let figure = pictures::returns(&beyond).expect("there are seconds");
+    assert!(figure.wide.contains("latest seen 60.0 ms"), "{}", figure.wide);
+    assert!(figure.caption.contains("60.0 ms, is no dot"), "{}", figure.caption);
+}
+
+/// As a run file has it: windows that missed activations have no maximum of their own.
+#[test]
+fn the_maximum_of_windows_covers_those_that_missed_activations() {
+    let mut run = small(12);
+    let stalled = |run: &Run, thread: u32, second: u64, length: u64| {
+        let missed = |s: &&tailbound_core::record::SecondRecord| s.thread == thread && s.missed > 0;
+        run.seconds.iter().filter(missed).any(|s| s.second <= second && s.second + length > second)
+    };
+    let mut windows = run.windows.clone();
+    windows.retain(|w| w.thread == 1);
+    for w in &mut windows {
+        w.values.insert("p99".to_owned(), 9_000.0);
+        if stalled(&run, 1, w.second, u64::from(w.window_s)) {
+            w.values.remove("max");
+            w.values.insert("p99".to_owned(), 4_330_000.0);
+        }
+    }
+    run.windows = windows;
+    let table = pictures::window_table(&run);
+    let at = |name: &str| table.head.iter().position(|h| h == name).expect("a column");
+    assert!(!table.rows.is_empty());
+    for row in &table.rows {
+        let (max, p99) = (&row[at("max, worst")], &row[at("p99, worst")]);
+        assert_eq!((max.as_str(), p99.as_str()), ("4.31 ms", "4.31 ms"), "{row:?}");
+    }
+    assert!(page(&run).contains("no recorded maximum"));
+}
+
+/// The texts of a page's element of class `why`, one after another.
+fn limits_of(run: &Run) -> String {
+    let page = page(run);
+    let doc = parse(&page);
+    let why = classes(&doc, "why").next().expect("what limits the figures");
+    let half = why.first_element_child().expect("its first half");
+    half.descendants()
+        .filter(|n| n.is_text())
+        .filter_map(|n| n.text())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[test]
+fn what_limits_the_figures_names_all_that_the_run_file_holds() {
+    let mut run = small(5);
+    run.findings = vec![
+        Finding::new("steal-time", Impact::Notice, "the hypervisor took 110 ms"),
+        Finding::new("source-note", Impact::Notice, "worth knowing"),
+    ];
+    run.threads[0].dropped = [("exceedances".to_owned(), 17)].into_iter().collect();
+    run.loads[0].count = 0;
+    run.after.insert("power.limit".to_owned(), Fact::of("on"));
+    let shown = limits_of(&run);
+    for words in [
+        "the hypervisor took 110 ms",
+        "2 of 5,000 due activations were missed",
+        "Load hackbench stood still",
+        "17 records of `exceedances`",
+        "power.governor changed during the run: not applicable: no cpufreq driver is loaded \u{2192} performance",
+        "power.limit changed during the run: value before: not recorded \u{2192} on",
+        "One more notice is among the findings",
+    ] {
+        assert!(shown.contains(words), "`{words}` is not in: {shown}");
+    }
+    assert!(!shown.contains("Nothing"), "{shown}");
+    // A run without any of them says so.
+    let mut good = common::run(&Shape { seconds: 5, stall_ns: 0, ..Shape::default() });
+    (good.findings, good.after) = (vec![], good.header.machine.clone());
+    assert!(
+        limits_of(&good).contains("Nothing that was looked for was found"),
+        "{}",
+        limits_of(&good)
+    );
+    // Facts of the moment always differ, and the guard is our own.
+    good.after.insert("limits.rttime_us".to_owned(), Fact::of(500_000));
+    good.after.insert("kernel.loadavg".to_owned(), Fact::of(17));
+    assert!(limits_of(&good).contains("Nothing that was looked for"), "{}", limits_of(&good));
+}
+
+#[test]
+fn what_changed_during_the_run_has_its_value_before() {
+    let mut run = small(2);
+    run.after.insert("power.limit".to_owned(), Fact::of("on"));
+    run.after.insert("watch.steal-time".to_owned(), Fact::of("watched"));
+    let page = page(&run);
+    let doc = parse(&page);
+    let rows: Vec<Vec<&str>> = doc
+        .descendants()
+        .filter(|n| n.has_tag_name("tr"))
+        .map(|row| row.children().filter_map(|cell| cell.text()).collect())
+        .collect();
+    let row = |cells: &[&str]| rows.iter().any(|r| r.as_slice() == cells);
+    assert!(row(&["fact", "before", "after"]), "{rows:?}");
+    assert!(
+        row(&["power.governor", "not applicable: no cpufreq driver is loaded", "performance"]),
+        "{rows:?}"
+    );
+    assert!(row(&["power.limit", "value before: not recorded", "on"]), "{rows:?}");
+    assert!(!rows.iter().any(|r| r.first() == Some(&"watch.steal-time")), "{rows:?}");
+}
+
+#[test]
+fn the_head_says_who_measured_what_when_and_for_which_requirement() {
+    let mut run = small(2);
+    run.header.plan.name = None;
+    let head = |run: &Run| -> Vec<String> {
+        let page = page(run);
+        let doc = parse(&page);
+        let head = classes(&doc, "head").next().expect("a head");
+        let rows = head.children().map(|row| {
+            row.descendants()
+                .filter_map(|n| n.text())
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect::<Vec<_>>()
+                .join("|")
+        });
+        rows.collect()
+    };
+    let shown = head(&run).join("\n");
+    for words in [
+        "Title|not stated",
+        "2026-01-01T12:00:00Z (UTC)",
+        "6.12.0-rt-amd64",
+        "Measured by|not stated",
+        "Requirement|not stated",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(json(&Analysis::of(&run))["run"]["purpose"].is_null());
+    run.header.purpose = Some(Box::new(Purpose {
+        title: Some("Axis controller <3>".into()),
+        operator: Some("A. Nother\u{1b}[2J".into()),
+        requirement: Some("REQ-17".into()),
+    }));
+    let shown = head(&run).join("\n");
+    for words in ["Axis controller <3>", "A. Nother\u{fffd}[2J", "REQ-17"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let whole = page(&run);
+    let heading = whole.find("Tailbound report: Axis controller &lt;3&gt;");
+    assert!(heading < whole.find("class=\"verdict"), "the title stands above the verdict");
+    assert_eq!(json(&Analysis::of(&run))["run"]["purpose"]["requirement"], "REQ-17");
+    let plain = text(&Analysis::of(&run), Style { color: false, width: 200 });
+    assert!(
+        plain.contains("started: 2026-01-01T12:00:00Z (UTC); title: Axis controller <3>"),
+        "{plain}"
+    );
+    assert!(plain.contains("requirement: REQ-17") && !plain.contains('\u{1b}'), "{plain}");
+}
+
+#[test]
+fn a_busy_machine_is_not_reported_as_unloaded() {
+    let mut run = small(2);
+    (run.loads, run.header.plan.loads) = (vec![], vec![]);
+    run.header.machine.insert("kernel.pressure_cpu".to_owned(), Fact::of(99.0));
+    run.after.insert("kernel.pressure_cpu".to_owned(), Fact::of(98.0));
+    // As an earlier version said before the run.
+    let earlier = Finding::new("no-load", Impact::Notice, "nothing loaded the machine");
+    run.findings.push(earlier);
+    let words =
+        "other work loaded the machine: CPU pressure was 99 % before the run and 98 % at its end";
+    assert!(limits_of(&run).contains(words), "{}", limits_of(&run));
+    assert!(!limits_of(&run).contains("nothing loaded"), "{}", limits_of(&run));
+    assert_eq!(page(&run).matches(words).count(), 2, "also where the loads are");
+    run.header.machine.insert("kernel.pressure_cpu".to_owned(), Fact::of(0.0));
+    run.after.insert("kernel.pressure_cpu".to_owned(), Fact::of(0.5));
+    assert!(!page(&run).contains("other work loaded"));
 }
 
 /// The snapshot of the golden frames.

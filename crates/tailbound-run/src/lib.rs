@@ -12,6 +12,7 @@ mod disk;
 pub mod error;
 pub mod instant;
 mod journal;
+mod no_load;
 mod observed;
 mod options;
 pub mod output;

@@ -11,6 +11,7 @@ use tailbound_core::plan::{
     IntervalSpread, Means, RunConfig, Until,
 };
 use tailbound_core::policy::Policy;
+use tailbound_core::purpose::Purpose;
 use tailbound_core::requirement::{Class, Rate, Requirement};
 use tailbound_core::units::{self, ParseTimeError, format_ns_i64, parse_ns};
 use tailbound_core::{Spec, split_loads};
@@ -42,6 +43,7 @@ pub(crate) struct Options {
     pub(crate) until: Option<Until>,
     pub(crate) spread: Option<IntervalSpread>,
     pub(crate) timer_slack_ns: Option<i64>,
+    pub(crate) purpose: Option<Box<Purpose>>,
     pub(crate) tasks: Option<u32>,
     pub(crate) cpu_dma_latency_us: Option<i32>,
     /// Those that are named.
@@ -97,6 +99,7 @@ impl Options {
             until,
             spread: sleeps::spread(w.interval_spread.as_deref(), means)?,
             timer_slack_ns: sleeps::timer_slack(w.timer_slack.as_deref())?,
+            purpose: Purpose::stated(w).map_err(|e| RunError::Usage(e.to_string()))?,
             tasks: tasks(w.tasks)?,
             cpu_dma_latency_us: w.cpu_dma_latency.as_deref().map(dma_latency).transpose()?,
             loads: loads(w)?,

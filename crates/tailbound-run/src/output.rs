@@ -264,6 +264,7 @@ mod tests {
             source: None,
             lab: None,
             round: None,
+            purpose: None,
         });
         run.end = Some(End { reason, measured_ns, lines: 0 });
         run

@@ -9,13 +9,14 @@ use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::{BlamePlan, Clock, Means, Observe, Plan, RunConfig};
 use tailbound_core::policy::Policy;
+use tailbound_core::purpose::Purpose;
 use tailbound_core::units::format_ns_i64;
 use tailbound_host::{RealtimeRight, Root};
 use tailbound_probe::{Prepared, ProbeError, Setup};
 
 use crate::error::RunError;
 use crate::options::{self, Options, usage};
-use crate::sleeps;
+use crate::{no_load, sleeps};
 
 /// Defaults of a plan, as on the command line.
 pub mod defaults {
@@ -52,6 +53,8 @@ pub struct Resolved {
     /// The loads are the default ones: where they cannot be started, that is a finding, not an
     /// error.
     pub loads_by_default: bool,
+    /// What persons stated about it.
+    pub purpose: Option<Box<Purpose>>,
 }
 
 /// What a second kernel's sleep needs.
@@ -105,10 +108,7 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
         false => read.loads,
     };
     if loads.is_empty() && !request.bare {
-        findings.push(
-            Finding::new("no-load", Impact::Notice, "nothing loaded the machine during the measurement")
-                .meaning("The figures are those of an unloaded machine; under load latencies are larger, often by orders of magnitude."),
-        );
+        findings.push(no_load::not_started());
     }
     let tasks = unpinned(read.tasks, policy)?;
     sleeps::one_itimer(means, tasks.map_or(cpus.len() as u64, u64::from))?;
@@ -146,7 +146,7 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
         tune,
     };
     let probe = prepare(&plan, root)?;
-    Ok(Resolved { plan, probe, findings, loads_by_default })
+    Ok(Resolved { plan, probe, findings, loads_by_default, purpose: read.purpose })
 }
 
 /// Refuses a plan whose probe cannot work here, before anything is started.
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn invalid_options_are_refused_with_the_flag_and_a_remedy() {
         type Edit = fn(&mut RunConfig);
-        let cases: [(Edit, &str); 14] = [
+        let cases: [(Edit, &str); 15] = [
             (|c| c.interval = Some("0s".into()), "--interval"),
             (|c| c.interval = Some("1us".into()), "--interval"),
             (|c| c.interval = Some("1".into()), "has no unit"),
@@ -268,6 +268,7 @@ mod tests {
             (|c| c.load = Some(vec!["nosuch".into()]), "nosuch"),
             (|c| c.policy = Some("fifo:100".into()), "--policy"),
             (|c| c.clock = Some("sundial".into()), "sundial"),
+            (|c| c.operator = Some("a\nb".into()), "--operator"),
             (|c| c.duration = Some("100us".into()), "shorter than one interval"),
         ];
         for (edit, hint) in cases {

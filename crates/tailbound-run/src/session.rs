@@ -16,6 +16,7 @@ use tailbound_core::collect::Collector;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
+use tailbound_core::purpose::Purpose;
 use tailbound_core::record::{End, Fact, Header, Line, Round, SCHEMA, ThreadRecord, WarmUp};
 use tailbound_core::utc;
 use tailbound_core::{Context, EndReason, ThreadEnd};
@@ -34,6 +35,7 @@ use crate::benchmarks;
 use crate::error::RunError;
 use crate::instant;
 use crate::journal::Journal;
+use crate::no_load;
 use crate::output::Output;
 
 use crate::supervise::{Subject, Supervisor, Watched, WatchedThread};
@@ -73,6 +75,8 @@ pub struct Session {
     pub virtual_time: bool,
     /// Its place among runs made in turn, for the record.
     pub round: Option<Round>,
+    /// What persons stated about it, for the record.
+    pub purpose: Option<Box<Purpose>>,
     /// Its share of the machine; none: nothing else matters to it.
     pub machine: Option<Shared>,
     /// When it is to begin, on CLOCK_REALTIME; none: as soon as it is ready.
@@ -279,6 +283,7 @@ impl Session {
             source: None,
             lab: None,
             round: self.round.clone(),
+            purpose: self.purpose.clone(),
         }
     }
 
@@ -501,7 +506,11 @@ impl Session {
         let self_cost = journal.run.self_cost.clone();
         journal.line(Line::SelfCost { values: self_cost });
         let (after, findings) = watch.end(&journal.run.threads);
+        let loaded = no_load::found(&journal.run.findings, &journal.run.header.machine, &after);
         journal.line(Line::After { facts: after });
+        if let Some(finding) = loaded {
+            journal.finding(finding);
+        }
         for finding in findings {
             journal.finding(finding);
         }

@@ -183,6 +183,7 @@ fn header(plan: Plan, about: &About) -> Header {
         }),
         lab: None,
         round: None,
+        purpose: None,
     }
 }
 

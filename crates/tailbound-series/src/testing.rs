@@ -59,6 +59,7 @@ pub(crate) fn run(end: Option<EndReason>) -> Run {
         source: None,
         lab: None,
         round: None,
+        purpose: None,
     });
     run.end = end.map(|reason| End { reason, measured_ns: 1_000_000_000, lines: 1 });
     run

@@ -134,6 +134,19 @@ pub(crate) struct MeasurementArgs {
     #[arg(long, value_name = "SHARE[:QUANTILES]", help_heading = "Measurement")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) precision: Option<String>,
+
+    /// What the run is called, for the head of its report
+    #[arg(long, value_name = "TEXT", help_heading = "Report")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
+    /// Who measures, for the head of the report
+    #[arg(long, value_name = "NAME", help_heading = "Report")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) operator: Option<String>,
+    /// The requirement that the run answers, as your documents call it: `REQ-17: control loop`
+    #[arg(long, value_name = "TEXT", help_heading = "Report")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) requirement: Option<String>,
 }
 
 impl MeasurementArgs {

@@ -137,9 +137,8 @@ fn of_causes() -> [Value; 4] {
     ]
 }
 
-/// One line of each type, with every field filled.
-fn lines() -> Vec<Value> {
-    let header = record::Header {
+fn header() -> record::Header {
+    record::Header {
         schema: record::SCHEMA.into(),
         tool: "tailbound 0".into(),
         id: "i".into(),
@@ -162,7 +161,17 @@ fn lines() -> Vec<Value> {
             file: "x".into(),
             lost: vec!["all".into()],
         }),
-    };
+        purpose: Some(Box::new(tailbound_core::purpose::Purpose {
+            title: Some("t".into()),
+            operator: Some("o".into()),
+            requirement: Some("r".into()),
+        })),
+    }
+}
+
+/// One line of each type, with every field filled.
+fn lines() -> Vec<Value> {
+    let header = header();
     let thread = record::ThreadRecord {
         thread: 1,
         name: Some("control".into()),

@@ -11,6 +11,7 @@
 
 mod compare;
 mod glossary;
+mod head;
 mod sections;
 
 use std::fmt::Write as _;

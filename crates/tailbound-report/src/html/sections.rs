@@ -17,12 +17,12 @@ use super::Page;
 use crate::escape::{repeat as repeat_words, xml};
 use crate::svg::Unit;
 use crate::table::Table;
-use crate::{digest, figures, label, pictures, precision};
+use crate::{changes, digest, figures, label, limits, pictures, precision};
 
 /// Everything about a run; `prefix` keeps names apart where several runs share a page.
 pub(super) fn run(page: &mut Page, analysis: &Analysis<'_>, name: &str, prefix: &str) {
     let run = analysis.run();
-    let _ = write!(page.body, "<h1>Tailbound report: {}</h1>", xml(name));
+    super::head::section(page, run, name);
     if run.header.plan.probe == "work" && run.threads.is_empty() {
         // Benchmarks alone: there is no latency to judge.
         crate::decide::benchmarks::section(page, run, prefix);
@@ -31,7 +31,7 @@ pub(super) fn run(page: &mut Page, analysis: &Analysis<'_>, name: &str, prefix: 
         return;
     }
     verdict(page, run);
-    why(page, run);
+    why(page, analysis);
     let pictures = pictures::of_run(analysis);
     let (first, later): (Vec<_>, Vec<_>) =
         pictures.into_iter().partition(|f| ["histogram", "survival", "early"].contains(&f.id));
@@ -143,7 +143,7 @@ fn bound(page: &mut Page, analysis: &Analysis<'_>, prefix: &str) {
 }
 
 /// The verdict in a box, in words as well as in colour.
-pub(super) fn verdict(page: &mut Page, run: &Run) {
+fn verdict(page: &mut Page, run: &Run) {
     let sign = match label::outcome(run) {
         Outcome::Met => "✓",
         Outcome::NotMet => "✗",
@@ -152,10 +152,6 @@ pub(super) fn verdict(page: &mut Page, run: &Run) {
         Outcome::Undecided | Outcome::Unknown(_) => "?",
     };
     verdict_after(page, sign, run);
-    let machine = label::machine(run);
-    if !machine.is_empty() {
-        page.text("soft", &machine);
-    }
 }
 
 /// The box itself, with `lead` (HTML) before its word, and how the run was made.
@@ -174,29 +170,29 @@ pub(super) fn verdict_after(page: &mut Page, lead: &str, run: &Run) {
     }
 }
 
-fn why(page: &mut Page, run: &Run) {
-    let (culprits, advice) = (digest::culprits(run), digest::advice(run));
-    page.push("<section class=\"why\"><div>");
-    if culprits.is_empty() {
-        page.push("<h3>What limits these figures</h3>");
-        let noticed = run.findings.len();
-        let words = match noticed {
-            0 => "Nothing that was looked for was found.".to_owned(),
-            1 => "Nothing. One thing worth knowing stands among the findings.".to_owned(),
-            n => format!("Nothing. {n} things worth knowing stand among the findings."),
-        };
-        page.text("", &words);
+fn why(page: &mut Page, analysis: &Analysis<'_>) {
+    let run = analysis.run();
+    let (limits, advice) = (limits::of(analysis), digest::advice(run));
+    page.push("<section class=\"why\"><div><h3>What limits these figures</h3>");
+    if limits.is_empty() {
+        page.text("", "Nothing that was looked for was found.");
     } else {
-        page.push("<h3>What limits these figures</h3><ul>");
-        for f in &culprits {
-            let (class, impact) = (label::impact_class(f.impact), xml(f.impact.as_str()));
+        page.push("<ul>");
+        for l in &limits {
             let _ = write!(
                 page.body,
-                "<li><span class=\"tag {class}\">{impact}</span>{}</li>",
-                xml(&f.title)
+                "<li><span class=\"tag {}\">{}</span>{}</li>",
+                l.class(),
+                xml(l.word()),
+                xml(&l.sentence())
             );
         }
         page.push("</ul>");
+    }
+    match limits::other_notices(run) {
+        0 => {}
+        1 => page.text("soft", "One more notice is among the findings."),
+        n => page.text("soft", &format!("{n} more notices are among the findings.")),
     }
     page.push("</div><div><h3>What to do</h3>");
     if advice.is_empty() {
@@ -267,10 +263,21 @@ fn windows(page: &mut Page, run: &Run) {
     }
     page.text(
         "soft",
-        "All due activations of a moving window: at the end of the run, and where they were worst.",
+        "Figures of all due activations of a moving window: of the last window, and the worst of all windows (each figure's worst may be of another window).",
     );
     let table = pictures::window_table(run).html();
     page.push(&table);
+    let unknown = pictures::maxima_unknown(run);
+    if unknown > 0 {
+        let windows = match unknown {
+            1 => "1 window has".to_owned(),
+            n => format!("{} windows have", grouped(n as u64)),
+        };
+        page.text(
+            "note",
+            &format!("{windows} no recorded maximum, because activations in them were missed. Their latest wake-up or highest figure stands in for it; \"or more\": the maximum may be higher."),
+        );
+    }
 }
 
 fn findings(page: &mut Page, run: &Run) {
@@ -303,12 +310,15 @@ fn loads(page: &mut Page, analysis: &Analysis<'_>) {
     page.heading("Load achieved");
     let loads = analysis.loads();
     if loads.is_empty() {
-        let why = if analysis.run().header.plan.loads.is_empty() {
-            "Not applicable: Tailbound started no load in this run."
+        if analysis.run().header.plan.loads.is_empty() {
+            page.text("note", "Not applicable: Tailbound started no load in this run.");
+            if let Some(pressure) = limits::other_work(analysis.run()) {
+                let words = pressure.words();
+                page.text("note", &format!("But other work loaded the machine: {words}."));
+            }
         } else {
-            "Unknown: the loads left no record of their rates."
-        };
-        page.text("note", why);
+            page.text("note", "Unknown: the loads left no record of their rates.");
+        }
         return;
     }
     let mut table = Table::new(&["load", "mean rate", "least rate", "in all", "over"]);
@@ -370,20 +380,22 @@ fn machine(page: &mut Page, run: &Run) {
         page.text("note", "After the run: unknown, not recorded.");
         return;
     }
-    let changed: Facts = run
-        .after
-        .iter()
-        .filter(|(name, fact)| facts.get(*name).is_some_and(|before| before != *fact))
-        .map(|(n, f)| (n.clone(), f.clone()))
-        .collect();
+    let changed = changes::of(run);
     if changed.is_empty() {
+        page.text("", "No fact that was read again after the run had changed.");
+        return;
+    }
+    page.push("<h3>Changed during the run</h3>");
+    let mut table = Table::new(&["fact", "before", "after"]).with_words(&[1, 2]);
+    for change in &changed {
+        table.row(vec![change.name.to_owned(), change.before_text(), change.after.text()]);
+    }
+    let _ = write!(page.body, "<div class=\"facts\">{}</div>", table.html());
+    let usual: Vec<&str> = changed.iter().filter(|c| c.is_usual()).map(|c| c.name).collect();
+    if !usual.is_empty() {
         let words =
-            format!("Of {} facts read again after the run, none had changed.", run.after.len());
-        page.text("", &words);
-    } else {
-        page.push("<h3>Changed during the run</h3>");
-        let table = facts_table(&changed);
-        page.push(&table);
+            format!("Changed in every run, or by Tailbound for itself: {}.", usual.join(", "));
+        page.text("note", &words);
     }
 }
 

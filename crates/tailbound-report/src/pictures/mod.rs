@@ -10,6 +10,7 @@ mod lanes;
 mod returns;
 mod survival;
 mod timeline;
+mod window_table;
 
 use serde_json::{Value, json};
 use tailbound_core::number::{Real as _, Whole as _};
@@ -27,7 +28,8 @@ pub(crate) use lanes::end_ns as lanes_end_ns;
 pub use lanes::lanes;
 pub use returns::returns;
 pub use survival::{EXPLANATION as SURVIVAL_EXPLANATION, survival, survival_multiple};
-pub use timeline::{loads, maxima, window_table, windows};
+pub use timeline::{loads, maxima, windows};
+pub use window_table::{maxima_unknown, window_table};
 
 /// A picture with everything that belongs to it.
 #[derive(Clone, Debug)]

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Levels over the time between exceedances: the greatest blocks as they were seen, the fitted
-//! tail and its upper limit, with the observed maximum, the bound and the deadline marked.
+//! tail and its upper limit, with the observed maximum, the bound and the deadline marked. The
+//! observed maximum is always within the axes: dots below a deadline that was missed would say
+//! otherwise.
 //!
 //! Context: COLD. Units: seconds across, ns upwards, both logarithmic.
 //! Not here: the fit (`tailbound-stats`).
 
 use serde_json::Value;
 use tailbound_core::number::{Real as _, Whole as _};
-use tailbound_core::units::{format_ns, format_span};
+use tailbound_core::units::{format_ns, format_span, grouped};
 use tailbound_stats::bound::{ReturnLevel, Statement};
 
 use super::{Figure, points_json};
@@ -38,6 +40,8 @@ pub fn returns(statement: &Statement) -> Option<Figure> {
         (low, all().map(f).fold(0.0, f64::max))
     };
     let ((t_low, t_high), (low, high)) = (span(|p| p.0), span(|p| p.1));
+    let latest = statement.observed_max_ns.map(|max| max.real());
+    let high = latest.map_or(high, |max| max.max(high));
     // A deadline far away would flatten everything else.
     let near = deadline.map(|d| d.real()).filter(|d| *d < high * 30.0 && *d > low / 30.0);
     let x = Scale::log(t_low * 0.9, t_high * 1.6, Unit::Seconds);
@@ -48,7 +52,7 @@ pub fn returns(statement: &Statement) -> Option<Figure> {
     );
     let draw = |layout: Layout| {
         let mut plot = Plot::new(layout, x, y, "mean time between exceedances", "latency");
-        plot.name(SEEN, Look::Nth(0));
+        plot.name_dots(SEEN, Look::Nth(0));
         if !best.is_empty() {
             plot.name(BEST, Look::Total);
             plot.name(UPPER, Look::TotalDashed);
@@ -58,8 +62,8 @@ pub fn returns(statement: &Statement) -> Option<Figure> {
             plot.dots(upper.last().map_or(&[], std::slice::from_ref), Look::Total, false);
         }
         plot.dots(&seen, Look::Nth(0), false);
-        if let Some(max) = statement.observed_max_ns {
-            plot.rule_y(max.real(), &format!("latest seen {}", format_ns(max.real())));
+        if let Some(max) = latest {
+            plot.rule_y(max, &format!("latest seen {}", format_ns(max)));
         }
         if let Some(b) = statement.bound() {
             plot.rule_y(b.bound_ns, &format!("bound {}", format_ns(b.bound_ns)));
@@ -72,7 +76,7 @@ pub fn returns(statement: &Statement) -> Option<Figure> {
     Some(Figure {
         id: "returns",
         title: "Return levels".to_owned(),
-        caption: caption(statement),
+        caption: caption(statement, &seen),
         wide: draw(Layout::WIDE),
         narrow: draw(Layout::NARROW),
         table: table(&seen, curve),
@@ -86,18 +90,38 @@ pub fn returns(statement: &Statement) -> Option<Figure> {
     })
 }
 
-fn caption(statement: &Statement) -> String {
-    let dots = "Each dot is a second (or block) of the run: how late its latest wake-up was, over \
-                the time in which the run saw one as late.";
-    match statement.bound() {
-        Some(_) => format!(
-            "{dots} The line is the fitted tail, the dashed one its upper limit; the bound is where \
-             that ends."
-        ),
-        None => {
-            format!("{dots} No curve: {}", tailbound_stats::bound::in_short(statement.reasons()))
-        }
+fn caption(statement: &Statement, seen: &[(f64, f64)]) -> String {
+    let dots = "Each dot is the latest wake-up of one second (or block) of the run, over the time in \
+                which the run had one as late.";
+    let mut parts = vec![dots.to_owned()];
+    parts.extend(beyond_deadline(statement));
+    let top = seen.iter().map(|p| p.1).fold(0.0, f64::max);
+    if let Some(max) = statement.observed_max_ns.map(|m| m.real()).filter(|m| *m > top) {
+        parts.push(format!(
+            "The latest of the run, {}, is no dot: it came in a part of the run that is left out here.",
+            format_ns(max)
+        ));
     }
+    parts.push(match statement.bound() {
+        Some(_) => {
+            "Solid line: the fitted tail. Dashed line: its upper limit, which ends at the bound."
+                .to_owned()
+        }
+        None => format!("No curve: {}", tailbound_stats::bound::in_short(statement.reasons())),
+    });
+    parts.join(" ")
+}
+
+/// In how many seconds of the whole run something was later than the deadline: those of dots, and all others.
+fn beyond_deadline(statement: &Statement) -> Option<String> {
+    let deadline = statement.settings.deadline_ns?;
+    let line = statement.free.iter().find(|l| l.threshold_ns == deadline)?;
+    Some(format!(
+        "In {} of {} seconds of the run a wake-up was later than the deadline of {}.",
+        grouped(line.count),
+        grouped(line.seconds),
+        format_ns(deadline.real())
+    ))
 }
 
 fn time(seconds: f64) -> String {

@@ -13,6 +13,7 @@ use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns, format_span, grouped};
 use tailbound_stats::Analysis;
 
+use super::window_table::window_table;
 use super::{Figure, points_json};
 use crate::label;
 use crate::svg::plot::Look;
@@ -358,43 +359,4 @@ pub fn windows(run: &Run) -> Option<Figure> {
         table: window_table(run),
         series: lines_json(columns, &lines),
     })
-}
-
-/// Last and worst values of every window length and thread.
-#[must_use]
-pub fn window_table(run: &Run) -> Table {
-    const SHOWN: [&str; 5] = ["max", "p99", "p99.9", "p50", "mean"];
-    let mut head = vec!["thread".to_owned(), "window".to_owned(), "n, last".to_owned()];
-    for s in SHOWN {
-        head.push(format!("{s}, last"));
-        head.push(format!("{s}, worst"));
-    }
-    head.push("worst max at".to_owned());
-    let mut table = Table { head, ..Table::default() }.with_words(&[1]);
-    let mut groups: BTreeMap<(u32, u32), Vec<&tailbound_core::record::WindowRecord>> =
-        BTreeMap::new();
-    for w in &run.windows {
-        groups.entry((w.thread, w.window_s)).or_default().push(w);
-    }
-    for ((thread, window_s), records) in groups {
-        let Some(last) = records.iter().max_by_key(|w| w.second) else { continue };
-        let mut row = vec![label::thread_id(run, thread), format!("{window_s} s"), grouped(last.n)];
-        let write = |v: Option<f64>| v.map_or_else(|| "too few".to_owned(), format_ns);
-        for s in SHOWN {
-            row.push(write(last.values.get(s).copied()));
-            row.push(write(
-                records.iter().filter_map(|w| w.values.get(s).copied()).reduce(f64::max),
-            ));
-        }
-        let worst = records
-            .iter()
-            .filter_map(|w| w.values.get("max").map(|v| (*v, w.second)))
-            .reduce(|a, b| if b.0 > a.0 { b } else { a });
-        row.push(worst.map_or_else(
-            || "unknown: no window has it".to_owned(),
-            |(_, s)| format!("{} s", s + 1),
-        ));
-        table.row(row);
-    }
-    table
 }

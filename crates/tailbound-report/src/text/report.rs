@@ -103,6 +103,7 @@ pub fn text(analysis: &Analysis<'_>, style: Style) -> String {
     if !machine.is_empty() {
         page.text(&machine, "  ", Ink::Dim);
     }
+    page.text(&digest::filed_by(run), "  ", Ink::Dim);
     page.gap();
     let table = figures::compact(analysis).text(page.width());
     page.raw(table, Ink::Plain);

@@ -138,6 +138,7 @@ pub(crate) fn run(shape: &Shape) -> Run {
         source: None,
         lab: None,
         round: None,
+        purpose: None,
     });
     run.events.push(Event::new(0, "warm-up-over", ""));
     for thread in 0..shape.cpus {

@@ -74,6 +74,7 @@ fn play(fate: &Fate) -> Played {
         virtual_time: false,
         refresh_ms: fate.refresh_ms,
         round: None,
+        purpose: None,
         machine: None,
         begin_at_ns: None,
     };

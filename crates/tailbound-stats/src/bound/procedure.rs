@@ -44,6 +44,12 @@ pub fn bound(maxima: &BlockMaxima, settings: &Settings) -> Statement {
     }
     let series = Series::of(maxima);
     let free = free::lines(maxima, &settings);
+    let extrapolation = extrapolation(maxima, &settings, &series);
+    // Without a curve that leaves them out, the first seconds are seconds like all others.
+    let observed = match extrapolation {
+        Extrapolation::Bound(_) => observed(&series),
+        Extrapolation::Refused { .. } => observed(&Series::whole(maxima)),
+    };
     Statement {
         method: METHOD,
         context: maxima.context,
@@ -52,10 +58,10 @@ pub fn bound(maxima: &BlockMaxima, settings: &Settings) -> Statement {
         free_missing: free.is_empty().then(|| free_missing(maxima)),
         free,
         clustering: free::clustering(maxima),
-        extrapolation: extrapolation(maxima, &settings, &series),
-        discarded: series.discarded.clone(),
+        extrapolation,
+        discarded: series.discarded,
         assumptions: assumptions(maxima),
-        observed: observed(&series),
+        observed,
         settings,
     }
 }
@@ -107,6 +113,16 @@ impl Series {
         let values: Vec<f64> = seconds.iter().map(|v| v.real()).collect();
         let values = regroup(&values, usize::try_from(block_s).unwrap_or(1));
         Self { values, block_s, discarded }
+    }
+
+    /// Every second, the last ones too where they fill no block.
+    fn whole(maxima: &BlockMaxima) -> Self {
+        let seconds = maxima.maxima_ns.as_slice();
+        let block_s = ((seconds.len() as u64 + BLOCKS / 2) / BLOCKS).max(1);
+        let size = usize::try_from(block_s).unwrap_or(1);
+        let greatest = |block: &[i64]| block.iter().max().map(|v| v.real());
+        let values = seconds.chunks(size).filter_map(greatest).collect();
+        Self { values, block_s, discarded: Vec::new() }
     }
 
     fn length_s(&self) -> f64 {

@@ -243,7 +243,8 @@ pub struct Statement {
     pub discarded: Vec<String>,
     /// What all of this assumes.
     pub assumptions: Vec<String>,
-    /// The greatest blocks and how often one as great was seen: for the picture.
+    /// The greatest blocks and how often one as great was seen, for the picture: those that the
+    /// bound comes from; of all seconds where there is none.
     pub observed: Vec<(f64, i64)>,
 }
 

@@ -57,6 +57,7 @@ pub(crate) fn run_of(plan: Plan, threads: Vec<ThreadRecord>) -> Run {
         source: None,
         lab: None,
         round: None,
+        purpose: None,
     });
     run.threads = threads;
     run

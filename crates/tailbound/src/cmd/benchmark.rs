@@ -51,6 +51,7 @@ pub(crate) fn measure(args: &MeasureBenchmarkArgs) -> Result<ExitCode, Failure> 
         virtual_time: false,
         refresh_ms: live.refresh_ms(),
         round: None,
+        purpose: None,
         machine: Some(machine),
         begin_at_ns: None,
     };

@@ -200,6 +200,7 @@ pub(crate) fn session(
         virtual_time: args.virtual_time,
         refresh_ms: live.refresh_ms(),
         round,
+        purpose: resolved.purpose,
         machine,
         begin_at_ns,
     };

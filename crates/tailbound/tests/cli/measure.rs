@@ -81,6 +81,15 @@ fn the_records_of_a_run_agree_with_each_other() {
 }
 
 #[test]
+fn what_persons_state_is_in_the_run_file() {
+    let run = measure(&["-l", "20", "--title", "Axis", "--operator", "é", "--requirement", "R-1"]);
+    let purpose = run.header.purpose.as_deref().expect("a purpose");
+    let stated = [&purpose.title, &purpose.operator, &purpose.requirement];
+    assert_eq!(stated.map(|s| s.as_deref()), [Some("Axis"), Some("é"), Some("R-1")]);
+    assert_eq!(measure(&["-l", "20"]).header.purpose, None);
+}
+
+#[test]
 fn every_means_on_every_clock_keeps_the_schedule_or_says_why_not() {
     for means in MEANS {
         for clock in ["monotonic", "tai", "boottime", "realtime"] {

@@ -6,7 +6,7 @@ use crate::{call, folder, status, stderr, stdout};
 #[test]
 fn invalid_arguments_are_refused_with_the_option_and_leave_nothing() {
     let folder = folder();
-    let cases: [(&[&str], i32, &str); 24] = [
+    let cases: [(&[&str], i32, &str); 26] = [
         (&["run", "-D", "60"], 2, "--duration: `60` has no unit: write for example `60s`"),
         (&["run", "-b", "100"], 2, "--break: `100` has no unit: write for example `100us`"),
         (&["run", "-Smp99", "-D", "60"], 2, "tailbound run -p fifo:99 -D 60s -L none"),
@@ -28,6 +28,8 @@ fn invalid_arguments_are_refused_with_the_option_and_leave_nothing() {
         (&["run", "--sleep", "prayer"], 2, "nanosleep"),
         (&["run", "--config", "missing.toml"], 2, "missing.toml"),
         (&["run", "--class", "safe", "--deadline", "1ms"], 2, "--rate"),
+        (&["run", "--operator", "A.\nNother"], 2, "--operator"),
+        (&["run", "--title", ""], 2, "--title"),
         (&["run", "--out", "no/such/folder/x.jsonl"], 3, "no/such/folder"),
         (&["show", "missing.jsonl"], 2, "missing.jsonl"),
         (&["frobnicate"], 2, "frobnicate"),

@@ -87,6 +87,7 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
             virtual_time: false,
             refresh_ms: 0,
             round: None,
+            purpose: None,
             machine: Some(machine::share(WhileHeld::Refuse)?),
             begin_at_ns: None,
         };
