@@ -16,7 +16,7 @@ const OF_THE_PROGRAM: [&str; 2] = ["cpu.allowed", "limits.rttime_us"];
 
 /// One fact that changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Change<'a> {
+pub struct FactChange<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its value before the run, where the run file has one.
@@ -25,7 +25,7 @@ pub struct Change<'a> {
     pub after: &'a Fact,
 }
 
-impl Change<'_> {
+impl FactChange<'_> {
     /// The value before, for people.
     #[must_use]
     pub fn before_text(&self) -> String {
@@ -42,10 +42,10 @@ impl Change<'_> {
 
 /// All that changed, in the order of the names.
 #[must_use]
-pub fn of(run: &Run) -> Vec<Change<'_>> {
+pub fn of(run: &Run) -> Vec<FactChange<'_>> {
     let changed = run.after.iter().filter(|(name, _)| !name.starts_with("watch."));
     changed
-        .map(|(name, after)| Change { name, before: run.header.machine.get(name), after })
+        .map(|(name, after)| FactChange { name, before: run.header.machine.get(name), after })
         .filter(|change| change.before != Some(change.after))
         .collect()
 }
