@@ -11,7 +11,7 @@ use tailbound_core::units::grouped;
 use tailbound_core::{Finding, Impact, Run};
 use tailbound_stats::Analysis;
 
-use crate::changes::{self, Change};
+use crate::changes::{self, FactChange};
 use crate::{digest, label};
 
 /// Notices that leave the figures standing, and yet say what they do not hold for.
@@ -60,7 +60,7 @@ pub enum Limit<'a> {
     /// Data that is missing or known only in part.
     Lost(String),
     /// A fact of the machine that changed during the run.
-    Changed(Change<'a>),
+    Changed(FactChange<'a>),
     /// More of one kind than are shown here.
     More {
         /// How many.

@@ -42,7 +42,7 @@ pub enum ApplyError {
         /// Why it was not.
         why: String,
         /// What came of undoing the others.
-        undone: UndoReport,
+        undone: Box<UndoReport>,
     },
 }
 
@@ -150,7 +150,7 @@ fn roll_back(
         setting: step.setting.clone(),
         target: step.target.to_string(),
         why,
-        undone,
+        undone: Box::new(undone),
     })
 }
 

@@ -213,6 +213,7 @@ impl Drop for Shell {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a shell of the test's own, ended with it")]
 #[test]
 fn a_process_that_a_shell_began_on_fewer_cpus_gets_those_of_the_shell_before() {
     let root = Root::real();
