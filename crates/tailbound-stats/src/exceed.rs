@@ -82,6 +82,11 @@ pub fn count(d: &Distribution, deadline_ns: Option<i64>, early_ns: Option<i64>) 
         found.late = 1;
         found.unknown = found.unknown.saturating_sub(1);
     }
+    let is_early = early_ns.zip(d.min_ns).is_some_and(|(l, min)| min < l.saturating_neg());
+    if found.early == 0 && lost > 0 && is_early {
+        found.early = 1;
+        found.unknown = found.unknown.saturating_sub(1);
+    }
     found
 }
 
@@ -131,6 +136,17 @@ fn too_early(d: &Distribution, limit_ns: i64) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_extremes_alone_the_least_is_early_and_the_rest_is_unknown() {
+        let d =
+            Distribution { n: 5, min_ns: Some(-300), max_ns: Some(9), ..Distribution::default() };
+        let of = |early_ns| {
+            let found = count(&d, None, Some(early_ns));
+            (found.early, found.unknown)
+        };
+        assert_eq!((of(200), of(300)), ((1, 4), (0, 0)));
+    }
 
     #[test]
     fn early_is_counted_by_the_exact_minimum() {
