@@ -30,6 +30,8 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     found.extend(names::check(&files));
     found.extend(promises::check(&files));
     found.extend(text::changelog(read("CHANGELOG.md")));
+    found.extend(text::overview(read("ARCHITECTURE.md")));
+    found.extend(text::readmes(&files));
     found.extend(times::check(read("README.md"), read("docs/times.json")));
     found.extend(edges::check(&project, read("Cargo.lock"))?);
     found.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));

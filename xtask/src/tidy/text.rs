@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules about any file: size, kind, white space, places of one machine, pages that must
-//! work offline, and the changelog.
+//! work offline; the changelog, the size of the overview, and the README of each crate.
 //!
 //! Context: COLD.
 
@@ -8,6 +8,9 @@ use super::files::File;
 use super::finding::Finding;
 
 const BLOB_MAX: usize = 512 << 10;
+
+/// Words of the overview: a quarter of an hour's reading. What is about one crate stands in its README.
+const OVERVIEW_WORDS_MAX: usize = 3_500;
 
 /// Files above the limit, and why.
 const BLOBS: &[(&str, &str)] = &[];
@@ -187,6 +190,43 @@ pub(crate) fn changelog(text: &str) -> Vec<Finding> {
     missing.into_iter().map(finding).collect()
 }
 
+/// The overview stays one that is read: `text` of ARCHITECTURE.md.
+pub(crate) fn overview(text: &str) -> Option<Finding> {
+    let words = text.split_whitespace().count();
+    (words > OVERVIEW_WORDS_MAX).then(|| {
+        Finding::new(
+            ("ARCHITECTURE.md", 1),
+            "overview",
+            format!("{words} words, at most {OVERVIEW_WORDS_MAX}: nobody reads a longer overview"),
+            "Move what is about one crate to the README.md of its folder",
+        )
+    })
+}
+
+/// Crates whose folder has no README.
+pub(crate) fn readmes(files: &[File]) -> Vec<Finding> {
+    let has = |path: &str| files.iter().any(|f| f.path == path);
+    let manifests = files.iter().filter_map(|f| f.path.strip_suffix("/Cargo.toml"));
+    manifests
+        .filter(|folder| *folder == "xtask" || is_crate(folder))
+        .map(|folder| format!("{folder}/README.md"))
+        .filter(|readme| !has(readme))
+        .map(|readme| {
+            Finding::new(
+                (&readme, 1),
+                "crate-readme",
+                "a crate without a README: who changes it has to find out how it works from its code",
+                "Write what it is, what it is not, its context, its main types, and the test of its invariant",
+            )
+        })
+        .collect()
+}
+
+/// A folder right below `crates`.
+fn is_crate(folder: &str) -> bool {
+    folder.strip_prefix("crates/").is_some_and(|name| !name.contains('/'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,5 +274,30 @@ mod tests {
         let old = "# C\n\n## [Unreleased]\n\n## [1.0]\n\n### Formats\n\n### Numbers\n";
         assert_eq!(changelog(old).len(), 2);
         assert_eq!(changelog("# C\n").len(), 1);
+    }
+
+    #[test]
+    fn a_long_overview_is_found() {
+        assert!(overview(&"word ".repeat(OVERVIEW_WORDS_MAX)).is_none());
+        let long = overview(&"word\n".repeat(OVERVIEW_WORDS_MAX + 1));
+        assert_eq!(long.map(|f| f.rule), Some("overview"));
+    }
+
+    #[test]
+    fn a_crate_without_a_readme_is_found() {
+        let files = |paths: &[&str]| paths.iter().map(|p| File::fake(p, "")).collect::<Vec<_>>();
+        let good = files(&[
+            "Cargo.toml",
+            "crates/a/Cargo.toml",
+            "crates/a/README.md",
+            "crates/a/tests/other/Cargo.toml",
+            "xtask/Cargo.toml",
+            "xtask/README.md",
+        ]);
+        assert!(readmes(&good).is_empty());
+        let without =
+            files(&["crates/a/Cargo.toml", "crates/a/tests/README.md", "xtask/Cargo.toml"]);
+        let found: Vec<String> = readmes(&without).into_iter().map(|f| f.path).collect();
+        assert_eq!(found, ["crates/a/README.md", "xtask/README.md"]);
     }
 }
