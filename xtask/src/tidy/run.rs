@@ -6,7 +6,7 @@
 use anyhow::bail;
 
 use super::finding::Finding;
-use super::{edges, files, headers, promises, text, times, unpacking, writing};
+use super::{documents, edges, files, headers, promises, text, times, unpacking, writing};
 use crate::root;
 
 /// Everything that is wrong, in the order of the paths.
@@ -28,6 +28,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
         file.and_then(files::File::text).unwrap_or_default()
     };
     found.extend(promises::check(&files));
+    found.extend(documents::check(&files));
     found.extend(text::changelog(read("CHANGELOG.md")));
     found.extend(times::check(read("README.md"), read("docs/times.json")));
     found.extend(edges::check(&project, read("Cargo.lock"))?);
