@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The agent: asks, looks at what it is asked for, refuses or runs it, and hands in what came of it.
 //!
-//! Context: COLD. Every step is told to the server by a request that may be said twice, and is kept in the spool before it
-//! is said: so whatever is cut off on the way is gone on with, and a run that was begun is never begun again.
+//! Context: COLD. Every step is an idempotent request to the server, spooled before sending: an interrupted step is
+//! resumed, and a run that was begun is never begun again.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};

@@ -11,7 +11,7 @@ use crate::words::open_words;
 open_words! {
     /// The answer in one word.
     Outcome {
-        /// No requirement was given: the figures are the answer.
+        /// No requirement was given.
         Measured = "measured",
         /// The requirement was met in this run.
         Met = "met",

@@ -233,7 +233,7 @@ impl Draft {
             say("cpus-online", format!("{before}, then {}", window.cpus_online));
         }
         if window.lost > 0 {
-            say("wake-ups-lost", format!("{} wake-ups are in no figure", window.lost));
+            say("wake-ups-lost", format!("{} wake-ups are not counted", window.lost));
         }
     }
 
@@ -256,7 +256,7 @@ impl Draft {
         };
         if self.lost > 0 {
             let title = format!("{} wake-ups were not counted", self.lost);
-            let meaning = "They found no room, and are in no figure.";
+            let meaning = "The kernel's tables were full.";
             find("monitor-lost", Impact::Doubt, title, meaning);
         }
         if self.not_told > 0 {

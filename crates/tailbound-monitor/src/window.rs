@@ -262,7 +262,7 @@ pub struct Window {
     pub cpus_online_before: Option<String>,
     /// Wake-ups that were counted.
     pub n: u64,
-    /// Wake-ups that found no room, and are in no figure.
+    /// Wake-ups that are not counted: the kernel's tables were full.
     pub lost: u64,
     /// Wake-ups over the threshold; none without one.
     pub late: u64,

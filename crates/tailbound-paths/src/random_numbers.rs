@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP. Units: bytes, addresses of the guest.
 //! All of a structure before this is exchanged, and nothing else of it: how many numbers are left, and when the next ones are
-//! drawn, stays as it was, so that the kernel's course is another only where it goes by the numbers themselves.
+//! drawn, stays as it was, so that the kernel's course diverges only if it depends on their values.
 //! Source: Linux drivers/char/random.c since 5.18 (and 5.10.119, 5.15.44): `struct crng`, `base_crng`, `input_pool`, `struct batch_u64` and others. Before, there was
 //! no `crngs`.
 

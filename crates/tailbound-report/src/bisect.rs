@@ -110,22 +110,19 @@ pub fn sentence(b: &Bisected) -> String {
     let Some(first) = b.culprits.first() else {
         return "No culprit was found.".to_owned();
     };
-    let from_to = format!(
-        "{} is {} with it and {} without",
-        b.measure,
-        figure(&first.after),
-        figure(&first.before)
-    );
+    let from_to =
+        format!("{} is {} instead of {}", b.measure, figure(&first.after), figure(&first.before));
     let what = match (first.members.as_slice(), first.is_exact) {
-        ([one], _) => format!("{one} made it later"),
-        (many, true) => format!("{} made it later, together", many.join(" and ")),
-        (many, false) if b.rest_is_good.is_some() => {
-            format!("Among these is what made it later: {}", many.join(", "))
-        }
-        (many, false) => format!("One of these made it later: {}", many.join(", ")),
+        ([one], _) => match one.strip_prefix("without ") {
+            Some(left_out) => format!("Leaving out {left_out} makes it later"),
+            None => format!("{one} makes it later"),
+        },
+        (many, true) => format!("{} make it later, together", many.join(" and ")),
+        (many, false) => format!("One or more of these make it later: {}", many.join(", ")),
     };
     let others = match b.culprits.len() {
         1 => String::new(),
+        2 => " One more is enough by itself.".to_owned(),
         n => format!(" {} more are each enough by themselves.", n - 1),
     };
     format!("{what}: {from_to}.{others}")
@@ -195,7 +192,8 @@ pub fn text(b: &Bisected, style: Style) -> String {
         }
         _ => {}
     }
-    page.heading(&format!("{} questions about {}", b.steps.len(), b.among));
+    let questions = if b.steps.len() == 1 { "question" } else { "questions" };
+    page.heading(&format!("{} {questions} about {}", b.steps.len(), b.among));
     let lines = crate::blame::hanging(&steps(b), page.width());
     page.raw(lines, Ink::Plain);
     page.text(&limit(b), "  ", Ink::Plain);
@@ -276,13 +274,17 @@ mod tests {
     fn the_sentence_names_the_culprit_and_both_figures() {
         assert_eq!(
             sentence(&found()),
-            "slub_debug=FZPU made it later: p50 is 9.00 µs with it and 5.00 µs without."
+            "slub_debug=FZPU makes it later: p50 is 9.00 µs instead of 5.00 µs."
         );
+        let mut left_out = found();
+        left_out.culprits[0].members = vec!["without preempt=full".to_owned()];
+        let said = "Leaving out preempt=full makes it later: p50 is 9.00 µs instead of 5.00 µs.";
+        assert_eq!(sentence(&left_out), said);
         let mut two = found();
         two.culprits[0].members.push("audit=1".to_owned());
-        assert!(sentence(&two).starts_with("slub_debug=FZPU and audit=1 made it later, together"));
+        assert!(sentence(&two).starts_with("slub_debug=FZPU and audit=1 make it later, together"));
         two.culprits[0].is_exact = false;
-        assert!(sentence(&two).starts_with("Among these is what made it later"));
+        assert!(sentence(&two).starts_with("One or more of these make it later: slub"));
         two.left = Some("one of 4 options".to_owned());
         assert_eq!(sentence(&two), "Interrupted: one of 4 options");
     }

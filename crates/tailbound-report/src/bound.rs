@@ -67,8 +67,8 @@ pub(crate) fn section(page: &mut Page, analysis: &Analysis<'_>) {
                 let more = reasons.len() - 1;
                 let others = match more {
                     0 => String::new(),
-                    1 => " One more reason: tailbound bound.".to_owned(),
-                    n => format!(" {n} more reasons: tailbound bound."),
+                    1 => " `tailbound bound FILE` gives the other reason.".to_owned(),
+                    n => format!(" `tailbound bound FILE` gives the other {n} reasons."),
                 };
                 let words = format!(
                     "- No bound beyond what was seen: {} Do: {}{others}",

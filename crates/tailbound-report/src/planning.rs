@@ -212,7 +212,7 @@ fn given_words(share: f64, given: &Given, level: &str) -> String {
     }
 }
 
-/// What a quantile takes; `design_effect`: activations of a pilot run worth one independent one.
+/// What a quantile takes; `design_effect`: the autocorrelation factor of a pilot run.
 #[must_use]
 pub fn quantile(means: &Means, plan: &QuantilePlan, design_effect: Option<f64>) -> Section {
     let name = tailbound_stats::quantile::label(plan.quantile);

@@ -35,26 +35,25 @@ pub fn sentence(record: &TheoryRecord, answer: &Answer) -> String {
     });
     if !as_measured(record) {
         let seen = match record.observed.n {
-            0 => "No thread of a fixed priority was woken meanwhile that would have shown it"
-                .to_owned(),
+            0 => "no thread of a fixed priority was woken meanwhile".to_owned(),
             n => format!(
-                "the latest of {} took {} from its being woken",
+                "the latest of {} took {} from its wake-up",
                 grouped(n),
                 format_ns_i64(record.observed.scheduling_ns)
             ),
         };
         return format!(
-            "By theory, on paths that were taken while it was recorded, no wake-up is later than {} to the scheduler's return; {seen}.{most}",
+            "Bound: {} until the scheduler returns, on the paths that were recorded; {seen}.{most}",
             format_ns_i64(latency)
         );
     }
     format!(
-        "By theory, on paths that this load took, no wake-up is later than {} to the scheduler's return and {} as it is measured; the latest of {} took {} and {}.{most}",
-        format_ns_i64(latency),
+        "Bound: {} as a thread measures it ({} until the scheduler returns), on the paths that this load took; the latest of {} took {} ({}).{most}",
         format_ns_i64(sample),
+        format_ns_i64(latency),
         grouped(record.observed.n),
-        format_ns_i64(record.observed.scheduling_ns),
         format_ns_i64(record.observed.sample_ns),
+        format_ns_i64(record.observed.scheduling_ns),
     )
 }
 

@@ -3,7 +3,7 @@
 //! name from the moment the measurement begins.
 //!
 //! Context: SETUP and COLD. Units: bytes.
-//! Until then it has no name, so that a start that fails leaves an older file as it was; from then
+//! The file stays unnamed (O_TMPFILE) until then, so that a failed start leaves an older file as it was; from then
 //! on a kill leaves a valid shorter run under the name that was asked for.
 //! If the file cannot be written in the middle of a run, the measurement goes on and the
 //! run is saved elsewhere at the end: nothing is lost, and it is said aloud.

@@ -63,13 +63,15 @@ impl Estimate {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoRoom {
     /// The file system has too little.
-    #[error("{free_mib} MiB are free, of which {margin_mib} are kept free for others")]
-    Disk { free_mib: u64, margin_mib: u64 },
+    #[error(
+        "disk full: {free_mib} MiB free, {need_mib} MiB needed, plus {margin_mib} MiB left for others"
+    )]
+    Disk { free_mib: u64, need_mib: u64, margin_mib: u64 },
     /// The memory has too little.
     #[error(
-        "the folder lies in memory, of which {available_mib} MiB are available and a quarter is kept free for others"
+        "the folder lies in memory: {available_mib} MiB available, of which a quarter is left for others, {need_mib} MiB needed"
     )]
-    Memory { available_mib: u64 },
+    Memory { available_mib: u64, need_mib: u64 },
     /// It was refused.
     #[error(transparent)]
     Refused(#[from] io::Error),
@@ -162,13 +164,14 @@ fn fits(bytes: u64, old: u64, free: &Free) -> Result<(), NoRoom> {
         let margin = (whole / MARGIN_PART).min(MARGIN_MAX);
         let free = free.saturating_add(old);
         if free < bytes.saturating_add(margin) {
-            return Err(NoRoom::Disk { free_mib: free >> 20, margin_mib: mib(margin) });
+            let (need_mib, margin_mib) = (mib(bytes), mib(margin));
+            return Err(NoRoom::Disk { free_mib: free >> 20, need_mib, margin_mib });
         }
     }
     if let Some(available) = free.memory {
         let available = available.saturating_add(old);
         if available - available / MEMORY_PART < bytes {
-            return Err(NoRoom::Memory { available_mib: available >> 20 });
+            return Err(NoRoom::Memory { available_mib: available >> 20, need_mib: mib(bytes) });
         }
     }
     Ok(())
@@ -194,7 +197,7 @@ mod tests {
         let e = fits(total, 0, &free(Some((total + 255 * MIB, 1 << 40)), None))
             .expect_err("disk")
             .to_string();
-        assert!(e.contains("256 are kept free for others"), "{e}");
+        assert!(e.contains("plus 256 MiB left for others"), "{e}");
         assert!(
             fits(total, MIB, &free(Some((total + 255 * MIB, 1 << 40)), None)).is_ok(),
             "replaced"

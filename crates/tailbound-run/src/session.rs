@@ -106,7 +106,7 @@ pub fn run(
     }
     let noticed = session.findings.iter().cloned().chain(tuned.as_ref().map(Tuned::finding));
     noticed.chain(session.beside()).for_each(|finding| journal.finding(finding));
-    // Now, for to read them takes the CPU from everybody where the kernel does not preempt itself.
+    // Now: on a non-preemptible kernel, reading them holds the CPU.
     let switches = Switches::now(&session.root);
     let begun = session.observe(&mut journal, signals).and_then(|observer| {
         let blamer = session.blamer(&mut journal)?;
@@ -397,7 +397,7 @@ impl Session {
             guarded.map_err(|e| RunError::Cannot(format!("real-time guard: {e}")))?;
         }
         if !self.inventory_late && self.is_wholly_fetched() {
-            // What only the begin needed is not to be locked: megabytes of it. Where the kernel refuses, it stays.
+            // Start-up memory, some megabytes, is released before the rest is locked. Where the kernel refuses, it stays.
             resident::release_code().unwrap_or_default();
         }
         if let Err(e) = mem::lock_all() {

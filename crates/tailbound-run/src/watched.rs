@@ -212,7 +212,7 @@ fn findings(watched: &Watched, about: &About) -> Vec<Finding> {
                 ),
             )
             .meaning(
-                "Cycles whose begin or end is not sure are in no figure; they may be the longest.",
+                "Cycles whose begin or end is not sure are not counted; they may be the longest.",
             )
             .remedy("Watch while less else runs, or fewer threads (--comm)."),
         );
@@ -231,12 +231,17 @@ fn findings(watched: &Watched, about: &About) -> Vec<Finding> {
             Finding::new(
                 "cycles-broken",
                 Impact::Doubt,
-                format!(
-                    "{} cycles are in no figure: events that tell their begin or end are missing",
-                    grouped(broken)
-                ),
+                match broken {
+                    1 => {
+                        "1 cycle is not counted: events of its begin or end are missing".to_owned()
+                    }
+                    n => format!(
+                        "{} cycles are not counted: events of their begin or end are missing",
+                        grouped(n)
+                    ),
+                },
             )
-            .meaning("What is not counted may be the longest."),
+            .meaning("A cycle that is not counted may be the longest."),
         );
     }
     out

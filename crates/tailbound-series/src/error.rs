@@ -96,7 +96,7 @@ pub enum SeriesError {
         /// What it holds.
         why: String,
     },
-    /// A run of a round came to no end.
+    /// A run of a round failed.
     #[error("variant `{variant}`, round {round}: {why}")]
     Incomplete {
         /// Whose.

@@ -103,11 +103,15 @@ pub(crate) fn share(part: u64, all: u64) -> String {
     if text == "100" && part < all { "99.9 %".to_owned() } else { format!("{text} %") }
 }
 
-/// `the latest was 63.1 µs`.
+/// The event of probes that look for gaps in windows of time.
+const WINDOW: &str = "window";
+
+/// `the latest was 63.1 µs`; of a window, `the longest gap was 63.1 µs`.
 pub(crate) fn latest(tally: &Tally, requirement: &Requirement) -> String {
+    let what = if tally.event == WINDOW { "longest gap" } else { "latest" };
     tally.latest.map_or_else(
-        || "the latest is not known".to_owned(),
-        |e| format!("the latest was {}", beside(e.error_ns, requirement.deadline_ns)),
+        || format!("the {what} is not known"),
+        |e| format!("the {what} was {}", beside(e.error_ns, requirement.deadline_ns)),
     )
 }
 
@@ -146,10 +150,12 @@ pub(crate) fn worst(tally: &Tally, requirement: &Requirement) -> String {
     latest(tally, requirement)
 }
 
-/// `; 93 activations were missed`, if any was.
+/// `; 93 activations were missed`, if any was; a missed window is one without data.
 pub(crate) fn missed(tally: &Tally) -> String {
     match tally.missed {
         0 => String::new(),
+        1 if tally.event == WINDOW => "; one window had no data".to_owned(),
+        n if tally.event == WINDOW => format!("; {} windows had no data", grouped(n)),
         1 => format!("; one {} was missed", tally.event),
         n => format!("; {} {}s were missed", grouped(n), tally.event),
     }

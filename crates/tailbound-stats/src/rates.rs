@@ -133,7 +133,8 @@ fn span(seconds: f64) -> String {
 }
 
 /// What `hits` of `seconds` one-second blocks show, as a sentence without its full stop:
-/// `at 95 % confidence, wake-ups later than 100 µs are rarer than one per 20 s`.
+/// `at 95 % confidence, wake-ups later than 100 µs are rarer than one per 20 s`, or a share of the seconds
+/// where they may be common.
 ///
 /// `what` names the event (`wake-ups later than 100 µs`). `None` if the run has no whole
 /// second, or so many hits that blocks of one second cannot tell the rate.
@@ -146,6 +147,10 @@ pub fn sentence(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option<
     let (level, period) = (percent(confidence), at_least(1.0 / upper));
     Some(if hits == 0 {
         format!("at {level} confidence, {what} are rarer than one per {period}")
+    } else if upper > COMMON {
+        // A rate of one per second or two says little to a reader; a share of the seconds does.
+        let share = (upper * 100.0).ceil();
+        format!("at most {share:.0} % of seconds contain {what} ({level} confidence)")
     } else {
         format!("at {level} confidence, seconds with {what} are rarer than one per {period}")
     })
@@ -166,11 +171,9 @@ pub fn frequency(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option
     let upper = rate_upper(hits, exposure, confidence);
     if hits == 0 {
         if upper > COMMON {
-            // A rate of one per second or two says little to a reader; a share of the seconds does.
-            let share = 1.0 - (1.0 - confidence).powf(1.0 / exposure);
+            let (a, are) = if seconds == 1 { ("second", "is") } else { ("seconds", "are") };
             return Some(format!(
-                "none of {of} seconds held {what}: at {level} confidence at most {:.0} % of all seconds do",
-                (share * 100.0).ceil()
+                "no {what} in {of} {a}, which {are} too few to say how rare they are"
             ));
         }
         return sentence(what, 0, seconds, confidence)
@@ -178,16 +181,16 @@ pub fn frequency(what: &str, hits: u64, seconds: u64, confidence: f64) -> Option
     }
     if hits >= seconds && rate_lower(hits, exposure, confidence) >= RARE {
         return Some(format!(
-            "every one of {of} seconds held {what}: how often they come cannot be stated from \
-             seconds, only as a share of all activations"
+            "every second of {of} had {what}: how often they come can only be stated as a share \
+             of all activations"
         ));
     }
-    let seen = format!("{} of {of} seconds held one", grouped(hits));
+    let seen = format!("{} of {of} seconds had one", grouped(hits));
     if upper > COMMON {
         let lower = rate_lower(hits, exposure, confidence);
         if lower < RARE {
             return Some(format!(
-                "{} of {of} seconds held {what}: the run is too short to bound their rate from above; at \
+                "{} of {of} seconds had {what}: the run is too short to bound their rate from above; at \
                  {level} confidence at least one per {}",
                 grouped(hits),
                 at_most(1.0 / lower)
@@ -286,11 +289,10 @@ mod tests {
             said(1800)
         );
         let short = frequency("x", 1, 5, 0.95).unwrap_or_default();
-        assert!(short.starts_with("1 of 5 seconds held x: the run is too short"), "{short}");
-        // 1 - 0.05^(1/5) = 0.451, rounded to the safe side.
+        assert!(short.starts_with("1 of 5 seconds had x: the run is too short"), "{short}");
         let none = frequency("x", 0, 5, 0.95).unwrap_or_default();
-        assert!(none.ends_with("at 95 % confidence at most 46 % of all seconds do"), "{none}");
-        assert!(said(3600).starts_with("every one of 3,600 seconds"), "{}", said(3600));
+        assert_eq!(none, "no x in 5 seconds, which are too few to say how rare they are");
+        assert!(said(3600).starts_with("every second of 3,600 had"), "{}", said(3600));
         assert_eq!(frequency("x", 0, 0, 0.95), None);
     }
 
@@ -300,8 +302,10 @@ mod tests {
             sentence("wake-ups later than 100 µs", 0, 60, 0.95).as_deref(),
             Some("at 95 % confidence, wake-ups later than 100 µs are rarer than one per 20 s")
         );
-        let some = sentence("wake-ups later than 100 µs", 5, 60, 0.999).unwrap_or_default();
+        let some = sentence("wake-ups later than 100 µs", 5, 600, 0.999).unwrap_or_default();
         assert!(some.starts_with("at 99.9 % confidence, seconds with wake-ups"), "{some}");
+        let often = sentence("x", 5, 60, 0.999).unwrap_or_default();
+        assert_eq!(often, "at most 28 % of seconds contain x (99.9 % confidence)");
         assert_eq!(sentence("x", 60, 60, 0.95), None, "every second was hit");
         assert_eq!(sentence("x", 0, 0, 0.95), None);
         assert_eq!(at_most(119.2), "2 min");

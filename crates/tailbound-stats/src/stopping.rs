@@ -280,10 +280,15 @@ impl Stopping {
                     "not reached: the run was too short, or states of the machine outlast its stretches"
                         .to_owned()
                 }
-                w => format!(
-                    "not reached; it takes {CHECKS} checks in a row, at least {PRECISE_FIRST_S} s: {}",
-                    widths_words(&w)
-                ),
+                w => {
+                    let worst = worst(&w).zip(until.precision);
+                    let enough = worst.is_some_and(|(worst, wanted)| worst <= wanted);
+                    let how = if enough { "precise enough, but" } else { "not reached:" };
+                    format!(
+                        "{how} {CHECKS} checks in a row (at least {PRECISE_FIRST_S} s) are needed: {}",
+                        widths_words(&w)
+                    )
+                }
             },
             StopRule::Exceedance => {
                 format!("no wake-up was later than {}", self.limit())

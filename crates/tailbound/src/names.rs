@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names of result files that nobody gave: what was measured stands in them, and one that is taken
-//! gets a number. A name that was given is used as it is, or refused before anything starts.
+//! Default file names: they contain what was measured, and never collide (a taken one gets a number). A name that was given is used as it is, or refused before anything starts.
 //!
 //! Context: COLD.
 //! Not here: writing (`input`), the words of a command line.

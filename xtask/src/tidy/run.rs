@@ -6,7 +6,7 @@
 use anyhow::bail;
 
 use super::finding::Finding;
-use super::{edges, files, headers, names, promises, text, times, unpacking, writing};
+use super::{documents, edges, files, headers, names, promises, text, times, unpacking, writing};
 use crate::root;
 
 /// Everything that is wrong, in the order of the paths.
@@ -29,6 +29,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     };
     found.extend(names::check(&files));
     found.extend(promises::check(&files));
+    found.extend(documents::check(&files));
     found.extend(text::changelog(read("CHANGELOG.md")));
     found.extend(text::overview(read("ARCHITECTURE.md")));
     found.extend(text::readmes(&files));

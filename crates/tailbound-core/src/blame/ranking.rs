@@ -163,12 +163,12 @@ impl Ranking {
         Self { samples: counted().count(), near, near_only, least_ns, total_ns, culprits }
     }
 
-    /// The answer in one sentence: `73 % of the lateness of 41 samples (100 µs and more each): …`. By time, not by number: a
+    /// The answer in one sentence: `9 ms of the 12 ms that 41 late samples took (73 %; 100 µs or more each): …`. By time, not by number: a
     /// hundred short ones are less than one that breaks the deadline.
     #[must_use]
     pub fn sentence(&self) -> String {
         let Some(first) = self.culprits.first() else {
-            return "no late sample was taken apart".to_owned();
+            return "no late sample was analysed".to_owned();
         };
         let what = first.cause.sentence(&first.who);
         let hedge = match first.sureness {
@@ -179,17 +179,23 @@ impl Ranking {
         let least = format_ns_i64(self.least_ns);
         let (one, many) = match self.near_only {
             true => ("near miss", "near misses"),
-            false => ("sample", "samples"),
+            false => ("late sample", "late samples"),
         };
         let sentence = match (first.samples, self.samples) {
             (_, 1) => format!("the one {one} of {least}: {what}{hedge}"),
+            (2, 2) => {
+                format!("both {many} ({least} or more): {what}{hedge}")
+            }
+            (some, all) if some == all => {
+                format!("all {all} {many} ({least} or more): {what}{hedge}")
+            }
             (some, all) => {
                 let share = first.total_ns.real() / self.total_ns.max(1).real() * 100.0;
                 let ns = format_ns_i64(first.total_ns);
                 let of = format_ns_i64(self.total_ns);
                 format!(
-                    "{share:.0} % of the lateness of the {all} {many} that were taken apart ({ns} of {of}, {least} and \
-                     more each): {what}{hedge}, the most of {some} of them"
+                    "{ns} of the {of} that {all} {many} took ({share:.0} %; {least} or more each): {what}{hedge}, the \
+                     largest part of {some}"
                 )
             }
         };
@@ -236,10 +242,10 @@ mod tests {
         assert_eq!((second.part_ns_max, second.total_ns), (190_000, 330_000));
         assert_eq!(
             ranking.sentence(),
-            "72 % of the lateness of the 3 samples that were taken apart (900 µs of 1.25 ms, 150 µs and more each): the \
-             host took the virtual CPU, the most of 1 of them"
+            "900 µs of the 1.25 ms that 3 late samples took (72 %; 150 µs or more each): the host took the virtual CPU, the \
+             largest part of 1"
         );
-        assert_eq!(Ranking::of(&[]).sentence(), "no late sample was taken apart");
+        assert_eq!(Ranking::of(&[]).sentence(), "no late sample was analysed");
     }
 
     #[test]
@@ -248,11 +254,10 @@ mod tests {
         let only = Ranking::of(&[near(80), near(90)]);
         assert_eq!(
             only.sentence(),
-            "no sample above the limit; 100 % of the lateness of the 2 near misses that were taken apart (170 ns of 170 ns, \
-             80 ns and more each): non-maskable interrupt, the most of 2 of them"
+            "no sample above the limit; both near misses (80 ns or more): non-maskable interrupt"
         );
         let both = Ranking::of(&[near(80), record(120, &[(Cause::PageFault, "", 120)])]);
         assert_eq!((both.samples, both.near, both.culprits.len()), (1, 1, 1));
-        assert_eq!(both.sentence(), "the one sample of 120 ns: page fault");
+        assert_eq!(both.sentence(), "the one late sample of 120 ns: page fault");
     }
 }

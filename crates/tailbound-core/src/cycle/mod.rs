@@ -46,7 +46,7 @@ pub struct CycleRecord {
     pub misses: u64,
     /// Whole cycles: those in the figures.
     pub cycles: u64,
-    /// Those that were released while the one before still ran: their wake-up latency holds its rest.
+    /// Cycles that began late because the previous one overran: their wake-up latency includes its rest.
     #[serde(default)]
     pub overruns: u64,
     /// Cycles in which events were lost so that their begin or end is not sure: not in the figures.

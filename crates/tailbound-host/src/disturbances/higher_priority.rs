@@ -107,8 +107,8 @@ impl Disturbance for HigherPriority {
         }
         vec![
             Finding::new("higher-priority", Impact::Notice, format!(
-                "{} other thread(s) of the same or a higher priority than {} may run on the measured CPUs ({})",
-                list.len(),
+                "{} of the same or a higher priority than {} may run on the measured CPUs ({})",
+                if list.len() == 1 { "1 other thread".to_owned() } else { format!("{} other threads", list.len()) },
                 look.plan.policy,
                 words.join("; ")
             ))
@@ -116,7 +116,7 @@ impl Disturbance for HigherPriority {
                 "While one of them runs, a measured thread waits, and the figures include that. The kernel's stopper threads (migration/N) run before all others and used {}.",
                 time(self.stoppers_ns())
             ))
-            .remedy("If they belong to the system under test, leave them. Otherwise move them to other CPUs (taskset), lower their priority (chrt), or measure at a higher priority."),
+            .remedy("If these threads are part of the system under test, leave them. Otherwise move them to other CPUs (taskset), lower their priority (chrt), or measure at a higher priority."),
         ]
     }
 

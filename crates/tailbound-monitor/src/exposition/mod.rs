@@ -179,7 +179,7 @@ fn families(told: &Told) -> Vec<Family<'_>> {
     own(
         "tailbound_monitor_lost_wakeups_total",
         Kind::Counter,
-        "Wake-ups that found no room and are in no figure.",
+        "Wake-ups that are not counted: the kernel's tables were full.",
         told.lost as f64,
     );
     own(

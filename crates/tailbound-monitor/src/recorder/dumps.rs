@@ -20,7 +20,7 @@ const MARGIN_BYTES: u64 = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoDump {
     /// The disk.
-    #[error("{free_mib} MiB are free, and 16 MiB are kept free for others")]
+    #[error("disk full: {free_mib} MiB free, 16 MiB of them left for others")]
     Full { free_mib: u64 },
     /// Writing it.
     #[error(transparent)]

@@ -230,7 +230,7 @@ impl Blamer {
         if let Some(above) = self.choice.step() {
             self.stacks.iter_mut().for_each(|s| s.limit(above));
             self.trace.notes.push(format!(
-                "from here on only late wake-ups above {} are taken apart (the histogram has all)",
+                "from here on only wake-ups later than {} are analysed (the histogram has all)",
                 format_ns_i64(above)
             ));
         }
@@ -294,7 +294,7 @@ impl Blamer {
                 Finding::new(
                     "not-all-blamed",
                     Impact::Notice,
-                    format!("{} late wake-ups above the limit of --blame were not taken apart: too many came at once", grouped(left_out)),
+                    format!("{} late wake-ups above the limit of --blame were not analysed: too many came at once", grouped(left_out)),
                 )
                 .meaning("The worst of each tenth of a second were. The ranking is of these.")
                 .remedy("Choose a higher limit: --blame=TIME."),

@@ -136,10 +136,11 @@ pub(super) fn activation(c: &CycleRecord) -> String {
         Some(a) if a.given => format!("Waits for its next cycle in {}, as told.", a.wait),
         Some(a) => {
             let others = match a.others {
-                0 => "it waits nowhere else".to_owned(),
-                n => format!("{} elsewhere lie within cycles", counted(n, "wait")),
+                0 => "It waited nowhere else.".to_owned(),
+                1 => "It waited once inside a cycle.".to_owned(),
+                n => format!("It waited {} times inside cycles.", grouped(n)),
             };
-            format!("Waits for its next cycle in {}{}; {others}.", a.wait, hedge(a.sureness))
+            format!("Waits for its next cycle in {}{}. {others}", a.wait, hedge(a.sureness))
         }
         None => "No wait of it came often enough to be the one for its next cycle.".to_owned(),
     }

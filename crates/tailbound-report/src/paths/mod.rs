@@ -82,7 +82,7 @@ fn several(paths: &PathsRecord) -> Option<String> {
         .collect();
     let unexplained = match checks.unexplained {
         0 => String::new(),
-        n => format!(" Of {} of these it was not seen how it was told.", grouped(n)),
+        n => format!(" Of {} of these the signal to the thread's CPU was not seen.", grouped(n)),
     };
     Some(format!(
         "CPUs execute one after the other, and time goes on for all. Of the window's {} {}. The thread is on CPU {}; {} of its {} wake-ups had their timer on another CPU, which handed them over.{unexplained}",
@@ -97,8 +97,8 @@ fn several(paths: &PathsRecord) -> Option<String> {
 fn handed_over(w: &WakeUpRecord) -> Option<String> {
     let over = w.handed_over.as_ref()?;
     let by = over.by.as_ref().map_or_else(
-        || "how the thread's CPU was told was not seen".to_owned(),
-        |by| format!("the thread's CPU was told by {by}"),
+        || "the signal to the thread's CPU was not seen".to_owned(),
+        |by| format!("{by} signalled the thread's CPU"),
     );
     let n = grouped(w.activation);
     Some(format!("Activation {n}: its timer was on CPU {}; {by}.", over.cpu))
@@ -114,6 +114,22 @@ fn elsewhere(paths: &PathsRecord) -> Option<(String, &[TreeLine])> {
     Some((heading, &over.tree))
 }
 
+/// What the kernel did for that long on the way to the thread.
+fn spent(leg: &str, length: &str) -> String {
+    let what = match leg {
+        "due to interrupt" => "the timer's interrupt had not come",
+        "entry" => "the CPU entered the interrupt",
+        "timers" => "the kernel expired timers",
+        "wake-up" => "the kernel woke the thread",
+        "to the scheduler" => "the kernel had not yet called the scheduler",
+        "scheduler" => "the scheduler ran",
+        "switch to user mode" => "the kernel returned to user mode",
+        "reading the clock" => "the thread read its clock",
+        other => return format!("{length} of it for {other}"),
+    };
+    format!("for {length} of it {what}")
+}
+
 /// What a reader wants to know first.
 #[must_use]
 pub fn sentence(paths: &PathsRecord) -> String {
@@ -126,7 +142,7 @@ pub fn sentence(paths: &PathsRecord) -> String {
         let behind = behind.map_or_else(String::new, |b| {
             format!(", behind a section with interrupts disabled in {}", place(&b.from, &b.to))
         });
-        format!(": {} of it from {}{behind}", length(leg.ns, leg.own_ns), leg.name)
+        format!(": {}{behind}", spent(&leg.name, &length(leg.ns, leg.own_ns)))
     });
     let sections = SectionKind::ALL.iter().filter_map(|kind| {
         let what = match kind {
@@ -275,7 +291,7 @@ mod tests {
     fn the_sentence_names_what_took_most_and_the_longest_sections() {
         let said = sentence(&record());
         assert!(
-            said.starts_with("The latest of 1,000 wake-ups took 5.00 µs: 3.90 µs of it from due to interrupt, behind a section with interrupts disabled in a to b."),
+            said.starts_with("The latest of 1,000 wake-ups took 5.00 µs: for 3.90 µs of it the timer's interrupt had not come, behind a section with interrupts disabled in a to b."),
             "{said}"
         );
         assert!(said.contains("4.00 µs with interrupts disabled"), "{said}");
@@ -331,9 +347,9 @@ mod tests {
             "Interrupts disabled, CPU 1 (share 37.5 %)",
             "3.90 µs (2.90 µs)",
             "4.00 µs (1.50 µs of its own) with interrupts disabled",
-            "its timer was on CPU 0; the thread's CPU was told by ipi",
+            "its timer was on CPU 0; ipi signalled the thread's CPU",
             "2 of its 1,000 wake-ups",
-            "Of 1 of these it was not seen",
+            "Of 1 of these the signal to",
             "Not estimated",
             "timer_migration=0",
             "90 turns",

@@ -62,8 +62,8 @@ fn tried_at(why: &WhyRecord, at_ns: i64) -> Option<&TriedInstant> {
 /// What a reader wants to know first.
 #[must_use]
 pub fn sentence(why: &WhyRecord) -> String {
-    let sample =
-        format!("Activation {} ({})", grouped(why.activation), format_ns_i64(why.latency_ns));
+    let (nth, latency) = (grouped(why.activation), format_ns_i64(why.latency_ns));
+    let sample = format!("Activation {nth} ({latency})");
     let so_far = if why.is_whole { "" } else { " as far as was searched" };
     let Some(d) = &why.inevitable else {
         if let (0, Some(tried)) = (why.variations, why.tried.first()) {
@@ -71,35 +71,33 @@ pub fn sentence(why: &WhyRecord) -> String {
         }
         return match why.tried.iter().max_by_key(|t| t.at_ns) {
             Some(last) => format!(
-                "{sample} was not inevitable{so_far}: {} before its timer was due some variation still made it early.",
+                "{sample} could still be in time{so_far}: changed {} before its timer was due, at least one replay was.",
                 format_ns_i64(last.before_due_ns)
             ),
             None => format!("{sample}: no instant was tried."),
         };
     };
-    let place = format!(
-        "{} ({} before its timer was due)",
-        instant(d.at_ns),
-        format_ns_i64(d.before_due_ns)
-    );
     let before = match d.open_before_ns {
-        None => "; no earlier instant was tried, or none was different".to_owned(),
+        None => "No earlier instant was tried, or none was different;".to_owned(),
         Some(ns) => {
             let open = tried_at(why, d.at_ns - ns);
             let early = open.map_or(0, |t| t.tried - t.late);
             let of = open.map_or(0, |t| t.tried);
             let which = open.map_or_else(String::new, made_early);
-            format!("; {} before that, {early} of {of} did{which}", format_ns_i64(ns))
+            let ns = format_ns_i64(ns);
+            format!("Changed {ns} earlier, {early} of {of} replays were in time{which};")
         }
     };
     let at = tried_at(why, d.at_ns);
     let all = at.map_or(why.variations, |t| t.tried);
     let of_numbers = match at.map_or(0, |t| t.of(Changes::RandomNumbers).0) {
         0 => String::new(),
-        n => format!(" ({n} of them other random numbers)"),
+        n => format!(" ({n} of them with other random numbers)"),
     };
     format!(
-        "{sample} was inevitable{so_far} from {place} on, when {}: none of {all} variations{of_numbers} made it early{before}.",
+        "{} before its timer was due, at {}, activation {nth} ({latency}) could no longer be in time{so_far}: {}. {before} from then on, none of {all}{of_numbers}.",
+        format_ns_i64(d.before_due_ns),
+        instant(d.at_ns),
         happened(d)
     )
 }
@@ -316,8 +314,8 @@ mod tests {
     fn each_kind_of_variation_is_told_on_its_own() {
         let why = of_both_kinds();
         let said = sentence(&why);
-        assert!(said.contains("of 4 variations (2 of them other random numbers)"), "{said}");
-        let open = "3 of 4 did, 1 by a standstill and 2 by other random numbers";
+        assert!(said.contains("none of 4 (2 of them with other random numbers)"), "{said}");
+        let open = "3 of 4 replays were in time, 1 by a standstill and 2 by other random numbers";
         assert!(said.contains(open), "{said}");
         let text = text(&why, Style::default());
         for part in ["late: numbers", "0 of 2", "written as they were"] {
@@ -362,11 +360,17 @@ mod tests {
     #[test]
     fn the_sentence_says_when_what_and_how_it_was_before() {
         let said = sentence(&record());
-        assert!(said.contains("inevitable from 0.987640 ms (12.4 µs before its timer was due) on"));
-        assert!(said.contains("entered munmap: none of 8 variations made it early"), "{said}");
-        assert!(said.contains("40 ns before that, 7 of 8 did."), "{said}");
+        assert!(
+            said.starts_with("12.4 µs before its timer was due, at 0.987640 ms, activation 416"),
+            "{said}"
+        );
+        assert!(said.contains("could no longer be in time: hack"), "{said}");
+        let earlier =
+            "Changed 40 ns earlier, 7 of 8 replays were in time; from then on, none of 8.";
+        assert!(said.ends_with(earlier), "{said}");
         let none = WhyRecord { inevitable: None, is_whole: false, ..record() };
-        assert!(sentence(&none).contains("not inevitable as far as was searched"));
+        let open = "Activation 416 (685 µs) could still be in time as far as was searched";
+        assert!(sentence(&none).starts_with(open), "{}", sentence(&none));
     }
 
     #[test]

@@ -86,13 +86,13 @@ impl Fate {
     pub fn words(self) -> &'static str {
         match self {
             Self::Open => "not decided",
-            Self::Worse => "undone: it makes late activations later",
-            Self::NoDifference => "undone: no difference that matters",
-            Self::OthersHelpMore => "undone: others help more",
-            Self::Undecided => "undone: undecided: these runs do not say whether it helps",
-            Self::NoHelp => "undone: without it the others are as good",
+            Self::Worse => "not kept: it makes late activations later",
+            Self::NoDifference => "not kept: no difference that matters",
+            Self::OthersHelpMore => "not kept: others help more",
+            Self::Undecided => "undecided, not kept: these runs do not show whether it helps",
+            Self::NoHelp => "not kept: without it the others are as good",
             Self::Kept => "kept",
-            Self::NotConfirmed => "undone: not confirmed by the last stage",
+            Self::NotConfirmed => "not kept: not confirmed by the last stage",
         }
     }
 }

@@ -189,7 +189,7 @@ pub(crate) fn found(stop: &Stop) -> Reason {
         Stop::NoThreshold(_) => reason(
             Cause::NoFit,
             "At no threshold is the tail a generalised Pareto distribution: it is a mixture.",
-            "See the modes below: each has a cause of its own; find and remove them.",
+            "See the clusters below, likely of distinct causes: find and remove those.",
         ),
         Stop::Bursts(_, threshold, spread) => reason(
             Cause::Bursts,

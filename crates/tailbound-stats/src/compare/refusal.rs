@@ -92,7 +92,7 @@ pub enum Refusal {
         b: String,
     },
     /// Runs under one name.
-    #[error("{} of {name} were not made in turn by `run --rounds`, and are one system: name two files or folders", counted(*.runs))]
+    #[error("{}: name two files or folders", one_system(name, *runs))]
     OneSystem {
         /// The name.
         name: String,
@@ -131,6 +131,12 @@ fn few(have: usize, design: Design) -> String {
     )
 }
 
-fn counted(runs: usize) -> String {
-    if runs == 1 { "the run".to_owned() } else { format!("the {runs} runs") }
+/// Why runs under one name cannot be compared with each other.
+fn one_system(name: &str, runs: usize) -> String {
+    match runs {
+        1 => format!("compare needs two runs; {name} is one"),
+        n => format!(
+            "compare needs two systems; the {n} runs of {name}, not made by `run --rounds`, are one"
+        ),
+    }
 }

@@ -213,13 +213,20 @@ fn notes(runs: &[(&str, &Run)], compared: &[ComparedRun], contexts: &[Context]) 
                 Some(c) if c.due == 0 => {
                     out.push(format!("`{}` recorded nothing in context `{context}`.", run.label));
                 }
-                Some(c) if c.missed > 0 => out.push(format!(
-                    "`{}` missed {} of {} activations in context `{context}`; they count with the \
-                     latency they would have had.",
-                    run.label,
-                    grouped(c.missed),
-                    grouped(c.due)
-                )),
+                Some(c) if c.missed > 0 => {
+                    // Where a thread wakes up is what a reader supposes.
+                    let of = match context {
+                        Context::User => String::new(),
+                        other => format!(" of context `{other}`"),
+                    };
+                    out.push(format!(
+                        "`{}` missed {} of {} activations{of}; they count with the latency they \
+                         would have had.",
+                        run.label,
+                        grouped(c.missed),
+                        grouped(c.due)
+                    ));
+                }
                 Some(_) | None => {}
             }
         }

@@ -159,7 +159,7 @@ pub struct Path {
     pub advice: Advice,
     /// Why.
     pub because: String,
-    /// Did it hang on an answer nobody gave?
+    /// Did it depend on a missing answer?
     pub certain: bool,
     /// What would change it, a sentence each.
     pub would_change: Vec<String>,

@@ -51,7 +51,7 @@ pub const STRETCH_S: u64 = 10;
 pub struct QuantileWidth {
     /// Its probability.
     pub p: f64,
-    /// Activations that are worth one independent one, for this quantile.
+    /// Autocorrelation factor, for this quantile: its activations hold as much as that many times fewer independent ones.
     pub design_effect: f64,
     /// Independent activations that the run is worth, for this quantile.
     pub n_effective: f64,
@@ -219,9 +219,7 @@ pub struct TooFewStretches {
 fn too_few(stretches: usize, least: usize) -> String {
     match stretches {
         0 => "the run file has no stretches of the schedule".to_owned(),
-        _ => format!(
-            "the run is too short: {stretches} stretches of the schedule, it takes at least {least}"
-        ),
+        _ => format!("the run is too short: measure for at least {least} s"),
     }
 }
 

@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_short_run_says_that_it_is_short() {
         let p = Precision::of(&blocks(7, 1000, 0.0, &mut Random::new(5)), None, &[0.5]);
-        assert!(p.mean_ns.is_none() && p.why_not.unwrap_or_default().contains("7 stretches"));
+        assert!(p.mean_ns.is_none() && p.why_not.unwrap_or_default().contains("at least 8 s"));
         let none = Precision::of(&[], None, &[0.5]);
         assert!(none.why_not.unwrap_or_default().contains("no stretches"));
     }

@@ -109,10 +109,10 @@ fn none_taken_apart(run: &Run, above_ns: Option<i64>) -> String {
     let latest = user.filter_map(|t| t.wakeup.max_ns).max();
     match (latest, above_ns) {
         (Some(latest), Some(above)) if latest > above => format!(
-            "the latest wake-up of this run came {} late, but none was taken apart: for that `tailbound` itself needs a CPU several times a second, and it had none at that time",
+            "the latest wake-up of this run came {} late, but none was analysed: for that `tailbound` itself needs a CPU several times a second, and it had none at that time",
             format_ns_i64(latest)
         ),
-        _ => "no wake-up of this run was late enough to be taken apart".to_owned(),
+        _ => "no wake-up of this run was late enough to be analysed".to_owned(),
     }
 }
 
@@ -269,7 +269,7 @@ fn extent(found: &Found) -> String {
     let span = format_span(i64::try_from(span).unwrap_or(i64::MAX));
     let apart = if found.late > 0 {
         let late = grouped(found.late);
-        format!("; {late} wake-ups were late enough, of which the latest were taken apart")
+        format!("; {late} wake-ups were late enough; the latest of them were analysed")
     } else {
         String::new()
     };

@@ -211,7 +211,7 @@ impl Progress for Shown {
         let span =
             |d: Duration| format_span(i64::try_from(d.as_secs()).unwrap_or(0) * 1_000_000_000);
         let text = format!(
-            "round {} of {}, {}: {} over, about {} to go",
+            "round {} of {}, {}: {} elapsed, {} left",
             next.round + 1,
             next.rounds,
             next.variant,

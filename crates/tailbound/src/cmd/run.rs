@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     };
     let report = match report {
         Some(given) => input::write(&given, &page(), args.plan.force).map(|()| Some(given))?,
-        // A name that nobody gave never fails a measurement that is over.
+        // A default file name never collides: the measurement is over.
         None if own && args.plan.force => {
             let path = input::sibling(&out, ".html");
             input::write(&path, &page(), true).map(|()| Some(path))?

@@ -295,7 +295,7 @@ fn a_long_run_takes_room_in_steps_and_leaves_others_some() {
     };
     let out = mounted("64m", &format!("exec {exe} run -D 240h {words}"));
     assert_eq!(out.status.code(), Some(3), "{}", stderr(&out));
-    assert!(stderr(&out).contains("kept free for others"), "{}", stderr(&out));
+    assert!(stderr(&out).contains("left for others"), "{}", stderr(&out));
     // Ten days, 350 MB: a kill leaves a hundredth of that taken.
     let out = mounted(
         "1g",

@@ -97,7 +97,7 @@ fn report(
     if args.force {
         return input::write(&place, &page(made), true).map(|()| Some(place));
     }
-    // A name that nobody gave never fails a measurement that is over.
+    // A default file name never collides: the measurement is over.
     names::write_free(&place, &page(made)).map(Some)
 }
 
