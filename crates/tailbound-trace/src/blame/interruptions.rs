@@ -191,7 +191,7 @@ impl Stack {
 
 #[cfg(test)]
 mod tests {
-    use tailbound_core::blame::Taken;
+    use tailbound_core::blame::TimeTotals;
     use tailbound_core::words::Word;
 
     use super::*;
@@ -244,7 +244,7 @@ mod tests {
         let found = all.finish();
         let on = &found.cpus[&1];
         let one = |a: Activity, who: &str| on.taken.get(&(a, who.to_owned())).copied();
-        let irq = Taken { count: 2, ns: 600, ns_max: 500 };
+        let irq = TimeTotals { count: 2, ns: 600, ns_max: 500 };
         assert_eq!(one(Activity::Interrupt, "36 eth0"), Some(irq), "{on:?}");
         let work = one(Activity::Thread, "work").expect("the thread");
         assert_eq!((work.count, work.ns), (1, 2_300), "interrupted twice, switched out once");
