@@ -26,7 +26,7 @@ use tailbound_probe::{
     Blamer, Finished, ObserveError, Observed, Observer, Prepared, Running, Setup, ThreadResult,
     catalogue,
 };
-use tailbound_rt::Ended;
+use tailbound_rt::LoopEnd;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, dma_latency, limits, mem, resident, sched};
 
@@ -472,13 +472,13 @@ impl Session {
                 p2.iter().filter_map(|(p, v)| Some((tailbound_stats::quantile::label(*p), (*v)?)));
             record.p2 = known.collect();
             let accounted = match finished.ended {
-                Ended::Complete => self.plan.activations,
-                Ended::Stopped(n) | Ended::Failed(_, n) => n,
+                LoopEnd::Complete => self.plan.activations,
+                LoopEnd::Stopped(n) | LoopEnd::Failed(_, n) => n,
             };
             if slot.context == Context::User {
                 measured = measured.min(accounted);
             }
-            if let Ended::Failed(errno, _) = finished.ended {
+            if let LoopEnd::Failed(errno, _) = finished.ended {
                 let why = std::io::Error::from_raw_os_error(errno);
                 journal.finding(
                     Finding::new(
@@ -505,7 +505,7 @@ impl Session {
         for finding in findings {
             journal.finding(finding);
         }
-        let complete = threads.iter().all(|t| t.result.finished.ended == Ended::Complete);
+        let complete = threads.iter().all(|t| t.result.finished.ended == LoopEnd::Complete);
         let reason = match ended {
             _ if complete => EndReason::Complete,
             Some(why) => why,
@@ -557,9 +557,9 @@ pub(crate) fn thread_record(
         name: None,
         ended: match finished.map(|f| f.ended) {
             None => ThreadEnd::Running,
-            Some(Ended::Complete) => ThreadEnd::Complete,
-            Some(Ended::Stopped(_)) => ThreadEnd::Stopped,
-            Some(Ended::Failed(errno, _)) => {
+            Some(LoopEnd::Complete) => ThreadEnd::Complete,
+            Some(LoopEnd::Stopped(_)) => ThreadEnd::Stopped,
+            Some(LoopEnd::Failed(errno, _)) => {
                 let why = std::io::Error::from_raw_os_error(errno);
                 ThreadEnd::Other(format!("failed: {why}"))
             }

@@ -13,7 +13,7 @@ use tailbound_core::plan::{Observe, Plan};
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Finding, Impact, Policy};
-use tailbound_rt::cyclic::{Ended, Port, Schedule};
+use tailbound_rt::cyclic::{LoopEnd, Port, Schedule};
 use tailbound_rt::recorder::Recorder;
 use tailbound_rt::window::Windows;
 use tailbound_sys::SysError;
@@ -136,13 +136,13 @@ impl<'a> Eye<'a> {
     }
 
     /// Nothing more comes.
-    fn end(&mut self) -> Ended {
+    fn end(&mut self) -> LoopEnd {
         self.close(self.now_ns());
         self.windows.finish();
         if self.windows.complete() {
-            Ended::Complete
+            LoopEnd::Complete
         } else {
-            Ended::Stopped(self.windows.accounted())
+            LoopEnd::Stopped(self.windows.accounted())
         }
     }
 }

@@ -14,7 +14,7 @@ use tailbound_core::finding::Impact;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::policy::Policy;
 use tailbound_core::{Context, Finding};
-use tailbound_rt::cyclic::{Ended, Schedule};
+use tailbound_rt::cyclic::{LoopEnd, Schedule};
 use tailbound_rt::recorder::{Recorder, Writer};
 use tailbound_sys::clock::{CLOCK_THREAD_CPUTIME_ID, now_ns};
 use tailbound_sys::error::SysError;
@@ -239,7 +239,7 @@ impl Player {
         schedule: &Schedule,
         recorder: &Recorder,
         seen: &mut Seen,
-    ) -> Ended {
+    ) -> LoopEnd {
         let multiple = self.task.multiple.max(1);
         let own = Schedule {
             interval_ns: schedule.interval_ns.saturating_mul(multiple.cast_signed()),

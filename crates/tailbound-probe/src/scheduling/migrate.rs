@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::policy::Policy;
-use tailbound_rt::cyclic::Ended;
+use tailbound_rt::cyclic::LoopEnd;
 use tailbound_rt::recorder::Writer;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
 use tailbound_sys::error::SysError;
@@ -238,7 +238,7 @@ impl Controller {
         let mut of_phases = [writers_of(false), writers_of(true)].into_iter();
         let finished = thread.phases(|schedule, _| {
             found = Sum::default();
-            let Some(mut writers) = of_phases.next() else { return Ended::Stopped(0) };
+            let Some(mut writers) = of_phases.next() else { return LoopEnd::Stopped(0) };
             trials::run(self.clock, schedule, &mut writers, thread.stop(), |n, writers| {
                 let Some(released_ns) = self.trial(&mut seen) else {
                     found.stuck += u64::from(!thread.stop().load(Ordering::Relaxed));

@@ -21,7 +21,7 @@ use tailbound_core::Context;
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
 use tailbound_host::attributes;
-use tailbound_rt::cyclic::Ended;
+use tailbound_rt::cyclic::LoopEnd;
 use tailbound_sys::clock;
 use tailbound_sys::error::SysError;
 use tailbound_sys::thread::{self, ThreadSpec};
@@ -186,7 +186,7 @@ impl ThreadGroup {
         spec: ThreadSpec,
         body: impl FnOnce(&ThreadContext) -> Result<(), SysError> + Send + 'static,
     ) -> Result<(), ProbeError> {
-        let body: Body = Box::new(|thread| body(thread).map(|()| Finished::of(Ended::Complete)));
+        let body: Body = Box::new(|thread| body(thread).map(|()| Finished::of(LoopEnd::Complete)));
         self.start(name.to_owned(), 0, None, spec, body).map(drop)
     }
 
