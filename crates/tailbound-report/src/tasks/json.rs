@@ -10,7 +10,7 @@
 //! of `kind`, `who`, `jobs`, `ns` whose sum is the bound.
 
 use serde_json::{Value, json};
-use tailbound_stats::tasks::{Answer, Term, TermKind, Thread};
+use tailbound_stats::tasks::{ResponseTimes, Term, TermKind, Thread};
 
 use super::Told;
 
@@ -40,7 +40,7 @@ pub fn json(told: &Told<'_>) -> Value {
     })
 }
 
-fn threads(answer: &Answer) -> Vec<Value> {
+fn threads(answer: &ResponseTimes) -> Vec<Value> {
     answer.threads.iter().map(thread).collect()
 }
 

@@ -5,7 +5,7 @@
 
 use tailbound_core::Outcome;
 use tailbound_core::units::{format_ns_i64, format_span, grouped};
-use tailbound_stats::tasks::{Answer, Bound};
+use tailbound_stats::tasks::{Bound, ResponseTimes};
 
 use super::{Told, rows};
 use crate::table::{Table, columns};
@@ -73,7 +73,7 @@ fn table(page: &mut Page, table: &Table) {
 }
 
 /// What holds, in a sentence.
-fn sentence(answer: &Answer) -> String {
+fn sentence(answer: &ResponseTimes) -> String {
     let count = |wanted: Outcome| answer.threads.iter().filter(|t| t.outcome() == wanted).count();
     let watched = answer
         .watched_ns
@@ -95,7 +95,7 @@ fn sentence(answer: &Answer) -> String {
     format!("{threads}{watched}; {bounded} with a bound{deadlines}.")
 }
 
-fn details(page: &mut Page, answer: &Answer) {
+fn details(page: &mut Page, answer: &ResponseTimes) {
     let given: Vec<(&str, &Bound)> = (answer.threads.iter())
         .filter_map(|t| Some((t.name.as_str(), t.bound.as_ref().ok()?)))
         .collect();

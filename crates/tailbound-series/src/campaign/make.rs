@@ -330,7 +330,8 @@ mod tests {
         assert_eq!(heard.0[0], format!("{} there, 1 open", parts.len() - 1));
         assert_eq!(caller.made, [first]);
         let there = folder::systems(&path, &parts, "", &mut caller).expect("read");
-        let complete = |p: &tailbound_stats::campaign::Place| matches!(p.state, State::Complete(_));
+        let complete =
+            |p: &tailbound_stats::campaign::CampaignRun| matches!(p.state, State::Complete(_));
         assert!(there[0].1.places.iter().all(complete));
     }
 
