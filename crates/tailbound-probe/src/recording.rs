@@ -17,7 +17,7 @@ use tailbound_core::words::Word;
 use tailbound_host::Root;
 use tailbound_sys::clock;
 use tailbound_trace::EventDecoder;
-use tailbound_trace::blame::Told;
+use tailbound_trace::blame::BlameNote;
 use tailbound_trace::event::Entry;
 use tailbound_trace::symbols::Symbols;
 
@@ -63,7 +63,7 @@ pub struct Recorded {
     /// Events that were overwritten before they were read.
     pub lost: u64,
     /// The longest waits for locks, with who had them, where programs in the kernel told.
-    pub locks: Vec<Told>,
+    pub locks: Vec<BlameNote>,
 }
 
 impl Recording {

@@ -10,7 +10,7 @@ use tailbound_core::cycle::CycleRecord;
 use tailbound_core::record::{BlockRecord, SecondRecord};
 use tailbound_core::tasks::Job;
 pub use tailbound_trace::cycle::LateWakeUp;
-use tailbound_trace::cycle::{Cycles, Found};
+use tailbound_trace::cycle::{Cycles, ThreadCycles};
 
 use crate::recording::Recorded;
 use crate::watch::{Known, WatchEnd};
@@ -72,13 +72,13 @@ impl Watched {
 }
 
 fn one(
-    found: &mut BTreeMap<i32, Found>,
+    found: &mut BTreeMap<i32, ThreadCycles>,
     tid: i32,
     known: &Known,
     number: u32,
     begin_ns: u64,
 ) -> Option<WatchedThread> {
-    let Found { mut cycles, mut late, mut seconds, mut blocks, jobs, delayed_on } =
+    let ThreadCycles { mut cycles, mut late, mut seconds, mut blocks, jobs, delayed_on } =
         found.remove(&tid)?;
     let begin = i64::try_from(begin_ns).unwrap_or(0);
     (cycles.thread, cycles.process, cycles.policy) = (number, known.pid, known.policy);
