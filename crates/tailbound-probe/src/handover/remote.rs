@@ -29,7 +29,7 @@ use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::Setup;
 use crate::peer::{Peer, Role, number};
-use crate::thread_group::{Finished, Measured, Recorders, ThreadContext, thread_spec};
+use crate::thread_group::{Finished, Recorders, RecordingThread, ThreadContext, thread_spec};
 
 /// States of a peer, in order.
 const READY: u32 = 1;
@@ -65,7 +65,7 @@ impl Sender {
     pub(super) fn begin(
         self,
         setup: &Setup<'_>,
-        bookkeeper: Measured<'_>,
+        bookkeeper: RecordingThread<'_>,
         beside: Option<[Arc<Recorders>; 2]>,
         (memory, channels): (&Arc<Shared<Block>>, &[Channel]),
     ) -> Result<Peer, ProbeError> {

@@ -31,7 +31,7 @@ use crate::error::ProbeError;
 use crate::watchdog::Watchdog;
 use context::{Body, Shared, Work};
 pub use context::{Finished, ProbeOutput, ThreadContext};
-use running::{After, Member, Place, all_ended};
+use running::{After, Member, SlotOwner, all_ended};
 pub use running::{Running, ThreadResult};
 pub use slot::{RecordSlot, Recorders};
 
@@ -48,7 +48,7 @@ pub fn thread_spec(policy: Policy, cpus: Vec<u32>) -> ThreadSpec {
 
 /// Threads that wait for the epoch. Dropping it ends them without a run.
 pub struct ThreadGroup {
-    places: Vec<Place>,
+    places: Vec<SlotOwner>,
     members: Vec<Member>,
     shared: Arc<Shared>,
     plan: Plan,
@@ -64,14 +64,14 @@ pub struct ThreadGroup {
 }
 
 /// A thread that records, before it is started.
-pub struct Measured<'g> {
+pub struct RecordingThread<'g> {
     group: &'g mut ThreadGroup,
     slot: RecordSlot,
     recorders: Arc<Recorders>,
     beside: Vec<(RecordSlot, Arc<Recorders>)>,
 }
 
-impl Measured<'_> {
+impl RecordingThread<'_> {
     /// One more slot, in which the same thread records; its recorders, for the body.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Measured<'_> {
         let member = group.start(slot.cpu_name(), slot.phase_ns, own, spec, Box::new(body))?;
         let beside = beside.into_iter().map(|(slot, recorders)| (slot, recorders, false));
         let own = std::iter::once((slot, recorders, true));
-        group.places.extend(beside.chain(own).map(|(slot, recorders, own)| Place {
+        group.places.extend(beside.chain(own).map(|(slot, recorders, own)| SlotOwner {
             slot,
             recorders,
             member,
@@ -158,9 +158,9 @@ impl ThreadGroup {
     ///
     /// # Errors
     /// No memory for its recorders.
-    pub fn thread(&mut self, slot: RecordSlot) -> Result<Measured<'_>, ProbeError> {
+    pub fn thread(&mut self, slot: RecordSlot) -> Result<RecordingThread<'_>, ProbeError> {
         let recorders = self.recorders(&slot)?;
-        Ok(Measured { group: self, slot, recorders, beside: Vec::new() })
+        Ok(RecordingThread { group: self, slot, recorders, beside: Vec::new() })
     }
 
     /// A thread with one slot.
