@@ -361,7 +361,7 @@ impl Session {
             limits::timer_slack_ns().map_or_else(|e| Fact::Unknown(e.to_string()), Fact::of);
         facts.insert(TIMER_SLACK.to_owned(), slack);
         let wanted =
-            tailbound_rules::Wanted { rt_cpus: self.plan.cpus.clone(), ..Default::default() };
+            tailbound_rules::CheckScope { rt_cpus: self.plan.cpus.clone(), ..Default::default() };
         let machine = tailbound_rules::Machine::with_facts(&self.root, wanted, facts.clone());
         facts.extend(tailbound_rules::precondition_facts(&machine));
         facts

@@ -18,7 +18,7 @@ use tailbound_probe::section_trace::{SectionEvent, SectionTrace};
 use tailbound_probe::smi;
 use tailbound_report::text::Style;
 use tailbound_report::theory::{self as words, OfCpu};
-use tailbound_rules::{Machine, Precondition as Checked, Wanted};
+use tailbound_rules::{CheckScope, Machine, Precondition as Checked};
 use tailbound_stats::theory::{self, Model, TheoreticalBound};
 use tailbound_sys::{clock, sched};
 
@@ -70,7 +70,7 @@ pub(super) fn record(args: &BoundArgs) -> Result<Theory, Failure> {
     preemptirq::needed(&root).map_err(|e| cannot(&e))?;
     let facts = Machine::read(
         &root,
-        Wanted { rt_cpus: chosen.iter().collect(), ..Wanted::default() },
+        CheckScope { rt_cpus: chosen.iter().collect(), ..CheckScope::default() },
         None,
     );
     move_away(&chosen, &machine, &mut notes);
