@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::{Run, runfile, utc};
 use tailbound_fleet::serve::{Clock, Config, serve, tokens};
-use tailbound_store::{Place, Role, Store, Token};
+use tailbound_store::{Role, Store, StoreLocation, Token};
 
 /// 2026-11-25T12:00:00Z, half a day after the last run of `simulate`.
 const NOW_S: i64 = 1_795_608_000;
@@ -61,7 +61,7 @@ fn told(what: &str, mut took: Vec<Duration>) {
     );
 }
 
-fn pages(at: SocketAddr, place: &Place, n: usize) -> Answer<()> {
+fn pages(at: SocketAddr, place: &StoreLocation, n: usize) -> Answer<()> {
     let mut store = words(Store::open(place, &utc::rfc3339(NOW_S)))?;
     println!("{} runs", words(store.count())?);
     let mut systems = Vec::new();
@@ -111,7 +111,7 @@ fn different(base: &Run, n: usize) -> Answer<Vec<Vec<u8>>> {
 
 fn uploads(
     at: SocketAddr,
-    place: &Place,
+    place: &StoreLocation,
     [seconds, connections, base]: [&String; 3],
 ) -> Answer<()> {
     /// As many as the fastest server could take.
@@ -177,7 +177,7 @@ fn uploads(
 fn measured(args: &[String]) -> Answer<()> {
     let (place, pages_of) = match args {
         [what, place, ..] if what == "pages" || what == "uploads" => {
-            (words(place.parse::<Place>())?, what == "pages")
+            (words(place.parse::<StoreLocation>())?, what == "pages")
         }
         _ => {
             return Err(

@@ -18,7 +18,7 @@ use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::record::{Fact, ThreadRecord};
 use tailbound_core::{Distribution, Run, runfile, utc};
 use tailbound_stats::random::Random;
-use tailbound_store::{Given, Incoming, Rows, Store};
+use tailbound_store::{Incoming, Rows, RunSubmission, Store};
 
 /// The last day: 2026-11-25.
 const LAST_S: i64 = 1_795_564_800;
@@ -130,7 +130,7 @@ fn added(store: &mut Store, made: &[Made], now: &str) -> Result<(), tailbound_st
     for one in made {
         match one {
             Made::Whole(name, incoming) => {
-                given.push(Given { incoming, system: Some(name), who: None })
+                given.push(RunSubmission { incoming, system: Some(name), who: None })
             }
             Made::Rows(of) => rows.push(of),
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tailbound_core::utc;
-use tailbound_store::{Place, Store, StoreError};
+use tailbound_store::{Store, StoreError, StoreLocation};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use super::Config;
@@ -51,7 +51,7 @@ pub(super) struct App {
     /// How many uploads are unpacked and judged at the same time.
     pub(super) judges: Semaphore,
     clock: Clock,
-    place: Place,
+    place: StoreLocation,
     idle: Mutex<Vec<Store>>,
     /// Agents may have said something that was not kept: there was no server before, or no room.
     pub(super) unheard: AtomicBool,

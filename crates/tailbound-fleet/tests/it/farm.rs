@@ -13,7 +13,7 @@ use std::time::Duration;
 use tailbound_core::record::{End, Fact, Header, ThreadRecord};
 use tailbound_core::{EndReason, Run, runfile, utc};
 use tailbound_fleet::serve::{Clock, Config, serve, tokens};
-use tailbound_store::{Place, Role, Store, Token};
+use tailbound_store::{Role, Store, StoreLocation, Token};
 
 /// 2026-11-25T12:00:00Z
 pub(crate) const NOW_S: i64 = 1_795_608_000;
@@ -53,7 +53,7 @@ pub(crate) fn run(model: &str, days: i64, release: &str, usual_ns: i64) -> Vec<u
 /// A server that runs.
 pub(crate) struct Farm {
     pub(crate) address: SocketAddr,
-    pub(crate) place: Place,
+    pub(crate) place: StoreLocation,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     _folder: tempfile::TempDir,
@@ -67,7 +67,7 @@ impl Farm {
     /// The same with a clock that the test moves.
     pub(crate) fn start_at(clock: Arc<AtomicI64>, change: impl FnOnce(&mut Config)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::File(folder.path().join("farm.sqlite"));
+        let place = StoreLocation::File(folder.path().join("farm.sqlite"));
         let mut config = Config::new(place.clone(), "127.0.0.1:0".parse().unwrap());
         change(&mut config);
         let place = config.store.clone();
