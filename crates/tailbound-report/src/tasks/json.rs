@@ -12,14 +12,14 @@
 use serde_json::{Value, json};
 use tailbound_stats::tasks::{ResponseTimes, Term, TermKind, Thread};
 
-use super::Told;
+use super::TaskReport;
 
 /// Version of the JSON answer.
 pub const SCHEMA: &str = "tailbound-tasks/1";
 
 /// The whole answer.
 #[must_use]
-pub fn json(told: &Told<'_>) -> Value {
+pub fn json(told: &TaskReport<'_>) -> Value {
     let what_if = told.what_if.as_ref().map(|(changes, answer)| {
         json!({
             "changes": changes,

@@ -17,7 +17,7 @@ use tailbound_stats::tasks::ResponseTimes;
 
 /// All that is told.
 #[derive(Clone, Debug)]
-pub struct Told<'a> {
+pub struct TaskReport<'a> {
     /// The file's name.
     pub name: String,
     /// The model as it is.

@@ -7,7 +7,7 @@ use tailbound_core::Outcome;
 use tailbound_core::units::{format_ns_i64, format_span, grouped};
 use tailbound_stats::tasks::{Bound, ResponseTimes};
 
-use super::{Told, rows};
+use super::{TaskReport, rows};
 use crate::table::{Table, columns};
 use crate::text::Style;
 use crate::text::ink::Ink;
@@ -18,7 +18,7 @@ const BAR_MAX: usize = 60;
 
 /// The whole answer; ends in a newline.
 #[must_use]
-pub fn text(told: &Told<'_>, style: Style) -> String {
+pub fn text(told: &TaskReport<'_>, style: Style) -> String {
     let mut page = Page::new(style);
     let outcome = told.answer.outcome();
     page.text(&format!("{}: {}", told.name, sentence(told.answer)), "  ", outcome_ink(outcome));
