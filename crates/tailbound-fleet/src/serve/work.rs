@@ -47,9 +47,9 @@ const RUNS_MAX: usize = 5_000;
 
 /// Agents that asked for work since the server began: by their machines' names, with the time.
 #[derive(Default)]
-pub(super) struct Known(Mutex<BTreeMap<String, (Ask, i64)>>);
+pub(super) struct AgentDirectory(Mutex<BTreeMap<String, (Ask, i64)>>);
 
-impl Known {
+impl AgentDirectory {
     fn note(&self, system: &str, said: Ask, now_s: i64) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(system.to_owned(), (said, now_s));
