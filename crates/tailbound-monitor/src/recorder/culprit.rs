@@ -20,7 +20,7 @@ const APART_NS: i64 = 50_000;
 const MOST: usize = 64;
 
 /// What a file tells of one late wake-up.
-pub(super) struct Told {
+pub(super) struct Attribution {
     /// Who, or why that is unknown.
     pub(super) culprit: Named,
     /// Part by part.
@@ -29,12 +29,12 @@ pub(super) struct Told {
     pub(super) from_ns: Option<u64>,
 }
 
-fn unknown(why: &str, from_ns: Option<u64>) -> Told {
-    Told { culprit: Named::Unknown(format!("unknown: {why}")), record: None, from_ns }
+fn unknown(why: &str, from_ns: Option<u64>) -> Attribution {
+    Attribution { culprit: Named::Unknown(format!("unknown: {why}")), record: None, from_ns }
 }
 
 /// Who made `late` late.
-pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> Told {
+pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> Attribution {
     let trace = match File::open(path).map_err(|e| e.to_string()) {
         Ok(file) => TraceFile::open(file).map_err(|e| e.to_string()),
         Err(e) => Err(e),
@@ -86,5 +86,5 @@ pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> Tol
         sureness: record.sureness(cause, who),
         cause,
     };
-    Told { culprit: Named::Known(culprit), record: Some(Box::new(record.clone())), from_ns }
+    Attribution { culprit: Named::Known(culprit), record: Some(Box::new(record.clone())), from_ns }
 }
