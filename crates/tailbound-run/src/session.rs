@@ -36,7 +36,7 @@ use crate::instant;
 use crate::journal::Journal;
 use crate::output::Output;
 
-use crate::supervise::{Subject, Supervisor, Watched, WatchedThread};
+use crate::supervise::{Subject, SupervisionOutcome, Supervisor, WatchedThread};
 use crate::tuned::Tuned;
 use crate::view::View;
 use crate::world::{Disturbances, LoadSet as _, Machine, World};
@@ -168,14 +168,22 @@ pub fn run(
 /// [`RunError`]: the threads could not keep their schedule, or the run file had to go elsewhere.
 pub(crate) fn finish<W: World>(
     session: &Session,
-    watched: Watched<W>,
+    watched: SupervisionOutcome<W>,
     loads: &mut W::Loads,
     tuned: Option<Tuned>,
     signals: &W::Signals,
     show: &mut dyn FnMut(View<'_>),
 ) -> Result<(Run, Option<PathBuf>), RunError> {
-    let Watched { mut journal, threads, watch, observed, blamed, output, interrupted, by_rule } =
-        watched;
+    let SupervisionOutcome {
+        mut journal,
+        threads,
+        watch,
+        observed,
+        blamed,
+        output,
+        interrupted,
+        by_rule,
+    } = watched;
     let ends = loads.stop();
     for end in ends {
         let text = format!("{}: {} {} in total", end.name, end.total, end.unit);
@@ -221,13 +229,13 @@ pub(crate) fn finish<W: World>(
 }
 
 /// What is held for the time of the measurement and given back by dropping it.
-struct Held {
+struct RunGuards {
     #[expect(dead_code, reason = "held for its effect while open")]
     dma_latency: Option<dma_latency::DmaLatency>,
     affinity: Option<Vec<u32>>,
 }
 
-impl Drop for Held {
+impl Drop for RunGuards {
     fn drop(&mut self) {
         if let Some(cpus) = &self.affinity {
             // Only this process's own affinity: nothing is lost if it stays narrower.
@@ -288,7 +296,7 @@ impl Session {
         probe: Prepared,
         journal: &mut Journal,
         show: &mut dyn FnMut(View<'_>),
-    ) -> Result<(Loads, Held, Running), RunError> {
+    ) -> Result<(Loads, RunGuards, Running), RunError> {
         let loads = match self.start_loads(show) {
             Err(RunError::Cannot(why)) if self.loads_optional => {
                 journal.finding(
@@ -383,7 +391,7 @@ impl Session {
     }
 
     /// Locks memory, arms the guard, leaves the measured CPUs, holds what was asked for.
-    fn prepare(&self, journal: &mut Journal) -> Result<Held, RunError> {
+    fn prepare(&self, journal: &mut Journal) -> Result<RunGuards, RunError> {
         let hog = catalogue::kind(&self.plan.probe).is_ok_and(|k| k.hog);
         let busy_ns = self.plan.warm_up_ns.saturating_add(self.plan.duration_ns());
         let guarded = limits::guard_realtime(if hog { busy_ns } else { 0 });
@@ -412,7 +420,7 @@ impl Session {
         if !self.inventory_late {
             self.self_cost(journal);
         }
-        Ok(Held { dma_latency, affinity: before.filter(|_| moved) })
+        Ok(RunGuards { dma_latency, affinity: before.filter(|_| moved) })
     }
 
     /// Is all code of the measuring loop fetched again by its warm-up and by the recorder's rare paths? That was tried for this probe;
