@@ -23,9 +23,9 @@ use tailbound_sys::signal::Signals;
 use crate::child::{self, Job};
 use crate::client::{Client, ClientError, Server};
 use crate::policy::{Policy, PolicyError};
-use crate::spool::{Over, Piece, Spool, SpoolError, Taken as Kept};
+use crate::spool::{OrderLease, Over, Piece, Spool, SpoolError};
 use crate::wire::{
-    Added, Ask, End, Made, Next, Order, PROTOCOL, Refusal, State, Take, Taken, WORK, number,
+    Added, Ask, End, LeaseGrant, Next, Order, PROTOCOL, PartRun, Refusal, State, Take, WORK, number,
 };
 
 /// The server may wait so long for work before it answers.
@@ -204,7 +204,7 @@ impl Agent<'_> {
         }
         let Some(next) = self.asked(held.clone())? else { return Ok(None) };
         if let Some(order) = next.work {
-            let piece = self.spool.add(Kept { lease: number()?, order: checked(order)? })?;
+            let piece = self.spool.add(OrderLease { lease: number()?, order: checked(order)? })?;
             return match self.piece(piece)? {
                 Went::Away => Ok(Some(String::new())),
                 Went::Later(why) | Went::Held(why) => Ok(Some(why)),
@@ -310,7 +310,7 @@ impl Agent<'_> {
             Err(e) => return Ok(Went::Held(e.to_string())),
         };
         let take = Take { lease: piece.taken.lease.clone() };
-        let taken = match self.client.post::<Taken>(&format!("{at}/take"), &take) {
+        let taken = match self.client.post::<LeaseGrant>(&format!("{at}/take"), &take) {
             Ok(taken) => taken,
             // The server may have heard it: the same again.
             Err(e) if e.may_pass() => return Ok(Went::Later(e.to_string())),
@@ -364,7 +364,8 @@ impl Agent<'_> {
                 Err(e) => refused = Some(format!("{part}: {e}")),
             }
         }
-        let made = |(part, run): (&String, &String)| Made { part: part.clone(), run: run.clone() };
+        let made =
+            |(part, run): (&String, &String)| PartRun { part: part.clone(), run: run.clone() };
         let reason = over.reason.clone().or_else(|| refused.clone());
         let end = End {
             lease: piece.taken.lease.clone(),

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tailbound_core::printable;
-use tailbound_host::machine_lock::Held;
+use tailbound_host::machine_lock::MachineGuard;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, SIGTERM};
 use tailbound_sys::signal::Signals;
@@ -50,7 +50,7 @@ pub(crate) struct Job<'a> {
     pub(crate) program: &'a Path,
     pub(crate) piece: &'a Piece,
     pub(crate) allowed: &'a Allowed,
-    pub(crate) held: &'a Held,
+    pub(crate) held: &'a MachineGuard,
     pub(crate) client: &'a Arc<Client>,
     pub(crate) lease_s: u64,
 }

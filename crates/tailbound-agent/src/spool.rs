@@ -67,7 +67,7 @@ pub(crate) struct Over {
 
 /// What was asked for, and under which lease.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Taken {
+pub(crate) struct OrderLease {
     pub(crate) order: Order,
     pub(crate) lease: String,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Spool {
 #[derive(Debug)]
 pub(crate) struct Piece {
     folder: PathBuf,
-    pub(crate) taken: Taken,
+    pub(crate) taken: OrderLease,
 }
 
 impl Spool {
@@ -136,7 +136,7 @@ impl Spool {
     }
 
     /// Keeps what is to be taken. `id` is hexadecimal digits, as the caller has checked.
-    pub(crate) fn add(&self, taken: Taken) -> Result<Piece, SpoolError> {
+    pub(crate) fn add(&self, taken: OrderLease) -> Result<Piece, SpoolError> {
         let folder = self.root.join(&taken.order.id);
         fs::create_dir_all(&folder).map_err(at(&folder))?;
         let campaign = folder.join(CAMPAIGN);

@@ -83,7 +83,7 @@ pub struct Take {
 
 /// It has it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Taken {
+pub struct LeaseGrant {
     /// Unless it is heard of for so long.
     pub lease_s: u64,
 }
@@ -125,7 +125,7 @@ pub struct Doing {
 
 /// A run that came of work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct PartRun {
     /// Which run of the campaign.
     pub part: String,
     /// Its identity in the store.
@@ -143,7 +143,7 @@ pub struct End {
     #[serde(default)]
     pub reason: Option<String>,
     /// What was handed in.
-    pub runs: Vec<Made>,
+    pub runs: Vec<PartRun>,
 }
 
 /// An operator hands work out: `POST WORK`.
@@ -220,12 +220,12 @@ pub struct Status {
     pub progress: Option<String>,
     /// What came of it.
     #[serde(default)]
-    pub runs: Vec<Made>,
+    pub runs: Vec<PartRun>,
 }
 
 /// An agent as the server knows it: `GET /api/v1/agents`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct AgentStatus {
     /// Its machine.
     pub system: String,
     /// What it said last.
@@ -239,7 +239,7 @@ pub struct Known {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Agents {
     /// In the order of their names.
-    pub agents: Vec<Known>,
+    pub agents: Vec<AgentStatus>,
 }
 
 /// The answer to an upload.

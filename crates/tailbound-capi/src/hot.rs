@@ -7,17 +7,17 @@
 //! Units: ns on the recorder's clock.
 //! Source: clock_gettime(2).
 
-use tailbound_rt::jobs::Refused;
+use tailbound_rt::jobs::JobError;
 
 use crate::clock::now_ns;
 use crate::codes::{TB_ERR_HANDLE, TB_ERR_ORDER, TB_NONE, TB_OK};
 use crate::slots::{self, tb_recorder};
 
 #[inline]
-fn answer(result: Result<(), Refused>) -> i32 {
+fn answer(result: Result<(), JobError>) -> i32 {
     match result {
         Ok(()) => TB_OK,
-        Err(Refused::Order | Refused::NotStarted) => TB_ERR_ORDER,
+        Err(JobError::Order | JobError::NotStarted) => TB_ERR_ORDER,
     }
 }
 

@@ -17,19 +17,19 @@ use std::time::{Duration, Instant};
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::{Run, runfile, utc};
 use tailbound_fleet::serve::{Clock, Config, serve, tokens};
-use tailbound_store::{Place, Role, Store, Token};
+use tailbound_store::{Role, Store, StoreLocation, Token};
 
 /// 2026-11-25T12:00:00Z, half a day after the last run of `simulate`.
 const NOW_S: i64 = 1_795_608_000;
 
-type Answer<T> = Result<T, String>;
+type ScaleResult<T> = Result<T, String>;
 
-fn words<T, E: std::fmt::Display>(it: Result<T, E>) -> Answer<T> {
+fn words<T, E: std::fmt::Display>(it: Result<T, E>) -> ScaleResult<T> {
     it.map_err(|e| e.to_string())
 }
 
 /// Sends a request; status and body of the answer, and how long it took.
-fn ask(at: SocketAddr, head: &str, body: &[u8]) -> Answer<(u16, Vec<u8>, Duration)> {
+fn ask(at: SocketAddr, head: &str, body: &[u8]) -> ScaleResult<(u16, Vec<u8>, Duration)> {
     let begun = Instant::now();
     let mut stream = words(TcpStream::connect(at))?;
     let head = format!(
@@ -61,7 +61,7 @@ fn told(what: &str, mut took: Vec<Duration>) {
     );
 }
 
-fn pages(at: SocketAddr, place: &Place, n: usize) -> Answer<()> {
+fn pages(at: SocketAddr, place: &StoreLocation, n: usize) -> ScaleResult<()> {
     let mut store = words(Store::open(place, &utc::rfc3339(NOW_S)))?;
     println!("{} runs", words(store.count())?);
     let mut systems = Vec::new();
@@ -71,7 +71,7 @@ fn pages(at: SocketAddr, place: &Place, n: usize) -> Answer<()> {
     }))?;
     let step = (systems.len() / n.max(1)).max(1);
     let some: Vec<&String> = systems.iter().step_by(step).take(n).collect();
-    let each = |what: &str, paths: Vec<String>| -> Answer<()> {
+    let each = |what: &str, paths: Vec<String>| -> ScaleResult<()> {
         let mut took = Vec::new();
         for path in paths {
             let (status, _, time) = ask(at, &format!("GET {path} HTTP/1.1\r\n"), &[])?;
@@ -98,7 +98,7 @@ fn pages(at: SocketAddr, place: &Place, n: usize) -> Answer<()> {
 }
 
 /// Runs that differ from `base` in their identity alone, as they are sent.
-fn different(base: &Run, n: usize) -> Answer<Vec<Vec<u8>>> {
+fn different(base: &Run, n: usize) -> ScaleResult<Vec<Vec<u8>>> {
     let one = |at: usize| {
         let mut run = base.clone();
         run.header.id = format!("{}-{}-{at}", base.header.id, std::process::id());
@@ -111,9 +111,9 @@ fn different(base: &Run, n: usize) -> Answer<Vec<Vec<u8>>> {
 
 fn uploads(
     at: SocketAddr,
-    place: &Place,
+    place: &StoreLocation,
     [seconds, connections, base]: [&String; 3],
-) -> Answer<()> {
+) -> ScaleResult<()> {
     /// As many as the fastest server could take.
     const A_SECOND: usize = 600;
     let (seconds, connections): (usize, usize) =
@@ -133,7 +133,7 @@ fn uploads(
     words(store.keep_token(&kept, &tokens::hashed(&token)))?;
     let (next, begun) = (AtomicUsize::new(0), Instant::now());
     let end = Duration::from_secs(seconds as u64);
-    let client = || -> Answer<(Vec<Duration>, usize)> {
+    let client = || -> ScaleResult<(Vec<Duration>, usize)> {
         let (mut took, mut busy) = (Vec::new(), 0);
         while begun.elapsed() < end {
             let nth = next.fetch_add(1, Ordering::Relaxed);
@@ -152,7 +152,7 @@ fn uploads(
         }
         Ok((took, busy))
     };
-    let parts: Vec<Answer<_>> = std::thread::scope(|scope| {
+    let parts: Vec<ScaleResult<_>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..connections).map(|_| scope.spawn(client)).collect();
         threads
             .into_iter()
@@ -174,10 +174,10 @@ fn uploads(
     Ok(())
 }
 
-fn measured(args: &[String]) -> Answer<()> {
+fn measured(args: &[String]) -> ScaleResult<()> {
     let (place, pages_of) = match args {
         [what, place, ..] if what == "pages" || what == "uploads" => {
-            (words(place.parse::<Place>())?, what == "pages")
+            (words(place.parse::<StoreLocation>())?, what == "pages")
         }
         _ => {
             return Err(

@@ -18,7 +18,7 @@ use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::record::{Fact, ThreadRecord};
 use tailbound_core::{Distribution, Run, runfile, utc};
 use tailbound_stats::random::Random;
-use tailbound_store::{Given, Incoming, Rows, Store};
+use tailbound_store::{Incoming, Rows, RunSubmission, Store};
 
 /// The last day: 2026-11-25.
 const LAST_S: i64 = 1_795_564_800;
@@ -88,7 +88,7 @@ fn one(base: &Run, system: usize, day: i64, worse: bool, random: &mut Random) ->
 }
 
 /// A run that goes into the store.
-enum Made {
+enum SimulatedRun {
     Whole(String, Box<Incoming>),
     Rows(Rows),
 }
@@ -125,14 +125,18 @@ fn filled(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn added(store: &mut Store, made: &[Made], now: &str) -> Result<(), tailbound_store::StoreError> {
+fn added(
+    store: &mut Store,
+    made: &[SimulatedRun],
+    now: &str,
+) -> Result<(), tailbound_store::StoreError> {
     let (mut given, mut rows) = (Vec::new(), Vec::new());
     for one in made {
         match one {
-            Made::Whole(name, incoming) => {
-                given.push(Given { incoming, system: Some(name), who: None })
+            SimulatedRun::Whole(name, incoming) => {
+                given.push(RunSubmission { incoming, system: Some(name), who: None })
             }
-            Made::Rows(of) => rows.push(of),
+            SimulatedRun::Rows(of) => rows.push(of),
         }
     }
     store.add_given(&given, now)?;
@@ -146,8 +150,8 @@ fn together(
     bases: &[Run],
     (day, days): (i64, i64),
     whole: bool,
-) -> Result<Vec<Made>, String> {
-    let make = |system: usize| -> Result<Made, String> {
+) -> Result<Vec<SimulatedRun>, String> {
+    let make = |system: usize| -> Result<SimulatedRun, String> {
         let base = bases.get(system % bases.len().max(1)).ok_or("no RUN was given")?;
         let seed = (system as u64) << 32 | day.unsigned_abs();
         let mut random = Random::new(seed);
@@ -157,12 +161,12 @@ fn together(
         if whole {
             let bytes = runfile::write_run(&run, Vec::new()).map_err(|e| e.to_string())?;
             let incoming = Incoming::read(bytes.as_slice()).map_err(|e| e.to_string())?;
-            return Ok(Made::Whole(name, Box::new(incoming)));
+            return Ok(SimulatedRun::Whole(name, Box::new(incoming)));
         }
         tailbound_stats::judge(&mut run);
         let id: String =
             Sha256::digest(run.header.id.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
-        Ok(Made::Rows(tailbound_store::rows(&run, &id, &name, &run.header.started)))
+        Ok(SimulatedRun::Rows(tailbound_store::rows(&run, &id, &name, &run.header.started)))
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let parts: Vec<Result<Vec<_>, String>> = std::thread::scope(|scope| {

@@ -30,11 +30,11 @@ const ANCESTORS_MAX: usize = 64;
 
 /// The machine, held for as long as this lives.
 #[derive(Debug)]
-pub struct Held {
+pub struct MachineGuard {
     file: File,
 }
 
-impl Held {
+impl MachineGuard {
     /// What holds it, to be handed down.
     #[must_use]
     pub fn file(&self) -> &File {
@@ -97,7 +97,7 @@ fn opened(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// Who has it; or the lock cannot be opened.
-pub fn take() -> Result<Held, NotFree> {
+pub fn take() -> Result<MachineGuard, NotFree> {
     let path = folder().join(LOCK);
     let cannot = |source| NotFree::File { path: path.clone(), source };
     let file = opened(&path).map_err(cannot)?;
@@ -117,7 +117,7 @@ pub fn take() -> Result<Held, NotFree> {
     }
     match reserved() {
         Some(who) => Err(NotFree::Held(who)),
-        None => Ok(Held { file }),
+        None => Ok(MachineGuard { file }),
     }
 }
 

@@ -105,15 +105,15 @@ pub const REFUSED: &str = "tailbound-refused.json";
 
 /// A list that two roots may share; it does not make them different.
 #[derive(Clone, Debug, Default)]
-struct Asked(Option<Arc<Mutex<BTreeSet<String>>>>);
+struct PathLog(Option<Arc<Mutex<BTreeSet<String>>>>);
 
-impl PartialEq for Asked {
+impl PartialEq for PathLog {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Asked {}
+impl Eq for PathLog {}
 
 /// Nothing lies below it, on any machine.
 const NOWHERE: &str = "/dev/null";
@@ -126,7 +126,7 @@ pub struct Root {
     tree: Option<Arc<Tree>>,
     real: bool,
     /// Paths that were asked for, where somebody wants to know.
-    asked: Asked,
+    asked: PathLog,
     /// What could not be read where the tree was captured, and why.
     refused: Arc<BTreeMap<String, String>>,
     /// Read and parsed once: half of what an inventory costs, and it is made several times in a run.
@@ -141,7 +141,7 @@ impl Root {
             base: PathBuf::from("/"),
             tree: None,
             real: true,
-            asked: Asked::default(),
+            asked: PathLog::default(),
             refused: Arc::default(),
             kernel_config: Arc::default(),
         }
@@ -150,7 +150,7 @@ impl Root {
     /// The same, noting every path that is asked for.
     #[must_use]
     pub fn noting(&self) -> Self {
-        let asked = Asked(Some(Arc::default()));
+        let asked = PathLog(Some(Arc::default()));
         Self { asked, kernel_config: Arc::default(), ..self.clone() }
     }
 
@@ -184,7 +184,7 @@ impl Root {
             base,
             tree,
             real: false,
-            asked: Asked::default(),
+            asked: PathLog::default(),
             kernel_config: Arc::default(),
         }
     }

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use tailbound_core::calls::{Call, Calls, Class, Held, Op};
+use tailbound_core::calls::{Call, Calls, Class, Op, SlotState};
 
 const HEAD: &str = r#"#define _GNU_SOURCE
 #include <errno.h>
@@ -104,7 +104,7 @@ pub fn c_program(calls: &Calls, tasks: Option<u64>, told: &[String]) -> String {
     let tasks = tasks.map_or_else(|| "sysconf(_SC_NPROCESSORS_ONLN)".to_owned(), |n| n.to_string());
     text += &format!("#define TASKS {tasks}\n\nstatic void pass(void)\n{{\n");
     declare(calls, &mut text);
-    let mut held = Held::default();
+    let mut held = SlotState::default();
     for (nr, call) in calls.list().iter().enumerate() {
         let _never = writeln!(text, "\n\t/* {}: {call} */", nr + 1);
         // The load lets go what is in a slot before it fills it.
@@ -147,7 +147,7 @@ fn declare(calls: &Calls, text: &mut String) {
     text.push_str(&all.concat());
 }
 
-fn let_go(held: &Held, class: Class, slot: u8, text: &mut String) {
+fn let_go(held: &SlotState, class: Class, slot: u8, text: &mut String) {
     if !held.holds(class, slot) {
         return;
     }

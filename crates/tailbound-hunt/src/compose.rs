@@ -4,7 +4,7 @@
 //!
 //! Context: COLD.
 
-use tailbound_core::calls::{Call, Class, FORMS, Form, Held, Op, SLOTS, form_of};
+use tailbound_core::calls::{Call, Class, FORMS, Form, Op, SLOTS, SlotState, form_of};
 
 use crate::random::Random;
 use crate::sequence::{of_form, slot};
@@ -20,7 +20,7 @@ const LAST: usize = 3;
 /// Where a sequence stands behind some calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stand {
-    held: Held,
+    held: SlotState,
     /// What the last calls worked on and what still is there, the latest first.
     last: Vec<(Class, u8)>,
     /// The file that each memory shows, by its slot, also where that was closed.
@@ -64,7 +64,7 @@ impl Stand {
     }
 
     /// What the slots hold.
-    pub(crate) const fn held(&self) -> &Held {
+    pub(crate) const fn held(&self) -> &SlotState {
         &self.held
     }
 

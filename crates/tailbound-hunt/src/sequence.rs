@@ -4,7 +4,9 @@
 //!
 //! Context: COLD. Units: bytes, ns. Not here: which call is likely to come next (`compose`).
 
-use tailbound_core::calls::{Amount, Call, Calls, Class, FORMS, Form, Held, Op, SLOTS, form_of};
+use tailbound_core::calls::{
+    Amount, Call, Calls, Class, FORMS, Form, Op, SLOTS, SlotState, form_of,
+};
 
 use crate::compose::Stand;
 use crate::random::Random;
@@ -105,7 +107,7 @@ pub(crate) fn smaller(it: &Calls) -> Vec<Calls> {
 
 /// Those of `calls` that can be made where they stand once the others are gone.
 fn possible(calls: Vec<Call>) -> Vec<Call> {
-    let mut held = Held::default();
+    let mut held = SlotState::default();
     calls.into_iter().filter(|call| held.after(call).is_ok()).collect()
 }
 

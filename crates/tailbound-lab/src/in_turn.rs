@@ -20,7 +20,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tailbound_sys::error::SysError;
-use tailbound_sys::held_calls::{Call, Held, HeldCalls};
+use tailbound_sys::held_calls::{Call, HeldCalls, PendingCall};
 use tailbound_sys::process::Pid;
 
 use crate::error::LabError;
@@ -122,7 +122,7 @@ impl Drop for InTurn {
 }
 
 fn keep(qemu: Pid, calls: &HeldCalls, shared: &Shared) {
-    let mut main_loop: Option<(Held, Instant)> = None;
+    let mut main_loop: Option<(PendingCall, Instant)> = None;
     while !shared.over.load(Ordering::Acquire) {
         let next = calls.next(if main_loop.is_some() { LOOK_WAITING } else { LOOK });
         let at_will = shared.at_will.load(Ordering::Acquire);
@@ -140,8 +140,9 @@ fn keep(qemu: Pid, calls: &HeldCalls, shared: &Shared) {
             Ok(None) => virtual_cpus.is_none_or(VirtualCpus::wait),
             Err(_ended) => return,
         };
-        let due =
-            |(held, since): &mut (Held, Instant)| held.limited && since.elapsed() > HOST_TIMER;
+        let due = |(held, since): &mut (PendingCall, Instant)| {
+            held.limited && since.elapsed() > HOST_TIMER
+        };
         if let Some((held, _)) = main_loop.take_if(|main_loop| its_turn || due(main_loop)) {
             calls.go_on(held);
         }

@@ -15,17 +15,17 @@ const FILE: &str = "/sys/kernel/btf/vmlinux";
 /// Largest description of a kernel's types.
 const BYTES_MAX: u64 = 64 << 20;
 
-type Answer = Result<Kernel, String>;
+type KernelReply = Result<Kernel, String>;
 
 /// What the programs need to know of this kernel.
 ///
 /// # Errors
 /// In words: there is no description, or it lacks something.
-pub(crate) fn read(root: &Root) -> Answer {
+pub(crate) fn read(root: &Root) -> KernelReply {
     apart(|| here(root))
 }
 
-fn here(root: &Root) -> Answer {
+fn here(root: &Root) -> KernelReply {
     let bytes = root.bytes(FILE, BYTES_MAX).map_err(|e| {
         format!("{FILE}: {}; needs a kernel with CONFIG_DEBUG_INFO_BTF", e.reason())
     })?;

@@ -34,7 +34,7 @@ mod window;
 pub use cost::Cost;
 pub use counter::CounterError;
 pub use counting::{By, CountingError};
-pub use monitor::{Asked, Monitor, MonitorError, Summary};
+pub use monitor::{Monitor, MonitorError, MonitorOptions, Summary};
 pub use outbox::{Outbox, OutboxState};
 pub use probe::ProbeError;
 pub use recorder::{Record, RecorderError};

@@ -20,7 +20,7 @@ use crate::apart::apart;
 use crate::clocks::Clocks;
 use crate::cost::Cost;
 use crate::counting::{By, Counting, CountingError};
-use crate::exposition::{self, Format, Told, Whose};
+use crate::exposition::{self, Format, Metrics, Whose};
 use crate::lines::Lines;
 use crate::probe::{Probe, ProbeError};
 use crate::programs::Tells;
@@ -43,7 +43,7 @@ const SLACK_NS: i64 = 50_000_000;
 
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct MonitorOptions {
     /// Length of a window.
     pub every_ns: i64,
     /// Wake-ups of longer waits are told one by one.
@@ -138,7 +138,7 @@ impl Line<'_> {
 /// What the thread that answers Prometheus shares with the monitor.
 struct Shared {
     counter: Counting,
-    told: Told,
+    told: Metrics,
     /// Late and lost ones up to the begin of the window.
     late_told: u64,
 }
@@ -146,7 +146,7 @@ struct Shared {
 /// See the module.
 pub struct Monitor {
     root: Root,
-    asked: Asked,
+    asked: MonitorOptions,
     shared: Arc<Mutex<Shared>>,
     lines: Option<Lines>,
     recorder: Option<Recorder>,
@@ -220,7 +220,7 @@ impl Monitor {
     /// [`MonitorError`]: this kernel or user cannot, the file cannot be written, the address is no good.
     pub fn begin(
         root: Root,
-        asked: Asked,
+        asked: MonitorOptions,
         version: &str,
         upload: Option<Upload>,
     ) -> Result<Self, MonitorError> {
@@ -273,7 +273,7 @@ impl Monitor {
             Uploading::begin(about, upload, began)
         });
         let is_looked_at = asked.threshold_ns.is_some() || counter.is_looked_at();
-        let shared = Shared { counter, told: Told::default(), late_told: 0 };
+        let shared = Shared { counter, told: Metrics::default(), late_told: 0 };
         let shared = Arc::new(Mutex::new(shared));
         if let Some((at, listener)) = listener {
             let (root, shared) = (root.clone(), Arc::clone(&shared));

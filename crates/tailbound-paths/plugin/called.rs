@@ -6,7 +6,7 @@
 
 use core::ffi::{c_uint, c_void};
 
-use crate::watch::{Place, Watch};
+use crate::watch::{InstructionSite, Watch};
 use crate::{arm, x86};
 
 /// The only one: a plugin has no other place for it than a static.
@@ -18,9 +18,9 @@ fn watch() -> Option<&'static mut Watch> {
     unsafe { (*(&raw mut WATCH)).as_mut() }
 }
 
-fn at(with: *mut c_void) -> Option<Place> {
+fn at(with: *mut c_void) -> Option<InstructionSite> {
     // SAFETY: what was registered: null, or a place of the pool.
-    unsafe { with.cast::<Place>().as_ref() }.copied()
+    unsafe { with.cast::<InstructionSite>().as_ref() }.copied()
 }
 
 macro_rules! callback {

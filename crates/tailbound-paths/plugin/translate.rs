@@ -9,7 +9,7 @@ use crate::called::{self, WATCH};
 use crate::{arm, arm32, arm64};
 use crate::qemu::{self, Block, Id, Instruction, NO_REGISTERS, OnExecution};
 use crate::record::{code, kind, plan, point, status};
-use crate::watch::{Guest, Place, Watch};
+use crate::watch::{Guest, InstructionSite, Watch};
 use crate::x86::{self, Does};
 
 /// QEMU copies instructions out, instead of pointing to them.
@@ -92,13 +92,13 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
         let left = (count - at) as u32;
         if !kernel {
             if x86::does(code) == Does::ReadsCounter {
-                call(watch, instruction, Place { pc: address, left, what: 0 }, called::on_read);
+                call(watch, instruction, InstructionSite { pc: address, left, what: 0 }, called::on_read);
             }
             continue;
         }
         // What the block before did is known before anything here is done.
         if at == 0 && watch.has_cpu() {
-            let place = Place { pc: address, left, what: 0 };
+            let place = InstructionSite { pc: address, left, what: 0 };
             if watch.is_arm() {
                 behind_arm(watch, instruction, place);
             } else {
@@ -109,7 +109,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
             // An entry's range is for blocks that begin there, any other point for its instruction.
             let here = if end - begin == 1 { begin == address } else { at == 0 && begin <= address };
             #[expect(clippy::cast_possible_truncation, reason = "1 to 6")]
-            let place = Place { pc: address, left, what: kind as u32 };
+            let place = InstructionSite { pc: address, left, what: kind as u32 };
             if here && matches!(kind, point::WAKE | point::WAKE_SECOND | point::SWITCH) && at > 0 {
                 watch.status(status::UNKNOWN_REGISTERS);
             } else if here && (1..=point::WAKE_SECOND).contains(&kind) {
@@ -117,12 +117,12 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
             }
         }
         if watch.is_arm() {
-            of_arm(watch, instruction, Place { pc: address, left, what: 0 }, does_arm(watch, code));
+            of_arm(watch, instruction, InstructionSite { pc: address, left, what: 0 }, does_arm(watch, code));
             continue;
         }
         let does = x86::does(code);
         // Only the first instruction of a block finds QEMU's registers in memory.
-        let place = Place { pc: address, left, what: u32::from(at > 0) };
+        let place = InstructionSite { pc: address, left, what: u32::from(at > 0) };
         if let Some(on) = callback(does) {
             call(watch, instruction, place, on);
             if does == Does::ReturnsFromInterrupt && at > 0 {
@@ -135,7 +135,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
 }
 
 /// A block that begins behind popf: QEMU ends its block there.
-fn behind(watch: &mut Watch, first: *mut Instruction, place: Place) {
+fn behind(watch: &mut Watch, first: *mut Instruction, place: InstructionSite) {
     let before = watch.read::<[u8; 1]>(place.pc.wrapping_sub(1));
     if before.is_some_and(|code| x86::does(&code) == Does::PopsFlags) {
         call(watch, first, place, called::on_popped);
@@ -149,13 +149,13 @@ fn does_arm(watch: &Watch, code: &[u8]) -> arm::Does {
     }
 }
 
-fn memory(watch: &mut Watch, at: *mut Instruction, place: Place, on: qemu::OnMemory, which: c_int) {
+fn memory(watch: &mut Watch, at: *mut Instruction, place: InstructionSite, on: qemu::OnMemory, which: c_int) {
     let with: *mut c_void = watch.pool.keep(place).cast();
     // SAFETY: a place that stays.
     unsafe { qemu::qemu_plugin_register_vcpu_mem_cb(at, on, NO_REGISTERS, which, with) };
 }
 
-fn of_arm(watch: &mut Watch, at: *mut Instruction, place: Place, does: arm::Does) {
+fn of_arm(watch: &mut Watch, at: *mut Instruction, place: InstructionSite, does: arm::Does) {
     match does {
         arm::Does::Disables => call(watch, at, place, called::on_disable_arm),
         arm::Does::Enables => call(watch, at, place, called::on_enable_arm),
@@ -168,7 +168,7 @@ fn of_arm(watch: &mut Watch, at: *mut Instruction, place: Place, does: arm::Does
 }
 
 /// A block that begins behind an instruction that changes `daif`: QEMU ends its block there.
-fn behind_arm(watch: &mut Watch, first: *mut Instruction, place: Place) {
+fn behind_arm(watch: &mut Watch, first: *mut Instruction, place: InstructionSite) {
     let Some(before) = watch.read::<[u8; 4]>(place.pc.wrapping_sub(4)) else { return };
     match does_arm(watch, &before) {
         arm::Does::Moves => call(watch, first, place, called::on_moved_arm),
@@ -178,7 +178,7 @@ fn behind_arm(watch: &mut Watch, first: *mut Instruction, place: Place) {
     }
 }
 
-fn call(watch: &mut Watch, at: *mut Instruction, place: Place, on: OnExecution) {
+fn call(watch: &mut Watch, at: *mut Instruction, place: InstructionSite, on: OnExecution) {
     let with: *mut c_void = watch.pool.keep(place).cast();
     // SAFETY: a place that stays.
     unsafe { qemu::qemu_plugin_register_vcpu_insn_exec_cb(at, on, NO_REGISTERS, with) };
@@ -187,7 +187,7 @@ fn call(watch: &mut Watch, at: *mut Instruction, place: Place, on: OnExecution) 
 /// Something is called whenever the block begins.
 fn every(watch: &mut Watch, block: *mut Block, count: usize, pc: u64, on: OnExecution) {
     #[expect(clippy::cast_possible_truncation, reason = "a block has at most 512")]
-    let with = watch.pool.keep(Place { pc, left: count as u32, what: 0 });
+    let with = watch.pool.keep(InstructionSite { pc, left: count as u32, what: 0 });
     // SAFETY: a place that stays.
     unsafe {
         qemu::qemu_plugin_register_vcpu_tb_exec_cb(

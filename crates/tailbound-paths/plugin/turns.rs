@@ -9,7 +9,7 @@ use core::ptr::null_mut;
 
 use crate::qemu;
 use crate::record::{self, kind, status};
-use crate::watch::{Place, Watch};
+use crate::watch::{InstructionSite, Watch};
 
 /// The guest's own data of the CPU.
 pub struct Own {
@@ -83,7 +83,7 @@ impl Watch {
     /// A block begins on one of several CPUs. Which one, callbacks are told wrongly: QEMU 10 puts the number of the CPU for
     /// which it translated a block into the block, and another one executes it, too.
     #[inline]
-    pub fn turn(&mut self, place: Place) {
+    pub fn turn(&mut self, place: InstructionSite) {
         if self.executing.is_null() {
             return;
         }
@@ -94,7 +94,7 @@ impl Watch {
         }
     }
 
-    fn goes_over(&mut self, cpu: *mut u8, place: Place) {
+    fn goes_over(&mut self, cpu: *mut u8, place: InstructionSite) {
         // SAFETY: QEMU's function; null where there is no such CPU.
         let is = |number: &usize| unsafe { (self.functions.cpu)(*number as c_int) == cpu };
         let Some(number) = (0..record::CPUS).find(is) else { return };
@@ -109,7 +109,7 @@ impl Watch {
     }
 
     /// Before an instruction in user mode that reads the processor's counter.
-    pub fn reads(&mut self, place: Place) {
+    pub fn reads(&mut self, place: InstructionSite) {
         if self.own.is_some() {
             self.write(self.time(place.left - 1), kind::READ, self.current());
         }

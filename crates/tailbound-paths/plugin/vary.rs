@@ -16,7 +16,7 @@ use crate::files;
 use crate::qemu;
 use crate::record;
 use crate::variation as plan;
-use crate::watch::{Place, Watch};
+use crate::watch::{InstructionSite, Watch};
 
 /// `RUN_STATE_PAUSED`
 const PAUSED: c_int = 4;
@@ -163,7 +163,7 @@ impl Vary {
 
 impl Watch {
     /// A block begins, in a run that is varied.
-    pub fn vary(&mut self, place: Place) {
+    pub fn vary(&mut self, place: InstructionSite) {
         if !self.has_cpu() {
             return;
         }
@@ -195,7 +195,7 @@ impl Watch {
 
     /// Before the first block behind the instant: the guest's memory is another from here on.
     #[cold]
-    fn exchanges(&mut self, place: Place) {
+    fn exchanges(&mut self, place: InstructionSite) {
         let Some(mut vary) = self.vary else { return };
         vary.exchanges = false;
         self.vary = Some(vary);

@@ -26,7 +26,7 @@ const OPEN_MAX: usize = 64;
 
 /// What a callback knows of its instruction.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct InstructionSite {
     pub pc: u64,
     /// Instructions of its block from this one on.
     pub left: u32,
@@ -399,7 +399,7 @@ impl Watch {
     }
 
     /// Before an instruction that changes the interrupt flag.
-    pub fn changes(&mut self, place: Place, does: x86::Does) {
+    pub fn changes(&mut self, place: InstructionSite, does: x86::Does) {
         if !self.ready() {
             return;
         }
@@ -444,7 +444,7 @@ impl Watch {
     }
 
     /// An interrupt is returned from whose frame lies there.
-    fn leaves_interrupt(&mut self, place: Place, frame: u64) {
+    fn leaves_interrupt(&mut self, place: InstructionSite, frame: u64) {
         let Some([_, segment, flags]) = self.read::<[u64; 3]>(frame) else { return };
         let t = self.time(place.left - 1);
         self.leaves(t, place.pc, flags & x86::FLAG_INTERRUPTS == 0, segment & 3 != 0);
@@ -452,14 +452,14 @@ impl Watch {
     }
 
     /// A return from an interrupt loads from there: of its loads the first is the frame's.
-    pub fn loads_frame(&mut self, place: Place, address: u64) {
+    pub fn loads_frame(&mut self, place: InstructionSite, address: u64) {
         if core::mem::take(&mut self.frame_due) {
             self.leaves_interrupt(place, address);
         }
     }
 
     /// A block begins behind popf, which others may reach by a jump.
-    pub fn popped(&mut self, place: Place) {
+    pub fn popped(&mut self, place: InstructionSite) {
         let before = place.pc.wrapping_sub(1);
         if let Some((t, pc)) = self.moved.take_if(|(_, pc)| *pc == before) {
             let off = self.interrupts_off();
@@ -477,7 +477,7 @@ impl Watch {
     }
 
     /// Behind a store with the prefix gs.
-    pub fn stored(&mut self, place: Place, address: u64) {
+    pub fn stored(&mut self, place: InstructionSite, address: u64) {
         let Some(own) = &self.own else { return };
         if own.has_count(address) {
             let off = self.interrupts_off();
@@ -502,7 +502,7 @@ impl Watch {
     }
 
     /// A point of the plan.
-    pub fn point(&mut self, place: Place) {
+    pub fn point(&mut self, place: InstructionSite) {
         if u64::from(place.what) == point::SWITCH {
             return self.switches_arm(place);
         }
@@ -562,7 +562,7 @@ impl Watch {
     }
 
     /// Full mode: a block begins.
-    pub fn block(&mut self, place: Place) {
+    pub fn block(&mut self, place: InstructionSite) {
         if !self.has_cpu() {
             return;
         }

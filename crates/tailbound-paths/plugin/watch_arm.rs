@@ -11,7 +11,7 @@ use core::ptr::null;
 
 use crate::arm::{self, Does};
 use crate::record::{kind, state, status};
-use crate::watch::{Guest, Place, Watch};
+use crate::watch::{Guest, InstructionSite, Watch};
 use crate::{arm32, arm64};
 
 /// Words of 32 bits behind the registers among which both are.
@@ -153,7 +153,7 @@ impl Watch {
     }
 
     /// Before an instruction that changes the interrupt flag.
-    pub fn changes_arm(&mut self, place: Place, does: Does) {
+    pub fn changes_arm(&mut self, place: InstructionSite, does: Does) {
         if !self.ready_arm() {
             return;
         }
@@ -197,7 +197,7 @@ impl Watch {
     }
 
     /// A block begins behind an instruction that changed the flags.
-    pub fn changed_arm(&mut self, place: Place, does: Does) {
+    pub fn changed_arm(&mut self, place: InstructionSite, does: Does) {
         if !self.ready_arm() {
             return;
         }
@@ -223,7 +223,7 @@ impl Watch {
 
     /// The first block behind a wfi begins. It halts only where no interrupt is waiting, though they are disabled; then
     /// time has gone on.
-    fn wakes_arm(&mut self, place: Place) {
+    fn wakes_arm(&mut self, place: InstructionSite) {
         let t = self.time(place.left);
         if self.arm.waited.take().is_some_and(|after| t > after) {
             self.write(t, kind::HALT, place.pc);
@@ -231,7 +231,7 @@ impl Watch {
     }
 
     /// A block begins within the range of vectors.
-    pub fn vector_arm(&mut self, place: Place) {
+    pub fn vector_arm(&mut self, place: InstructionSite) {
         if !self.arm.is_32 && !arm64::is_vector(place.pc) {
             return;
         }
@@ -278,7 +278,7 @@ impl Watch {
     }
 
     /// The processor goes over to a thread: `__switch_to` begins.
-    pub fn switches_arm(&mut self, place: Place) {
+    pub fn switches_arm(&mut self, place: InstructionSite) {
         if !self.has_cpu() {
             return;
         }
@@ -312,7 +312,7 @@ impl Watch {
     }
 
     /// Behind a store that may be into the thread's structure.
-    pub fn stored_arm(&mut self, place: Place, address: u64) {
+    pub fn stored_arm(&mut self, place: InstructionSite, address: u64) {
         let address = if self.guest == Guest::Arm32 { arm32::lifted(address) } else { address };
         let into = address.wrapping_sub(self.arm.structure);
         if self.thread == 0 || into > OWN_BYTES {

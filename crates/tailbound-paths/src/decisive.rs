@@ -49,7 +49,7 @@ impl Instants {
 
 /// What decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum DecisiveEvent {
     /// Another thread got the CPU: its name.
     Switched(String),
     /// An interrupt or exception came: its entry.
@@ -68,7 +68,7 @@ pub enum What {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decisive {
     /// What decided.
-    pub what: What,
+    pub what: DecisiveEvent,
     /// The thread on the CPU, where its name is known.
     pub thread: Option<String>,
     /// The system call that was under way.
@@ -112,19 +112,19 @@ pub fn decisive(
     let soon = || all().filter(|b| (at_ns..at_ns + CALL_NS).contains(&b.t_ns));
     let find = |is_it: fn(&Event) -> bool| happened.iter().find(|e| is_it(e)).copied();
     let what = if let Some(Event::Switch(_, name)) = find(|e| matches!(e, Event::Switch(..))) {
-        What::Switched(name.clone())
+        DecisiveEvent::Switched(name.clone())
     } else if let Some(Event::Interrupt(at)) = find(|e| matches!(e, Event::Interrupt(_))) {
-        What::Interrupted(named(symbols, *at).to_owned())
+        DecisiveEvent::Interrupted(named(symbols, *at).to_owned())
     } else if find(|e| matches!(e, Event::Call(_))).is_some() {
-        What::Called(soon().find_map(|b| system_call(named(symbols, b.address))))
+        DecisiveEvent::Called(soon().find_map(|b| system_call(named(symbols, b.address))))
     } else if let Some(Event::Section(at)) = find(|e| matches!(e, Event::Section(_))) {
-        What::Closed(named(symbols, *at).to_owned())
+        DecisiveEvent::Closed(named(symbols, *at).to_owned())
     } else if find(|e| matches!(e, Event::Halt)).is_some() {
-        What::Idle
+        DecisiveEvent::Idle
     } else {
         // What ended there decided, not what goes on.
         let last = all().take_while(|b| b.t_ns < at_ns).last();
-        What::Executed(last.or(next).map_or_else(|| "unknown".to_owned(), name))
+        DecisiveEvent::Executed(last.or(next).map_or_else(|| "unknown".to_owned(), name))
     };
     let is_exact = instants
         .open_ns
@@ -183,7 +183,7 @@ mod tests {
             Events { all: vec![(110, Event::Call(ENTRY))], thread: Some("hackbench".to_owned()) };
         let instants = Instants { open_ns: Some(104), at_ns: 110, user_ns: 500 };
         let found = decisive(&log(&blocks)[..], instants, &events, &symbols(), &plan()).unwrap();
-        assert_eq!(found.what, What::Called(Some("munmap".to_owned())));
+        assert_eq!(found.what, DecisiveEvent::Called(Some("munmap".to_owned())));
         assert_eq!((found.function.as_str(), found.is_exact), ("entry_SYSCALL_64", true));
         assert_eq!(found.call, None);
     }
@@ -199,7 +199,7 @@ mod tests {
         let instants = Instants { open_ns: Some(120), at_ns: 140, user_ns: 500 };
         let found =
             decisive(&log(&blocks)[..], instants, &Events::default(), &symbols(), &plan()).unwrap();
-        assert_eq!(found.what, What::Executed("free_pages".to_owned()));
+        assert_eq!(found.what, DecisiveEvent::Executed("free_pages".to_owned()));
         assert_eq!((found.call.as_deref(), found.is_exact), (Some("munmap"), false));
         assert_eq!(found.thread, None);
     }

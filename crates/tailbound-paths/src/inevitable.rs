@@ -32,7 +32,7 @@ impl Outcome {
 
 /// An instant that was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tried {
+pub struct InstantTrial {
     /// When it was varied: where a block of instructions ends.
     pub at_ns: u64,
     /// The block's address.
@@ -41,7 +41,7 @@ pub struct Tried {
     pub outcomes: Vec<Outcome>,
 }
 
-impl Tried {
+impl InstantTrial {
     /// How many of the tried ones remained late.
     #[must_use]
     pub fn late(&self, late_ns: i64) -> usize {
@@ -74,9 +74,9 @@ pub struct Bounds {
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct BackwardSearch {
     /// Every instant that was tried, in the order of trying.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<InstantTrial>,
     /// The earliest from which it was inevitable, among `tried`.
     pub inevitable: Option<usize>,
     /// The latest before that at which some variation made it early.
@@ -93,14 +93,15 @@ pub enum Depth {
 }
 
 /// Tries instants (each a time at or before that of the block that is told of it); nothing once it is to end.
-pub type Probe<'a, E> = dyn FnMut(&[u64], Depth) -> Result<Option<Vec<Tried>>, E> + 'a;
+pub type Probe<'a, E> = dyn FnMut(&[u64], Depth) -> Result<Option<Vec<InstantTrial>>, E> + 'a;
 
 /// Searches.
 ///
 /// # Errors
 /// What `probe` says.
-pub fn search<E>(bounds: Bounds, probe: &mut Probe<'_, E>) -> Result<Found, E> {
-    let mut search = Search { bounds, found: Found::default(), known_ns: bounds.due_ns, probe };
+pub fn search<E>(bounds: Bounds, probe: &mut Probe<'_, E>) -> Result<BackwardSearch, E> {
+    let mut search =
+        Search { bounds, found: BackwardSearch::default(), known_ns: bounds.due_ns, probe };
     if search.back()? && search.divide(Depth::First)? && search.found.inevitable.is_some() {
         // The decision is that of all variations.
         let at = search.known_ns;
@@ -112,7 +113,7 @@ pub fn search<E>(bounds: Bounds, probe: &mut Probe<'_, E>) -> Result<Found, E> {
     Ok(search.found)
 }
 
-impl Found {
+impl BackwardSearch {
     fn at(&self, index: Option<usize>) -> Option<u64> {
         index.and_then(|at| self.tried.get(at)).map(|t| t.at_ns)
     }
@@ -132,7 +133,7 @@ impl Found {
 
 struct Search<'a, 'b, E> {
     bounds: Bounds,
-    found: Found,
+    found: BackwardSearch,
     /// No instant from here on is to be tried: it is known to be inevitable.
     known_ns: u64,
     probe: &'a mut Probe<'b, E>,
@@ -216,7 +217,7 @@ mod tests {
     };
 
     /// Blocks of 7 ns: inevitable from `from` on; from `first` on as far as the first variation tells.
-    fn found(first: u64, from: u64) -> (Found, usize) {
+    fn found(first: u64, from: u64) -> (BackwardSearch, usize) {
         let mut n = 0;
         let mut probe = |instants: &[u64], depth: Depth| {
             let one = |at: &u64| {
@@ -227,7 +228,7 @@ mod tests {
                     Depth::All => vec![late(first), late(from)],
                 };
                 n += outcomes.len();
-                Tried { at_ns, address: at_ns / 7, outcomes }
+                InstantTrial { at_ns, address: at_ns / 7, outcomes }
             };
             Ok::<_, ()>(Some(instants.iter().map(one).collect()))
         };
@@ -268,7 +269,7 @@ mod tests {
                     n_halted += usize::from(at_ns > HALTED_NS);
                     let outcome = Outcome::Latency(if at_ns >= from { 100 } else { 5 });
                     let n = if depth == Depth::First { 1 } else { 2 };
-                    Tried { at_ns, address: at_ns, outcomes: vec![outcome; n] }
+                    InstantTrial { at_ns, address: at_ns, outcomes: vec![outcome; n] }
                 };
                 Ok::<_, ()>(Some(instants.iter().map(one).collect()))
             };
@@ -287,8 +288,11 @@ mod tests {
         let mut left = 2;
         let mut probe = |instants: &[u64], _| {
             left -= 1;
-            let one =
-                |at_ns: &u64| Tried { at_ns: *at_ns, address: 0, outcomes: vec![Outcome::Missed] };
+            let one = |at_ns: &u64| InstantTrial {
+                at_ns: *at_ns,
+                address: 0,
+                outcomes: vec![Outcome::Missed],
+            };
             Ok::<_, ()>((left >= 0).then(|| instants.iter().map(one).collect()))
         };
         let found = search(BOUNDS, &mut probe).unwrap();

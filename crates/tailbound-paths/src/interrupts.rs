@@ -32,7 +32,7 @@ struct Frame {
 
 /// One that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct InterruptExecution {
     /// Its entry.
     pub entry: u64,
     /// When and how long.
@@ -92,7 +92,7 @@ impl<F: Fn(u64) -> bool> Interrupts<F> {
     }
 
     /// The next record; each that is over is handed over.
-    pub fn add(&mut self, r: &Record, mut ended: impl FnMut(Ended)) {
+    pub fn add(&mut self, r: &Record, mut ended: impl FnMut(InterruptExecution)) {
         match r.kind {
             kind::ENTER => self.enter(r),
             kind::LEAVE if r.state & state::USER != 0 => self.end_all(r.t_ns, true, &mut ended),
@@ -131,14 +131,14 @@ impl<F: Fn(u64) -> bool> Interrupts<F> {
     }
 
     /// Interrupts and preemption are enabled: what interrupted something that had both enabled is over.
-    fn enabled(&mut self, t_ns: u64, ended: &mut impl FnMut(Ended)) {
+    fn enabled(&mut self, t_ns: u64, ended: &mut impl FnMut(InterruptExecution)) {
         let innermost = self.frames.get(&self.thread).and_then(|f| f.last());
         if innermost.is_some_and(|f| f.executes && f.before & OFF == 0) {
             self.end(t_ns, ended);
         }
     }
 
-    fn leave(&mut self, t_ns: u64, ended: &mut impl FnMut(Ended)) {
+    fn leave(&mut self, t_ns: u64, ended: &mut impl FnMut(InterruptExecution)) {
         match self.frames.get(&self.thread).and_then(|f| f.last()) {
             None => self.unmatched += 1,
             Some(frame) => {
@@ -150,7 +150,7 @@ impl<F: Fn(u64) -> bool> Interrupts<F> {
         }
     }
 
-    fn end_all(&mut self, t_ns: u64, forget: bool, ended: &mut impl FnMut(Ended)) {
+    fn end_all(&mut self, t_ns: u64, forget: bool, ended: &mut impl FnMut(InterruptExecution)) {
         while self.depth > 0
             && self.frames.get(&self.thread).is_some_and(|f| f.iter().any(|f| f.executes))
         {
@@ -162,7 +162,7 @@ impl<F: Fn(u64) -> bool> Interrupts<F> {
     }
 
     /// The innermost that executes is over; the one that it interrupted goes on.
-    fn end(&mut self, t_ns: u64, ended: &mut impl FnMut(Ended)) {
+    fn end(&mut self, t_ns: u64, ended: &mut impl FnMut(InterruptExecution)) {
         let Some(frames) = self.frames.get_mut(&self.thread) else { return };
         let Some(frame) = frames.iter_mut().rev().find(|f| f.executes) else { return };
         frame.executes = false;
@@ -172,7 +172,7 @@ impl<F: Fn(u64) -> bool> Interrupts<F> {
             end_ns: t_ns.cast_signed(),
             ns: own_ns.cast_signed(),
         };
-        ended(Ended { entry: frame.entry, execution });
+        ended(InterruptExecution { entry: frame.entry, execution });
         if let Some(outer) = frames.iter_mut().rev().find(|f| f.executes) {
             outer.since_ns = t_ns;
         }

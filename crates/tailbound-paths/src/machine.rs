@@ -26,7 +26,7 @@ use crate::interrupts::Interrupts;
 use crate::log::Record;
 use crate::look::named;
 use crate::record::{kind, state};
-use crate::stretches::{Seen, Stretches};
+use crate::stretches::{SchedulerMark, Stretches};
 
 /// In the place of the scheduler's address.
 const SCHEDULE: u64 = 1;
@@ -110,7 +110,14 @@ impl CpuEvents {
         let window = (begin_ns, u64::MAX >> 1);
         Self {
             cpu,
-            stretches: Stretches::new(interrupts, SCHEDULE, Seen::AtSwitch, 0, NOBODY, window),
+            stretches: Stretches::new(
+                interrupts,
+                SCHEDULE,
+                SchedulerMark::AtSwitch,
+                0,
+                NOBODY,
+                window,
+            ),
             known: false,
             state: 0,
             held: None,

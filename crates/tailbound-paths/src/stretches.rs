@@ -2,7 +2,7 @@
 //! Every stretch of each variable of the theoretical bound, from records of one CPU in the order of time.
 //!
 //! Context: COLD. Units: ns. What the variables are: `crate::theory`. The records are the plugin's, or made of the kernel's own
-//! events (`crate::machine`), which tell of the scheduler only when it goes over to another thread: see [`Seen`].
+//! events (`crate::machine`), which tell of the scheduler only when it goes over to another thread: see [`SchedulerMark`].
 //! Not here: where records are from, names.
 
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ struct Scheduling {
 
 /// How the records tell of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum SchedulerMark {
     /// Where it begins.
     AtEntry,
     /// Where it goes over to another thread: it began where preemption was disabled for it, of the idle thread where
@@ -69,7 +69,7 @@ pub(crate) enum Seen {
 pub(crate) struct Stretches<F> {
     pub(crate) interrupts: Interrupts<F>,
     schedule: u64,
-    seen: Seen,
+    seen: SchedulerMark,
     idle_thread: u64,
     own: u64,
     window: (u64, u64),
@@ -97,7 +97,7 @@ impl<F: Fn(u64) -> bool> Stretches<F> {
     pub(crate) fn new(
         interrupts: Interrupts<F>,
         schedule: u64,
-        seen: Seen,
+        seen: SchedulerMark,
         idle_thread: u64,
         own: u64,
         window: (u64, u64),
@@ -219,7 +219,7 @@ impl<F: Fn(u64) -> bool> Stretches<F> {
             return;
         }
         let counted = self.state & state::PREEMPTION_OFF != 0;
-        let late = self.disabled.filter(|_| self.seen == Seen::AtSwitch);
+        let late = self.disabled.filter(|_| self.seen == SchedulerMark::AtSwitch);
         let begin = match self.preemption.filter(|_| counted && !self.is_idle()) {
             Some(since) => since,
             None => late.unwrap_or(here),

@@ -29,7 +29,7 @@ use crate::interrupts::Interrupts;
 use crate::log::{Log, LogError};
 use crate::look::{WakeAndWait, named};
 use crate::plan::Guest;
-use crate::stretches::{Mark, Seen, Stretches};
+use crate::stretches::{Mark, SchedulerMark, Stretches};
 
 /// Functions whose call means that something outside of the model happened, and what.
 pub const OUTSIDE: [(&str, &str, &str); 3] = [
@@ -52,7 +52,7 @@ pub const OUTSIDE: [(&str, &str, &str); 3] = [
 
 /// What the evidence is looked for by.
 #[derive(Clone, Debug)]
-pub struct Wanted<'a> {
+pub struct EvidenceQuery<'a> {
     /// From the first time that was due to the last sample.
     pub window: (u64, u64),
     /// The measured wake-ups.
@@ -75,7 +75,7 @@ pub struct Wanted<'a> {
 /// As [`Log`].
 pub fn evidence(
     log: &mut (impl Read + Seek),
-    wanted: &Wanted<'_>,
+    wanted: &EvidenceQuery<'_>,
     symbols: &Symbols,
 ) -> Result<Evidence, LogError> {
     log.seek(SeekFrom::Start(0))?;
@@ -83,7 +83,7 @@ pub fn evidence(
     let mut all = Stretches::new(
         Interrupts::new(wanted.schedule, interrupt),
         wanted.schedule,
-        Seen::AtEntry,
+        SchedulerMark::AtEntry,
         wanted.idle_thread,
         wanted.wakeups.first().map_or(0, |w| w.thread),
         wanted.window,
@@ -94,7 +94,7 @@ pub fn evidence(
 
 fn told<F: Fn(u64) -> bool>(
     all: &mut Stretches<F>,
-    wanted: &Wanted<'_>,
+    wanted: &EvidenceQuery<'_>,
     symbols: &Symbols,
 ) -> Evidence {
     let mut observed = Observed::default();
@@ -147,7 +147,7 @@ fn told<F: Fn(u64) -> bool>(
 }
 
 /// The shortest is the reading without an interrupt; due time and sample are each told to 1 ns.
-fn reading(wanted: &Wanted<'_>) -> Option<VariableRecord> {
+fn reading(wanted: &EvidenceQuery<'_>) -> Option<VariableRecord> {
     let of = |w: &WakeAndWait| w.latency_ns - (w.user_ns.saturating_sub(w.due_ns)).cast_signed();
     let shortest = wanted.wakeups.iter().map(of).min()?;
     Some(VariableRecord {
@@ -173,7 +173,7 @@ fn vector(symbols: &Symbols, entry: u64) -> String {
 
 fn preconditions(
     seen: &HashMap<u64, u64>,
-    wanted: &Wanted<'_>,
+    wanted: &EvidenceQuery<'_>,
     symbols: &Symbols,
     unmatched: u64,
 ) -> Vec<Precondition> {
@@ -277,7 +277,7 @@ mod tests {
     fn evidence_of(records: &[(u64, u8, u8, u64)]) -> Evidence {
         let wakeup =
             WakeAndWait { thread: OWN, due_ns: 145, free_ns: 150, user_ns: 450, latency_ns: 335 };
-        let wanted = Wanted {
+        let wanted = EvidenceQuery {
             window: (50, 1000),
             wakeups: &[wakeup],
             guest: Guest::X86_64,

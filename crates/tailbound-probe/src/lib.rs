@@ -47,6 +47,6 @@ pub use kind::{PlanOption, Prepared, ProbeKind, ProbeOption, Setup};
 pub use observe::{ObserveError, Observed, Observer};
 pub use peer::Peer;
 pub use thread_group::{
-    Finished, Measured, ProbeOutput, RecordSlot, Recorders, Running, ThreadContext, ThreadGroup,
-    ThreadResult, thread_spec,
+    Finished, ProbeOutput, RecordSlot, Recorders, RecordingThread, Running, ThreadContext,
+    ThreadGroup, ThreadResult, thread_spec,
 };

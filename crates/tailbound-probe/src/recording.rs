@@ -17,7 +17,7 @@ use tailbound_core::words::Word;
 use tailbound_host::Root;
 use tailbound_sys::clock;
 use tailbound_trace::EventDecoder;
-use tailbound_trace::blame::Told;
+use tailbound_trace::blame::BlameNote;
 use tailbound_trace::event::Entry;
 use tailbound_trace::symbols::Symbols;
 
@@ -29,7 +29,7 @@ use crate::own_trace::OwnTrace;
 
 /// What a poll hands over.
 #[derive(Clone, Copy, Debug)]
-pub enum Seen<'a> {
+pub enum RecordingItem<'a> {
     /// An event.
     Entry(&'a Entry),
     /// Events of some CPU were lost just before this time.
@@ -63,7 +63,7 @@ pub struct Recorded {
     /// Events that were overwritten before they were read.
     pub lost: u64,
     /// The longest waits for locks, with who had them, where programs in the kernel told.
-    pub locks: Vec<Told>,
+    pub locks: Vec<BlameNote>,
 }
 
 impl Recording {
@@ -171,7 +171,7 @@ impl Recording {
     }
 
     /// Hands over what happened up to now, in the order of time.
-    pub fn poll(&mut self, each: &mut dyn FnMut(Seen<'_>)) {
+    pub fn poll(&mut self, each: &mut dyn FnMut(RecordingItem<'_>)) {
         let until = self.take_in();
         self.hand_over(until, each);
     }
@@ -197,15 +197,15 @@ impl Recording {
         }
     }
 
-    pub(crate) fn hand_over(&mut self, until: u64, each: &mut dyn FnMut(Seen<'_>)) {
-        self.holes.drain(..).for_each(|t| each(Seen::Lost(t)));
+    pub(crate) fn hand_over(&mut self, until: u64, each: &mut dyn FnMut(RecordingItem<'_>)) {
+        self.holes.drain(..).for_each(|t| each(RecordingItem::Lost(t)));
         self.pending.sort_by_key(|e| e.t_ns);
         let whole = self.pending.partition_point(|e| e.t_ns <= until);
-        self.pending.drain(..whole).for_each(|e| each(Seen::Entry(&e)));
+        self.pending.drain(..whole).for_each(|e| each(RecordingItem::Entry(&e)));
     }
 
     /// Ends the trace, hands over the rest, and removes it.
-    pub fn end(mut self, each: &mut dyn FnMut(Seen<'_>)) -> Recorded {
+    pub fn end(mut self, each: &mut dyn FnMut(RecordingItem<'_>)) -> Recorded {
         self.stop();
         self.read();
         self.hand_over(u64::MAX, each);

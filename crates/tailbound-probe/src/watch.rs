@@ -17,7 +17,7 @@ use tailbound_trace::cycle::Cycles;
 use tailbound_trace::event::Entry;
 
 use crate::observe::ObserveError;
-use crate::recording::{Recorded, Recording, Seen};
+use crate::recording::{Recorded, Recording, RecordingItem};
 use crate::rules::WithRules;
 
 /// Most threads that are followed.
@@ -38,7 +38,7 @@ pub struct Target {
 
 /// A thread that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct ThreadListing {
     /// Its process.
     pub pid: u32,
     /// Its name when it was last looked at.
@@ -92,7 +92,7 @@ pub struct Watching<S> {
     recording: Recording,
     sink: S,
     target: Target,
-    known: BTreeMap<i32, Known>,
+    known: BTreeMap<i32, ThreadListing>,
     left_out: bool,
 }
 
@@ -102,7 +102,7 @@ pub struct WatchEnd<S> {
     /// What the events were made into.
     pub sink: S,
     /// The threads.
-    pub known: BTreeMap<i32, Known>,
+    pub known: BTreeMap<i32, ThreadListing>,
     /// The recording.
     pub recorded: Recorded,
 }
@@ -176,7 +176,8 @@ impl<S: Sink> Watching<S> {
             self.recording.stacks_of(key);
         }
         self.sink.name_thread(key, &thread.name);
-        self.known.insert(key, Known { pid, name: thread.name, policy: thread.policy, followed });
+        self.known
+            .insert(key, ThreadListing { pid, name: thread.name, policy: thread.policy, followed });
         true
     }
 
@@ -218,7 +219,7 @@ impl<S: Sink> Watching<S> {
 
     /// The threads that are or were there.
     #[must_use]
-    pub fn known(&self) -> &BTreeMap<i32, Known> {
+    pub fn known(&self) -> &BTreeMap<i32, ThreadListing> {
         &self.known
     }
 
@@ -289,12 +290,12 @@ impl Watching<Follow> {
     }
 }
 
-fn take(sink: &mut impl Sink, seen: Seen<'_>, also: &mut dyn FnMut(&Entry)) {
+fn take(sink: &mut impl Sink, seen: RecordingItem<'_>, also: &mut dyn FnMut(&Entry)) {
     match seen {
-        Seen::Entry(e) => {
+        RecordingItem::Entry(e) => {
             sink.entry(e);
             also(e);
         }
-        Seen::Lost(t_ns) => sink.lost(t_ns),
+        RecordingItem::Lost(t_ns) => sink.lost(t_ns),
     }
 }

@@ -10,10 +10,10 @@ use tailbound_core::cycle::CycleRecord;
 use tailbound_core::record::{BlockRecord, SecondRecord};
 use tailbound_core::tasks::Job;
 pub use tailbound_trace::cycle::LateWakeUp;
-use tailbound_trace::cycle::{Cycles, Found};
+use tailbound_trace::cycle::{Cycles, ThreadCycles};
 
 use crate::recording::Recorded;
-use crate::watch::{Known, WatchEnd};
+use crate::watch::{ThreadListing, WatchEnd};
 
 /// One watched thread.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct WatchedThread {
 
 /// Everything.
 #[derive(Debug)]
-pub struct Watched {
+pub struct WatchOutcome {
     /// The threads, those with the highest priority first.
     pub threads: Vec<WatchedThread>,
     /// Threads that were there and not followed: they have no real-time policy or another name.
@@ -45,14 +45,14 @@ pub struct Watched {
     pub events: u64,
 }
 
-impl Watched {
+impl WatchOutcome {
     /// From the end of watching that began at `begin_ns`.
     #[must_use]
     pub fn of(end: WatchEnd<Cycles>, begin_ns: u64) -> Self {
         let WatchEnd { sink, known, recorded } = end;
         let (events, _) = sink.extent();
         let mut found = sink.finish();
-        let mut followed: Vec<(i32, &Known)> =
+        let mut followed: Vec<(i32, &ThreadListing)> =
             known.iter().filter(|(_, k)| k.followed).map(|(t, k)| (*t, k)).collect();
         followed.sort_by_key(|(tid, k)| (std::cmp::Reverse(k.policy.priority()), *tid));
         // Cycles of a thread whose rhythm was told at the end alone have no owners yet.
@@ -72,13 +72,13 @@ impl Watched {
 }
 
 fn one(
-    found: &mut BTreeMap<i32, Found>,
+    found: &mut BTreeMap<i32, ThreadCycles>,
     tid: i32,
-    known: &Known,
+    known: &ThreadListing,
     number: u32,
     begin_ns: u64,
 ) -> Option<WatchedThread> {
-    let Found { mut cycles, mut late, mut seconds, mut blocks, jobs, delayed_on } =
+    let ThreadCycles { mut cycles, mut late, mut seconds, mut blocks, jobs, delayed_on } =
         found.remove(&tid)?;
     let begin = i64::try_from(begin_ns).unwrap_or(0);
     (cycles.thread, cycles.process, cycles.policy) = (number, known.pid, known.policy);

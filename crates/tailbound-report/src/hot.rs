@@ -8,7 +8,7 @@
 
 use serde_json::{Value, json};
 use tailbound_core::units::grouped;
-use tailbound_stats::hot::{CpuCount, Place, Share, Tally};
+use tailbound_stats::hot::{CpuCount, SampleSite, Share, Tally};
 
 use crate::html::Page as HtmlPage;
 use crate::table::Table;
@@ -51,7 +51,7 @@ fn cells(share: &Share) -> [String; 2] {
     [percent(share.share), interval]
 }
 
-fn words(place: &Place) -> String {
+fn words(place: &SampleSite) -> String {
     let function = match place.function.as_str() {
         "" => "(no name)",
         name => name,
@@ -225,7 +225,7 @@ mod tests {
 
     fn tally() -> Tally {
         let mut tally = Tally::new(None);
-        let place = |function: &str, kind| Place {
+        let place = |function: &str, kind| SampleSite {
             function: function.to_owned(),
             object: "<b>".to_owned(),
             kind,

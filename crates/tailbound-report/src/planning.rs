@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::requirement::Rate;
 use tailbound_core::units::{format_ns, format_ns_i64, format_span, grouped};
-use tailbound_stats::planning::{self, Demonstration, Given, METHOD, QuantilePlan, ShareInTime};
+use tailbound_stats::planning::{
+    self, ActivationBudget, Demonstration, METHOD, QuantilePlan, ShareInTime,
+};
 use tailbound_stats::rates::{at_least, at_most, percent};
 use tailbound_stats::{Precision, Summary};
 
@@ -195,7 +197,7 @@ pub fn share(means: &Means, plan: &ShareInTime) -> Section {
     }
 }
 
-fn given_words(share: f64, given: &Given, level: &str) -> String {
+fn given_words(share: f64, given: &ActivationBudget, level: &str) -> String {
     let n = grouped(whole(given.activations));
     match given.allowed {
         Some(allowed) => format!(

@@ -2,14 +2,14 @@
 //! The theoretical bound on the scheduling latency, for people and scripts.
 //!
 //! Context: COLD. Units: ns in, text out.
-//! JSON: `record` (what it is computed from, [`TheoryRecord`]) and `answer` ([`Answer`]). The record alone is what
+//! JSON: `record` (what it is computed from, [`TheoryRecord`]) and `answer` ([`TheoreticalBound`]). The record alone is what
 //! `lab paths --theory --json` has as its member `theory`, and what `bound --theory` reads.
 //! Not here: the bound (`tailbound_stats::theory`).
 
 use serde_json::{Value, json};
 use tailbound_core::theory::{Holds, TheoryRecord, Variable};
 use tailbound_core::units::{format_ns_i64, grouped};
-use tailbound_stats::theory::{Answer, Model, remedies};
+use tailbound_stats::theory::{Model, TheoreticalBound, remedies};
 
 use crate::table::Table;
 use crate::text::Style;
@@ -18,7 +18,7 @@ use crate::text::report::Page;
 
 /// What a reader wants to know first.
 #[must_use]
-pub fn sentence(record: &TheoryRecord, answer: &Answer) -> String {
+pub fn sentence(record: &TheoryRecord, answer: &TheoreticalBound) -> String {
     if !answer.refused.is_empty() {
         return format!("No theoretical bound: {}.", answer.refused.join("; "));
     }
@@ -103,7 +103,7 @@ fn times(bound: i64, observed: i64) -> String {
     format!("{ratio:.2}")
 }
 
-fn models(record: &TheoryRecord, answer: &Answer) -> Table {
+fn models(record: &TheoryRecord, answer: &TheoreticalBound) -> Table {
     let head = ["interrupts", "latency", "× observed", "sample", "× latest sample"];
     let columns = if as_measured(record) { head.len() } else { 3 };
     let mut table = Table::new(head.get(..columns).unwrap_or(&head)).with_words(&[0]);
@@ -126,7 +126,7 @@ fn models(record: &TheoryRecord, answer: &Answer) -> Table {
     table
 }
 
-fn terms(answer: &Answer) -> Table {
+fn terms(answer: &TheoreticalBound) -> Table {
     let mut table = Table::new(&["takes", "bound without it", "term"]).with_words(&[2]);
     for t in &answer.terms {
         let without = t.without_ns.map_or_else(|| "-".to_owned(), format_ns_i64);
@@ -136,7 +136,7 @@ fn terms(answer: &Answer) -> Table {
 }
 
 /// The bound's part of a page.
-pub(crate) fn section(page: &mut Page, record: &TheoryRecord, answer: &Answer) {
+pub(crate) fn section(page: &mut Page, record: &TheoryRecord, answer: &TheoreticalBound) {
     let put = |page: &mut Page, table: &Table| {
         let lines = crate::blame::hanging(table, page.width());
         page.raw(lines, Ink::Plain);
@@ -181,7 +181,7 @@ pub(crate) fn section(page: &mut Page, record: &TheoryRecord, answer: &Answer) {
 
 /// On its own, for a terminal; `name` is the file's.
 #[must_use]
-pub fn text(record: &TheoryRecord, answer: &Answer, name: &str, style: Style) -> String {
+pub fn text(record: &TheoryRecord, answer: &TheoreticalBound, name: &str, style: Style) -> String {
     let mut page = Page::new(style);
     page.text(&format!("{name}:"), "  ", Ink::Bold);
     section(&mut page, record, answer);
@@ -196,7 +196,7 @@ pub struct OfCpu<'a> {
     /// What its bound is computed from.
     pub record: &'a TheoryRecord,
     /// It.
-    pub answer: &'a Answer,
+    pub answer: &'a TheoreticalBound,
 }
 
 /// CPUs side by side where there are several, and what is to be said of the recording.
@@ -232,7 +232,7 @@ pub fn of_cpus(cpus: &[OfCpu<'_>], notes: &[String], style: Style) -> String {
 
 /// For scripts.
 #[must_use]
-pub fn json(record: &TheoryRecord, answer: &Answer) -> Value {
+pub fn json(record: &TheoryRecord, answer: &TheoreticalBound) -> Value {
     json!({ "record": record, "answer": answer })
 }
 

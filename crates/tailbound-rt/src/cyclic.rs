@@ -43,7 +43,7 @@ pub struct Schedule {
 
 /// Why a loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum LoopEnd {
     /// Every activation of the schedule was accounted for.
     Complete,
     /// The stop flag was set; holds the number of activations accounted for.
@@ -61,22 +61,22 @@ pub fn run<P: Port>(
     schedule: &Schedule,
     recorder: &Recorder,
     stop: &AtomicBool,
-) -> Ended {
+) -> LoopEnd {
     let interval = schedule.interval_ns.max(1);
     let mut writer = Writer::new(recorder, schedule.first_ns, interval);
     let mut due = schedule.first_ns;
     let mut activation = 0u64;
-    let mut ended = Ended::Complete;
+    let mut ended = LoopEnd::Complete;
     while activation < schedule.activations {
         if stop.load(Ordering::Relaxed) {
-            ended = Ended::Stopped(activation);
+            ended = LoopEnd::Stopped(activation);
             break;
         }
         match port.sleep_until(due) {
             Wake::Due => {}
             Wake::Interrupted => continue,
             Wake::Failed(errno) => {
-                ended = Ended::Failed(errno, activation);
+                ended = LoopEnd::Failed(errno, activation);
                 break;
             }
         }

@@ -16,7 +16,7 @@ use crate::recorder::{Recorder, Writer};
 
 /// Why a call was not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum JobError {
     /// The due time is not after that of the cycle before, or leaves out what is yet to come.
     Order,
     /// An end without a start.
@@ -139,14 +139,14 @@ impl<'r> Jobs<'r> {
     /// The cycle that was due at `due_ns` starts at `now_ns`. The first one begins the schedule.
     ///
     /// # Errors
-    /// [`Refused::Order`]; nothing is recorded then, but counted.
+    /// [`JobError::Order`]; nothing is recorded then, but counted.
     #[inline]
-    pub fn start(&mut self, due_ns: i64, now_ns: i64) -> Result<(), Refused> {
+    pub fn start(&mut self, due_ns: i64, now_ns: i64) -> Result<(), JobError> {
         if self.begun {
             let step = due_ns.saturating_sub(self.due_ns);
             if step <= 0 {
                 bump(&self.counts.refused);
-                return Err(Refused::Order);
+                return Err(JobError::Order);
             }
             // A schedule may wander a little: half a period decides.
             let half = self.interval_ns.checked_div(2).unwrap_or(0);
@@ -154,7 +154,7 @@ impl<'r> Jobs<'r> {
             if skips && now_ns < due_ns.saturating_sub(self.interval_ns) {
                 // What has not fallen due yet cannot have been missed.
                 bump(&self.counts.refused);
-                return Err(Refused::Order);
+                return Err(JobError::Order);
             }
             if self.open {
                 self.abandon();
@@ -173,12 +173,12 @@ impl<'r> Jobs<'r> {
     /// The cycle at hand is done at `now_ns`.
     ///
     /// # Errors
-    /// [`Refused::NotStarted`]; nothing is recorded then, but counted.
+    /// [`JobError::NotStarted`]; nothing is recorded then, but counted.
     #[inline]
-    pub fn end(&mut self, now_ns: i64) -> Result<(), Refused> {
+    pub fn end(&mut self, now_ns: i64) -> Result<(), JobError> {
         if !self.open {
             bump(&self.counts.refused);
-            return Err(Refused::NotStarted);
+            return Err(JobError::NotStarted);
         }
         self.open = false;
         if self.left.first > 0 || self.left.rest > 0 {

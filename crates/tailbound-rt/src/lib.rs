@@ -35,7 +35,7 @@ pub mod sums;
 pub mod ticks;
 pub mod window;
 
-pub use cyclic::{Ended, Port, Schedule, Wake};
+pub use cyclic::{LoopEnd, Port, Schedule, Wake};
 pub use jobs::Jobs;
 pub use recorder::{Exceedance, Recorder, Second};
 pub use sums::Sums;

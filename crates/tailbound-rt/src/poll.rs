@@ -10,7 +10,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::cyclic::{Ended, Schedule};
+use crate::cyclic::{LoopEnd, Schedule};
 use crate::recorder::{Recorder, Writer};
 use crate::ticks::{Counter, Scale, Taker};
 use crate::window::Windows;
@@ -164,7 +164,7 @@ pub fn run<C: Counter, R: Rest>(
     counter: &mut C,
     rest: &mut R,
     what: &Polling<'_>,
-) -> (Ended, Tally) {
+) -> (LoopEnd, Tally) {
     let Schedule { first_ns, interval_ns, .. } = what.schedule;
     let mut this = Loop {
         counter,
@@ -184,7 +184,7 @@ pub fn run<C: Counter, R: Rest>(
 }
 
 impl<C: Counter, R: Rest> Loop<'_, C, R> {
-    fn turn(&mut self) -> Ended {
+    fn turn(&mut self) -> LoopEnd {
         let (stop, threshold) = (self.what.stop, self.what.settings.threshold_ticks);
         // Before its time it waits as it will run.
         let mut last = self.counter.ticks();
@@ -217,10 +217,10 @@ impl<C: Counter, R: Rest> Loop<'_, C, R> {
             longest = 0;
             self.close(now, stood_still);
             if self.windows.complete() {
-                break Ended::Complete;
+                break LoopEnd::Complete;
             }
             if stop.load(Ordering::Relaxed) {
-                break Ended::Stopped(self.windows.accounted());
+                break LoopEnd::Stopped(self.windows.accounted());
             }
             (last, look) = self.go_on(now);
         };

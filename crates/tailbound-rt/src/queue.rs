@@ -12,7 +12,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::cyclic::{Ended, Schedule};
+use crate::cyclic::{LoopEnd, Schedule};
 use crate::recorder::Recorder;
 use crate::ticks::{Counter, Scale};
 use crate::window::Windows;
@@ -120,7 +120,7 @@ struct Loop<'a> {
 }
 
 /// Feeds and drains until every window is over or the stop flag is set.
-pub fn run<C: Counter>(counter: &mut C, feed: &Feed<'_>) -> (Ended, Drained) {
+pub fn run<C: Counter>(counter: &mut C, feed: &Feed<'_>) -> (LoopEnd, Drained) {
     let mut this = Loop {
         feed: *feed,
         windows: Windows::new(feed.recorder, &feed.schedule),
@@ -151,7 +151,7 @@ pub fn run<C: Counter>(counter: &mut C, feed: &Feed<'_>) -> (Ended, Drained) {
 }
 
 impl Loop<'_> {
-    fn turn<C: Counter>(&mut self, counter: &mut C) -> Ended {
+    fn turn<C: Counter>(&mut self, counter: &mut C) -> LoopEnd {
         let stop = self.feed.stop;
         while self.feed.origin.wrapping_sub(counter.ticks()).cast_signed() > 0
             && !stop.load(Ordering::Relaxed)
@@ -174,10 +174,10 @@ impl Loop<'_> {
             self.see();
             self.windows.close(self.at_ns(now), false);
             if self.windows.complete() {
-                break Ended::Complete;
+                break LoopEnd::Complete;
             }
             if stop.load(Ordering::Relaxed) {
-                break Ended::Stopped(self.windows.accounted());
+                break LoopEnd::Stopped(self.windows.accounted());
             }
             self.judge(now);
             let until = self.windows.end_ns().min(self.at_ns(now).saturating_add(LOOK_NS));

@@ -11,7 +11,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::cyclic::{Ended, Port, Schedule, Wake};
+use crate::cyclic::{LoopEnd, Port, Schedule, Wake};
 use crate::recorder::{Recorder, Writer};
 
 /// How due times are spread.
@@ -48,7 +48,7 @@ pub fn run<P: Port>(
     spread: &Spread,
     recorder: &Recorder,
     stop: &AtomicBool,
-) -> Ended {
+) -> LoopEnd {
     let interval = schedule.interval_ns.max(1);
     let spread = Spread { window_ns: spread.window_ns.min(interval.wrapping_sub(1)), ..*spread };
     let mut writer = Writer::spread(recorder, schedule.first_ns, interval, spread);
@@ -59,10 +59,10 @@ pub fn run<P: Port>(
             .wrapping_add(spread.delay_ns(k))
     };
     let mut activation = 0u64;
-    let mut ended = Ended::Complete;
+    let mut ended = LoopEnd::Complete;
     while activation < schedule.activations {
         if stop.load(Ordering::Relaxed) {
-            ended = Ended::Stopped(activation);
+            ended = LoopEnd::Stopped(activation);
             break;
         }
         let due = due_of(activation);
@@ -70,7 +70,7 @@ pub fn run<P: Port>(
             Wake::Due => {}
             Wake::Interrupted => continue,
             Wake::Failed(errno) => {
-                ended = Ended::Failed(errno, activation);
+                ended = LoopEnd::Failed(errno, activation);
                 break;
             }
         }

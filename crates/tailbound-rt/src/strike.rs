@@ -8,7 +8,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::cyclic::{Ended, Schedule};
+use crate::cyclic::{LoopEnd, Schedule};
 use crate::recorder::{Recorder, Writer};
 use crate::ticks::{Counter, Scale};
 use crate::window::Windows;
@@ -58,7 +58,7 @@ pub struct Strikes {
 }
 
 /// Polls until every window is over or the stop flag is set.
-pub fn run<P: Struck>(port: &mut P, what: &Target<'_>) -> (Ended, Strikes) {
+pub fn run<P: Struck>(port: &mut P, what: &Target<'_>) -> (LoopEnd, Strikes) {
     let Schedule { first_ns, interval_ns, .. } = what.schedule;
     let mut windows = Windows::new(what.windows, &what.schedule);
     let mut ways = Writer::new(what.ways, first_ns, interval_ns);
@@ -96,10 +96,10 @@ pub fn run<P: Struck>(port: &mut P, what: &Target<'_>) -> (Ended, Strikes) {
         // The loop is no measure of what else stands still: that is another probe's question.
         windows.close(at_ns(now), true);
         if windows.complete() {
-            break Ended::Complete;
+            break LoopEnd::Complete;
         }
         if what.stop.load(Ordering::Relaxed) {
-            break Ended::Stopped(windows.accounted());
+            break LoopEnd::Stopped(windows.accounted());
         }
         last = port.ticks();
         let until = windows.end_ns().min(at_ns(last).saturating_add(LOOK_NS));

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use tailbound_rt::handover::{
-    Close, Give, Line, Log, Message, Receiver, Relay, Sender, Take, Taken, relayed,
+    Acknowledgement, Close, Give, Line, Log, Message, Receiver, Relay, Sender, Take, relayed,
 };
 use tailbound_rt::recorder::{Recorder, Writer};
-use tailbound_rt::{Ended, Port, Schedule, Wake};
+use tailbound_rt::{LoopEnd, Port, Schedule, Wake};
 
 /// The world of a simulated sender: its time, and receipts that lie in the future.
 #[derive(Default)]
@@ -25,7 +25,7 @@ struct World {
     fail_after: Option<usize>,
 }
 
-struct SimPort<'a>(Rc<RefCell<World>>, &'a Taken, Schedule);
+struct SimPort<'a>(Rc<RefCell<World>>, &'a Acknowledgement, Schedule);
 struct SimOutlet<'a>(Rc<RefCell<World>>, &'a Line, u64);
 
 impl Port for SimPort<'_> {
@@ -130,7 +130,7 @@ fn check(schedule: &Schedule, sleeps: &[i64], ways: &[i64]) -> (u64, u64) {
         way_delays: ways.iter().copied().collect(),
         ..World::default()
     }));
-    let (line, taken, stop) = (Line::default(), Taken::default(), AtomicBool::new(false));
+    let (line, taken, stop) = (Line::default(), Acknowledgement::default(), AtomicBool::new(false));
     let send = boxed();
     let ended = Sender {
         port: &mut SimPort(Rc::clone(&world), &taken, *schedule),
@@ -143,7 +143,7 @@ fn check(schedule: &Schedule, sleeps: &[i64], ways: &[i64]) -> (u64, u64) {
         stall: None,
     }
     .run(schedule, &stop);
-    assert_eq!(ended, Ended::Complete);
+    assert_eq!(ended, LoopEnd::Complete);
     let close = line.closed().unwrap();
     assert_eq!(close.accounted, schedule.activations);
 
@@ -173,13 +173,13 @@ fn check(schedule: &Schedule, sleeps: &[i64], ways: &[i64]) -> (u64, u64) {
         port: &mut ReplayClock(clock, false),
         inlet: &mut Popping(replay, &order),
         line: &again,
-        taken: &Taken::default(),
+        taken: &Acknowledgement::default(),
         onward: None,
         log: Log::Own(Writer::new(&user, schedule.first_ns, schedule.interval_ns)),
         whole: Log::Nowhere,
     }
     .run(schedule, &stop);
-    assert_eq!(ended, Ended::Complete);
+    assert_eq!(ended, LoopEnd::Complete);
     assert_eq!(order.borrow().len(), seen.len());
     let w = user.wakeups();
     assert_eq!((w.n, w.max_ns), (n, ways.iter().max().copied()));
@@ -237,7 +237,7 @@ fn a_stall_over_the_end_of_the_schedule_is_accounted_for() {
 fn a_refused_call_ends_both_sides() {
     let schedule = Schedule { first_ns: 0, interval_ns: 100_000, activations: 20 };
     let world = Rc::new(RefCell::new(World { fail_after: Some(3), ..World::default() }));
-    let (line, taken, stop) = (Line::default(), Taken::default(), AtomicBool::new(false));
+    let (line, taken, stop) = (Line::default(), Acknowledgement::default(), AtomicBool::new(false));
     let relay = Box::new(Relay::new());
     let ended = Sender {
         port: &mut SimPort(Rc::clone(&world), &taken, schedule),
@@ -250,7 +250,7 @@ fn a_refused_call_ends_both_sides() {
         stall: None,
     }
     .run(&schedule, &stop);
-    assert_eq!(ended, Ended::Failed(32, 3));
+    assert_eq!(ended, LoopEnd::Failed(32, 3));
     assert!(stop.into_inner() && line.closed().is_some_and(|c| c.accounted == 3));
     let recorder = boxed();
     let mut writer = Writer::new(&recorder, 0, 100_000);

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 
 use tailbound_rt::h2;
-use tailbound_rt::jobs::{Counts, Jobs, Refused};
+use tailbound_rt::jobs::{Counts, JobError, Jobs};
 use tailbound_rt::recorder::Recorder;
 
 const P: i64 = 1_000_000;
@@ -103,12 +103,12 @@ fn what_was_slept_through_could_have_started_with_the_next() {
 fn wrong_calls_are_refused_and_counted() {
     let w = World::new();
     let mut jobs = w.jobs();
-    assert_eq!(jobs.end(5), Err(Refused::NotStarted));
+    assert_eq!(jobs.end(5), Err(JobError::NotStarted));
     assert_eq!(jobs.next_due_ns(7), 7 + P);
     jobs.start(P, P + 10).expect("first");
     jobs.end(P + 20).expect("done");
-    assert_eq!(jobs.start(P, P + 30), Err(Refused::Order), "the same cycle twice");
-    assert_eq!(jobs.end(P + 40), Err(Refused::NotStarted));
+    assert_eq!(jobs.start(P, P + 30), Err(JobError::Order), "the same cycle twice");
+    assert_eq!(jobs.end(P + 40), Err(JobError::NotStarted));
     jobs.start(2 * P, 2 * P - 10).expect("early is a latency too");
     jobs.start(3 * P, 3 * P + 10).expect("the cycle before was never ended");
     jobs.finish();

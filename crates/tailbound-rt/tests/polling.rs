@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 
-use tailbound_rt::cyclic::{Ended, Schedule};
+use tailbound_rt::cyclic::{LoopEnd, Schedule};
 use tailbound_rt::poll::{self, Polling, Rest, Restless, Settings, Sinks, Tally};
 use tailbound_rt::recorder::Recorder;
 use tailbound_rt::ticks::{Counter, Scale, Taker};
@@ -46,8 +46,8 @@ fn settings() -> Settings {
     }
 }
 
-struct Seen {
-    ended: Ended,
+struct PollingRun {
+    ended: LoopEnd,
     tally: Tally,
     windows: Box<Recorder>,
     gaps: Box<Recorder>,
@@ -63,7 +63,7 @@ fn poll<R: Rest>(
     settings: Settings,
     schedule: Schedule,
     mut rest: R,
-) -> Seen {
+) -> PollingRun {
     let (windows, gaps, outside) = (recorder(), recorder(), recorder());
     let stop = AtomicBool::new(false);
     let mut counter =
@@ -77,7 +77,7 @@ fn poll<R: Rest>(
         stop: &stop,
     };
     let (ended, tally) = poll::run(&mut counter, &mut rest, &what);
-    Seen { ended, tally, windows, gaps, outside }
+    PollingRun { ended, tally, windows, gaps, outside }
 }
 
 fn windows(n: u64) -> Schedule {
@@ -87,7 +87,7 @@ fn windows(n: u64) -> Schedule {
 #[test]
 fn a_quiet_machine_has_windows_and_no_gaps() {
     let seen = poll(&[], settings(), windows(20), Restless);
-    assert_eq!(seen.ended, Ended::Complete);
+    assert_eq!(seen.ended, LoopEnd::Complete);
     assert_eq!((seen.windows.wakeups().n, seen.windows.missed().n), (20, 0));
     assert_eq!((seen.gaps.wakeups().n, seen.tally.gaps().n), (0, 0));
     assert_eq!(seen.windows.wakeups().max_ns, Some(0));
@@ -115,7 +115,7 @@ fn every_gap_is_found_and_named() {
 fn windows_within_a_gap_are_missed_with_their_lateness() {
     // Window 2 begins at 200 us; the gap is from 250 us to 950 us after the origin.
     let seen = poll(&[(251_000, 700_000, Taker::Task)], settings(), windows(20), Restless);
-    assert_eq!(seen.ended, Ended::Complete);
+    assert_eq!(seen.ended, LoopEnd::Complete);
     let (woken, missed) = (seen.windows.wakeups(), seen.windows.missed());
     assert_eq!(woken.n + missed.n, 20);
     assert_eq!(missed.n, 6, "windows 3 to 8");
@@ -170,7 +170,7 @@ fn a_rest_is_no_gap() {
     let naps = std::rc::Rc::new(std::cell::Cell::new(0));
     let jumps = [(330_000, 4_000, Taker::Interrupt)];
     let seen = poll(&jumps, settings(), windows(10), Nap(naps.clone()));
-    assert_eq!((seen.ended, seen.windows.wakeups().n), (Ended::Complete, 10));
+    assert_eq!((seen.ended, seen.windows.wakeups().n), (LoopEnd::Complete, 10));
     assert_eq!((naps.get(), seen.tally.gaps().n), (10, 1));
     assert_eq!(seen.windows.wakeups().max_ns, Some(4_000));
 }

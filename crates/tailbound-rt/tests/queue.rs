@@ -4,7 +4,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use tailbound_rt::cyclic::{Ended, Schedule};
+use tailbound_rt::cyclic::{LoopEnd, Schedule};
 use tailbound_rt::queue::{self, Drained, Feed};
 use tailbound_rt::recorder::Recorder;
 use tailbound_rt::ticks::{Counter, Scale, Taker};
@@ -42,7 +42,7 @@ fn drain(
     depth: u64,
     trial_ns: Option<i64>,
     windows: u64,
-) -> (Ended, Drained, Box<Recorder>) {
+) -> (LoopEnd, Drained, Box<Recorder>) {
     let recorder = Box::new(Recorder::new());
     let stop = AtomicBool::new(false);
     let mut counter = Simulated { now: 0, work, every, stall, next: every };
@@ -65,7 +65,7 @@ fn drain(
 fn nothing_is_lost_where_the_queue_is_deep_enough() {
     // 1 M packets/s, stalls of 50 us every 10 ms: 50 packets wait.
     let (ended, d, r) = drain((100, 10_000_000, 50_000), 1_000_000, 64, None, 100);
-    assert_eq!((ended, d.lost, d.overflow_seconds), (Ended::Complete, 0, 0));
+    assert_eq!((ended, d.lost, d.overflow_seconds), (LoopEnd::Complete, 0, 0));
     assert!((49..=52).contains(&d.deepest), "{}", d.deepest);
     assert!((99_900..=100_100).contains(&d.packets), "{}", d.packets);
     assert_eq!(r.wakeups().n + r.missed().n, 100);
@@ -86,7 +86,7 @@ fn what_finds_no_place_is_counted() {
 #[test]
 fn a_stall_of_many_windows_is_accounted_for() {
     let (ended, _, r) = drain((100, 20_000_000, 5_500_000), 1_000_000, 32, None, 50);
-    assert_eq!((ended, r.wakeups().n + r.missed().n), (Ended::Complete, 50));
+    assert_eq!((ended, r.wakeups().n + r.missed().n), (LoopEnd::Complete, 50));
     assert!(r.missed().n >= 8 && r.wakeups().max_ns.is_some_and(|ns| ns >= 5_400_000));
 }
 
@@ -94,7 +94,7 @@ fn a_stall_of_many_windows_is_accounted_for() {
 fn the_search_finds_the_rate_that_is_known() {
     // A packet takes 110 ns and stalls of 50 us fill 100 places: 2 M packets/s is the limit.
     let (ended, d, _) = drain((100, 10_000_000, 50_000), 100_000, 100, Some(40_000_000), 4000);
-    assert_eq!(ended, Ended::Complete);
+    assert_eq!(ended, LoopEnd::Complete);
     assert!((1_850_000..=2_050_000).contains(&d.rate), "{} {:?}", d.rate, d.trials_n);
     assert!(d.confirmed_ns > 2_000_000_000, "{}", d.confirmed_ns);
     assert!(d.remembered().any(|t| t.overflowed) && d.remembered().any(|t| !t.overflowed));

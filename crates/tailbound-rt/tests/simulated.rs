@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tailbound_rt::cyclic::{self, Ended, Port, Schedule, Wake};
+use tailbound_rt::cyclic::{self, LoopEnd, Port, Schedule, Wake};
 use tailbound_rt::h2::{self, PRECISION};
 use tailbound_rt::recorder::{self, Recorder};
 use tailbound_rt::spread::{self, Spread};
@@ -38,7 +38,7 @@ impl Port for Simulated {
     }
 }
 
-fn simulate(delays: &[i64], schedule: &Schedule, recorder: &Recorder) -> Ended {
+fn simulate(delays: &[i64], schedule: &Schedule, recorder: &Recorder) -> LoopEnd {
     let stop = AtomicBool::new(false);
     let mut port = Simulated {
         now_ns: 0,
@@ -89,7 +89,7 @@ fn random_delays(seed: u64, n: usize) -> Vec<i64> {
 fn check(delays: &[i64], schedule: &Schedule) {
     let recorder = Box::new(Recorder::new());
     recorder.set_threshold_ns(1_000_000);
-    assert_eq!(simulate(delays, schedule, &recorder), Ended::Complete);
+    assert_eq!(simulate(delays, schedule, &recorder), LoopEnd::Complete);
     let (wakeups, missed) = naive(delays, schedule);
 
     let w = recorder.wakeups();
@@ -188,7 +188,7 @@ fn a_stall_longer_than_the_range_is_neither_lost_nor_slow() {
     // Ends by failure right after the stall, so that the test needs no 40 million wake-ups.
     port.fail_after = Some(0);
     let ended = cyclic::run(&mut port, &schedule, &recorder, &stop);
-    assert_eq!(ended, Ended::Failed(22, 360_000_002));
+    assert_eq!(ended, LoopEnd::Failed(22, 360_000_002));
     assert_eq!(recorder.missed().n, 360_000_000);
     assert!(recorder.missed().over_range > 357_000_000);
     let in_buckets: u64 =
@@ -239,7 +239,7 @@ fn no_cycle_enters_more_than_its_share_whatever_stalls_follow_each_other() {
         } else {
             spread::run(&mut port, &schedule, &spread, &recorder, &stop)
         };
-        assert!(matches!(ended, Ended::Failed(22, n) if n > 6_000_000), "{ended:?}");
+        assert!(matches!(ended, LoopEnd::Failed(22, n) if n > 6_000_000), "{ended:?}");
         assert_eq!(port.most, recorder::SETTLE_MAX);
         let entered: u64 =
             recorder.missed_buckets().iter().map(|c| u64::from(c.load(Ordering::Relaxed))).sum();
@@ -254,7 +254,7 @@ fn the_stop_flag_ends_it_at_the_next_wake() {
     let schedule = Schedule { first_ns: 0, interval_ns: 1000, activations: 10 };
     let mut port =
         Simulated { now_ns: 0, delays: VecDeque::new(), interruptions: 0, fail_after: None };
-    assert_eq!(cyclic::run(&mut port, &schedule, &recorder, &stop), Ended::Stopped(0));
+    assert_eq!(cyclic::run(&mut port, &schedule, &recorder, &stop), LoopEnd::Stopped(0));
     assert_eq!(recorder.wakeups().n, 0);
     assert_eq!(recorder.wakeups().max_ns, None);
 }

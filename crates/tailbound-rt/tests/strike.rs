@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 
-use tailbound_rt::cyclic::{Ended, Schedule};
+use tailbound_rt::cyclic::{LoopEnd, Schedule};
 use tailbound_rt::recorder::Recorder;
 use tailbound_rt::strike::{self, Struck, Target};
 use tailbound_rt::ticks::{Counter, Scale, Taker};
@@ -60,7 +60,7 @@ fn ways_are_as_scripted_and_strays_are_counted() {
         stop: &stop,
     };
     let (ended, strikes) = strike::run(&mut port, &target);
-    assert_eq!((ended, strikes.known, strikes.stray), (Ended::Complete, 3, 0));
+    assert_eq!((ended, strikes.known, strikes.stray), (LoopEnd::Complete, 3, 0));
     assert_eq!((ways.wakeups().min_ns, ways.wakeups().max_ns), (Some(700), Some(5_000)));
     assert_eq!((back.wakeups().min_ns, back.wakeups().max_ns), (Some(310), Some(2_000_010)));
     assert_eq!(windows.wakeups().n + windows.missed().n, 50);

@@ -7,23 +7,23 @@ use serde_json::{Value, json};
 
 use crate::check::{Check, Group};
 use crate::machine::{Machine, Workload};
-use crate::outcome::{Level, Seen};
+use crate::outcome::{CheckOutcome, Level};
 use crate::preconditions::{Precondition, preconditions};
 
 /// One check with what it came to.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct CheckRecord {
     /// The check.
     pub check: &'static Check,
     /// What it came to.
-    pub seen: Seen,
+    pub seen: CheckOutcome,
 }
 
 /// All of a machine.
 #[derive(Debug)]
 pub struct Answers {
     /// By group, the worst group first, and the worst first in it.
-    pub all: Vec<Answer>,
+    pub all: Vec<CheckRecord>,
     /// Facts for a bound from a model.
     pub preconditions: Vec<Precondition>,
     machine: Value,
@@ -34,11 +34,11 @@ impl Answers {
     /// Makes every check.
     #[must_use]
     pub fn of(m: &Machine) -> Self {
-        let mut all: Vec<Answer> = crate::catalogue()
+        let mut all: Vec<CheckRecord> = crate::catalogue()
             .into_iter()
-            .map(|check| Answer { seen: check.seen(m), check })
+            .map(|check| CheckRecord { seen: check.seen(m), check })
             .collect();
-        let worst = |group: Group, all: &[Answer]| {
+        let worst = |group: Group, all: &[CheckRecord]| {
             let of = all.iter().filter(|a| a.check.group == group);
             let bad = of.clone().filter(|a| a.seen.level == Level::Bad).count();
             let warn = of.filter(|a| a.seen.level == Level::Warn).count();

@@ -5,7 +5,7 @@
 //! for everything else, `{mask}` for the latter as the kernel's mask of 32 bits.
 
 use crate::machine::Machine;
-use crate::outcome::{Look, Seen};
+use crate::outcome::{CheckOutcome, Look};
 
 /// What a check belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,7 +104,7 @@ pub struct Check {
 impl Check {
     /// Makes the check.
     #[must_use]
-    pub fn seen(&self, machine: &Machine) -> Seen {
+    pub fn seen(&self, machine: &Machine) -> CheckOutcome {
         for need in self.needs {
             if let Some(why) = machine.lacks(*need) {
                 return why;

@@ -19,10 +19,10 @@ mod outcome;
 mod preconditions;
 mod sample;
 
-pub use answer::{Answer, Answers};
+pub use answer::{Answers, CheckRecord};
 pub use check::{Check, Group, Need};
 pub use checks::catalogue;
-pub use machine::{Machine, Wanted, Workload};
-pub use outcome::{Level, Seen};
+pub use machine::{CheckScope, Machine, Workload};
+pub use outcome::{CheckOutcome, Level};
 pub use preconditions::{PREFIX, Precondition, precondition_facts, preconditions};
 pub use sample::{Glance, Sample};

@@ -15,7 +15,7 @@ use tailbound_host::threads::{Thread, threads};
 use tailbound_host::{Cpus, GroupLimits, group_limits, inventory, kmsg};
 
 use crate::check::Need;
-use crate::outcome::Seen;
+use crate::outcome::CheckOutcome;
 use crate::sample::Sample;
 
 /// What the real-time work is like.
@@ -30,7 +30,7 @@ pub enum Workload {
 
 /// What is to be checked.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct CheckScope {
     /// CPUs for real-time work; where none are named, those that are isolated.
     pub rt_cpus: CpuSet,
     /// What the work is like.
@@ -55,7 +55,7 @@ pub struct Machine {
     /// The others.
     pub hk: CpuSet,
     /// What is to be checked.
-    pub wanted: Wanted,
+    pub wanted: CheckScope,
     /// Two looks some seconds apart, where there were two.
     pub sample: Option<Sample>,
     threads: OnceCell<Found<Vec<Thread>>>,
@@ -67,13 +67,13 @@ pub struct Machine {
 impl Machine {
     /// Reads a machine.
     #[must_use]
-    pub fn read(root: &Root, wanted: Wanted, sample: Option<Sample>) -> Self {
+    pub fn read(root: &Root, wanted: CheckScope, sample: Option<Sample>) -> Self {
         Self { sample, ..Self::with_facts(root, wanted, inventory(root)) }
     }
 
     /// The same, of facts that were read already.
     #[must_use]
-    pub fn with_facts(root: &Root, wanted: Wanted, facts: Facts) -> Self {
+    pub fn with_facts(root: &Root, wanted: CheckScope, facts: Facts) -> Self {
         let release = root.read_trimmed("/proc/sys/kernel/osrelease").unwrap_or_default();
         let cpus = Cpus::read(root).ok();
         let online = cpus.as_ref().map(|c| c.online.clone()).unwrap_or_default();
@@ -100,57 +100,57 @@ impl Machine {
     }
 
     /// Every thread.
-    pub(crate) fn threads(&self) -> Result<&[Thread], Seen> {
+    pub(crate) fn threads(&self) -> Result<&[Thread], CheckOutcome> {
         let found = self.threads.get_or_init(|| threads(&self.root));
         found.as_ref().map(Vec::as_slice).map_err(|e| e.clone().into())
     }
 
     /// Every interrupt.
-    pub(crate) fn interrupts(&self) -> Result<&Interrupts, Seen> {
+    pub(crate) fn interrupts(&self) -> Result<&Interrupts, CheckOutcome> {
         let found = self.interrupts.get_or_init(|| interrupts(&self.root));
         found.as_ref().map_err(|e| e.clone().into())
     }
 
     /// What the kernel said since boot, as far as it still has it.
-    pub(crate) fn log(&self) -> Result<&[String], Seen> {
+    pub(crate) fn log(&self) -> Result<&[String], CheckOutcome> {
         let found = self.log.get_or_init(|| kmsg::messages(&self.root));
         found.as_ref().map(Vec::as_slice).map_err(|e| e.clone().into())
     }
 
     /// The last message with one of these words.
-    pub(crate) fn said(&self, words: &[&str]) -> Result<Option<&str>, Seen> {
+    pub(crate) fn said(&self, words: &[&str]) -> Result<Option<&str>, CheckOutcome> {
         let hit = |line: &&String| words.iter().any(|w| line.contains(w));
         Ok(self.log()?.iter().rev().find(hit).map(String::as_str))
     }
 
     /// A fact's value.
-    pub(crate) fn fact(&self, name: &str) -> Result<&Value, Seen> {
+    pub(crate) fn fact(&self, name: &str) -> Result<&Value, CheckOutcome> {
         match self.facts.get(name) {
             Some(Fact::Value(value)) => Ok(value),
-            Some(Fact::Unknown(why)) => Err(Seen::unknown(why.clone())),
-            Some(Fact::NotApplicable(why)) => Err(Seen::not_applicable(why.clone())),
-            None => Err(Seen::unknown(format!("there is no fact {name}"))),
+            Some(Fact::Unknown(why)) => Err(CheckOutcome::unknown(why.clone())),
+            Some(Fact::NotApplicable(why)) => Err(CheckOutcome::not_applicable(why.clone())),
+            None => Err(CheckOutcome::unknown(format!("there is no fact {name}"))),
         }
     }
 
     /// A fact's text.
-    pub(crate) fn word(&self, name: &str) -> Result<String, Seen> {
+    pub(crate) fn word(&self, name: &str) -> Result<String, CheckOutcome> {
         let value = self.fact(name)?;
         Ok(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     }
 
     /// A file's number.
-    pub(crate) fn number(&self, path: &str) -> Result<i64, Seen> {
+    pub(crate) fn number(&self, path: &str) -> Result<i64, CheckOutcome> {
         Ok(self.root.parsed(path)?)
     }
 
     /// A file's text.
-    pub(crate) fn text(&self, path: &str) -> Result<String, Seen> {
+    pub(crate) fn text(&self, path: &str) -> Result<String, CheckOutcome> {
         Ok(self.root.read_trimmed(path)?)
     }
 
     /// The value of a parameter of the kernel's command line; empty for one without a value. The last counts.
-    pub(crate) fn parameter(&self, name: &str) -> Result<Option<String>, Seen> {
+    pub(crate) fn parameter(&self, name: &str) -> Result<Option<String>, CheckOutcome> {
         Ok(self.words()?.iter().rev().find_map(|word| match word.split_once('=') {
             Some((n, value)) if n == name => Some(value.to_owned()),
             None if word == name => Some(String::new()),
@@ -159,7 +159,7 @@ impl Machine {
     }
 
     /// The kernel's command line.
-    pub(crate) fn words(&self) -> Result<Vec<String>, Seen> {
+    pub(crate) fn words(&self) -> Result<Vec<String>, CheckOutcome> {
         let text = self.text("/proc/cmdline")?;
         Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
     }
@@ -182,7 +182,7 @@ impl Machine {
     }
 
     /// An option of the kernel's configuration.
-    pub(crate) fn config(&self, option: &str) -> Result<Option<String>, Seen> {
+    pub(crate) fn config(&self, option: &str) -> Result<Option<String>, CheckOutcome> {
         let release = self.root.read_trimmed("/proc/sys/kernel/osrelease").unwrap_or_default();
         Ok(self.root.kernel_option(&release, option)?)
     }
@@ -197,7 +197,7 @@ impl Machine {
     }
 
     /// Running programs of these names.
-    pub(crate) fn running(&self, names: &[&str]) -> Result<Vec<String>, Seen> {
+    pub(crate) fn running(&self, names: &[&str]) -> Result<Vec<String>, CheckOutcome> {
         let is_one = |t: &&Thread| {
             t.pid == t.tid && !t.kernel && names.iter().any(|n| t.name.starts_with(n))
         };
@@ -209,15 +209,15 @@ impl Machine {
     }
 
     /// Major and minor number of the kernel.
-    pub(crate) fn linux(&self) -> Result<(u32, u32), Seen> {
+    pub(crate) fn linux(&self) -> Result<(u32, u32), CheckOutcome> {
         match self.release {
-            (0, 0) => Err(Seen::unknown("/proc/sys/kernel/osrelease cannot be read")),
+            (0, 0) => Err(CheckOutcome::unknown("/proc/sys/kernel/osrelease cannot be read")),
             known => Ok(known),
         }
     }
 
     /// What control groups allow the program that is to be in time; where none was named, this one.
-    pub(crate) fn group(&self) -> Result<&GroupLimits, Seen> {
+    pub(crate) fn group(&self) -> Result<&GroupLimits, CheckOutcome> {
         let found = self.group.get_or_init(|| group_limits(&self.root, self.process()));
         found.as_ref().map_err(|e| e.clone().into())
     }
@@ -228,13 +228,13 @@ impl Machine {
     }
 
     /// Threads of the program that is to be in time.
-    pub(crate) fn target(&self) -> Result<Vec<&Thread>, Seen> {
+    pub(crate) fn target(&self) -> Result<Vec<&Thread>, CheckOutcome> {
         let Some(pid) = self.wanted.pid else {
-            return Err(Seen::not_applicable("no program was named with --pid"));
+            return Err(CheckOutcome::not_applicable("no program was named with --pid"));
         };
         let own: Vec<&Thread> = self.threads()?.iter().filter(|t| t.pid == pid).collect();
         if own.is_empty() {
-            Err(Seen::unknown(format!("there is no process {pid}")))
+            Err(CheckOutcome::unknown(format!("there is no process {pid}")))
         } else {
             Ok(own)
         }
@@ -246,26 +246,28 @@ impl Machine {
     }
 
     /// Why a check with this need cannot be made.
-    pub(crate) fn lacks(&self, need: Need) -> Option<Seen> {
-        let not = |why: &str| Some(Seen::not_applicable(why));
+    pub(crate) fn lacks(&self, need: Need) -> Option<CheckOutcome> {
+        let not = |why: &str| Some(CheckOutcome::not_applicable(why));
         match need {
             Need::RtCpus if self.rt.is_empty() => {
                 not("no CPUs for real-time work were named (--rt-cpus) or found")
             }
             Need::X86 if !self.is_x86() => not("this is not an x86 machine"),
             Need::Guest if self.hypervisor().is_none() => Some(match self.facts.get("virt.kind") {
-                Some(Fact::Unknown(why)) => Seen::unknown(why.clone()),
-                _ => Seen::not_applicable("this is not a virtual machine"),
+                Some(Fact::Unknown(why)) => CheckOutcome::unknown(why.clone()),
+                _ => CheckOutcome::not_applicable("this is not a virtual machine"),
             }),
             Need::Metal => self.hypervisor().map(|kind| {
-                Seen::not_applicable(format!("a virtual machine ({kind}): the host decides"))
+                CheckOutcome::not_applicable(format!(
+                    "a virtual machine ({kind}): the host decides"
+                ))
             }),
             Need::Target if self.wanted.pid.is_none() => not("no program was named with --pid"),
             Need::Polling if self.wanted.workload != Workload::Polling => {
                 not("for programs that never sleep (--workload polling)")
             }
             Need::Sample if self.sample.is_none() => {
-                Some(Seen::unknown("it takes some seconds of watching: add --sample 5s"))
+                Some(CheckOutcome::unknown("it takes some seconds of watching: add --sample 5s"))
             }
             Need::Numa if self.nodes() < 2 => not("the machine has one memory node"),
             _ => None,

@@ -46,14 +46,14 @@ impl Level {
 
 /// What was seen, and how it is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct CheckOutcome {
     /// The judgement.
     pub level: Level,
     /// What was found, with figures; for what is unknown or not applicable the reason.
     pub found: String,
 }
 
-impl Seen {
+impl CheckOutcome {
     fn of(level: Level, found: impl Into<String>) -> Self {
         Self { level, found: one_cpu(&found.into()) }
     }
@@ -95,7 +95,7 @@ fn one_cpu(text: &str) -> String {
     named.collect::<Vec<_>>().join(" ")
 }
 
-impl From<Missing> for Seen {
+impl From<Missing> for CheckOutcome {
     fn from(missing: Missing) -> Self {
         match missing {
             Missing::NotApplicable(why) => Self::not_applicable(why),
@@ -105,4 +105,4 @@ impl From<Missing> for Seen {
 }
 
 /// `?` ends a check with the reason why something could not be read.
-pub(crate) type Look = Result<Seen, Seen>;
+pub(crate) type Look = Result<CheckOutcome, CheckOutcome>;

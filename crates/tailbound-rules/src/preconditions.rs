@@ -11,7 +11,7 @@ use tailbound_core::Policy;
 use tailbound_core::record::{Fact, Facts};
 
 use crate::machine::Machine;
-use crate::outcome::{Level, Seen};
+use crate::outcome::{CheckOutcome, Level};
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -25,10 +25,10 @@ pub struct Precondition {
 }
 
 /// Whether it holds, and what that is known from; or why it is not known.
-type Held = Result<(bool, String), Seen>;
+type PreconditionCheck = Result<(bool, String), CheckOutcome>;
 
 /// A name, and how to find out.
-type Named = (&'static str, fn(&Machine) -> Held);
+type Named = (&'static str, fn(&Machine) -> PreconditionCheck);
 
 /// All of them.
 #[must_use]
@@ -62,7 +62,7 @@ pub fn precondition_facts(m: &Machine) -> Facts {
 /// What the names of these facts begin with.
 pub const PREFIX: &str = "precondition.";
 
-fn deadline_tasks(m: &Machine) -> Held {
+fn deadline_tasks(m: &Machine) -> PreconditionCheck {
     let names: Vec<&str> = m
         .threads()?
         .iter()
@@ -76,9 +76,9 @@ fn deadline_tasks(m: &Machine) -> Held {
 }
 
 /// The judgement of a check as a fact.
-fn of_check(m: &Machine, id: &str) -> Held {
+fn of_check(m: &Machine, id: &str) -> PreconditionCheck {
     let check = crate::catalogue().into_iter().find(|c| c.id == id);
-    let Some(check) = check else { return Err(Seen::unknown("there is no such check")) };
+    let Some(check) = check else { return Err(CheckOutcome::unknown("there is no such check")) };
     let seen = check.seen(m);
     match seen.level {
         Level::Ok | Level::NotApplicable => Ok((true, seen.found)),
@@ -87,30 +87,30 @@ fn of_check(m: &Machine, id: &str) -> Held {
     }
 }
 
-fn fair_server(m: &Machine) -> Held {
+fn fair_server(m: &Machine) -> PreconditionCheck {
     if m.rt.is_empty() && m.release >= (6, 12) {
-        return Err(Seen::unknown("no CPUs for real-time work were named"));
+        return Err(CheckOutcome::unknown("no CPUs for real-time work were named"));
     }
     of_check(m, "sched.fair-server")
 }
 
-fn throttling(m: &Machine) -> Held {
+fn throttling(m: &Machine) -> PreconditionCheck {
     // Every kernel has it: a tree without the file says nothing.
     if m.number("/proc/sys/kernel/sched_rt_runtime_us").is_err() {
-        return Err(Seen::unknown("no /proc/sys/kernel/sched_rt_runtime_us could be read"));
+        return Err(CheckOutcome::unknown("no /proc/sys/kernel/sched_rt_runtime_us could be read"));
     }
     of_check(m, "sched.rt-throttle")
 }
 
-fn stop_machine(_: &Machine) -> Held {
-    Err(Seen::unknown(
+fn stop_machine(_: &Machine) -> PreconditionCheck {
+    Err(CheckOutcome::unknown(
         "the kernel stops all CPUs when its code is changed (modules, tracing, hotplug): only a trace tells that it did not",
     ))
 }
 
-fn smi(m: &Machine) -> Held {
+fn smi(m: &Machine) -> PreconditionCheck {
     if let Some(kind) = m.hypervisor() {
-        return Err(Seen::unknown(format!(
+        return Err(CheckOutcome::unknown(format!(
             "a virtual machine ({kind}) cannot see the firmware of its host"
         )));
     }
@@ -118,10 +118,10 @@ fn smi(m: &Machine) -> Held {
     if !m.is_x86() {
         return Ok((true, "this is not an x86 machine".to_owned()));
     }
-    Err(Seen::unknown("a run counts them: tailbound measure hwlat"))
+    Err(CheckOutcome::unknown("a run counts them: tailbound measure hwlat"))
 }
 
-fn steal(m: &Machine) -> Held {
+fn steal(m: &Machine) -> PreconditionCheck {
     // Where nobody knows whether this is a virtual machine, nobody knows this either.
     m.word("virt.kind")?;
     // Without the count, which is another at each look.

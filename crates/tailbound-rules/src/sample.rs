@@ -113,7 +113,7 @@ mod tests {
     use tailbound_host::Tree;
 
     use super::*;
-    use crate::{Answers, Machine, Wanted};
+    use crate::{Answers, CheckScope, Machine};
 
     #[test]
     fn counts_that_no_kernel_has_add_up_to_the_largest() {
@@ -127,7 +127,8 @@ mod tests {
         };
         put(&mut tree, "proc/stat", stat);
         put(&mut tree, "proc/cpuinfo", "processor : 0\nflags : fpu hypervisor\n");
-        let machine = Machine::read(&tailbound_host::Root::of_tree(tree), Wanted::default(), None);
+        let machine =
+            Machine::read(&tailbound_host::Root::of_tree(tree), CheckScope::default(), None);
         let said = Answers::of(&machine).json().to_string();
         assert!(said.contains("18446744073709551615 ticks"), "{said}");
     }

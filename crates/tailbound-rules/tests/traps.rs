@@ -11,7 +11,7 @@ use std::path::Path;
 use tailbound_core::CpuSet;
 use tailbound_host::Root;
 use tailbound_rules::{
-    Answers, Glance, Level, Machine, Sample, Wanted, Workload, catalogue, preconditions,
+    Answers, CheckScope, Glance, Level, Machine, Sample, Workload, catalogue, preconditions,
 };
 
 /// A tree of files.
@@ -47,7 +47,7 @@ impl Tree {
         sample: Option<Sample>,
         workload: Workload,
     ) -> BTreeMap<&'static str, (Level, String)> {
-        let wanted = Wanted { rt_cpus: cpus("2-3"), workload, pid: None };
+        let wanted = CheckScope { rt_cpus: cpus("2-3"), workload, pid: None };
         let machine = Machine::read(&self.root(), wanted, sample);
         catalogue()
             .iter()
@@ -277,7 +277,8 @@ fn the_groups_and_threads_of_the_program_are_judged() {
     tree.file("proc/77/limits", "Max realtime priority 0 0\nMax locked memory 65536 65536 bytes\nMax realtime timeout unlimited unlimited us");
     tree.file("proc/77/status", "Uid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb");
     let answer = |pid: Option<u32>, id: &str| {
-        let machine = Machine::read(&tree.root(), Wanted { pid, ..Wanted::default() }, None);
+        let machine =
+            Machine::read(&tree.root(), CheckScope { pid, ..CheckScope::default() }, None);
         let check = catalogue().into_iter().find(|c| c.id == id).unwrap();
         let seen = check.seen(&machine);
         (seen.level, seen.found, machine.filled(check.now))
@@ -313,7 +314,7 @@ fn of_a_machine_that_cannot_be_seen_nothing_is_ok() {
     let dir = tempfile::tempdir().unwrap();
     let mut claimed = Vec::new();
     for workload in [Workload::Cyclic, Workload::Polling] {
-        let wanted = Wanted { rt_cpus: cpus("2-3"), workload, pid: None };
+        let wanted = CheckScope { rt_cpus: cpus("2-3"), workload, pid: None };
         let machine = Machine::read(&Root::at(dir.path()), wanted, None);
         for check in catalogue() {
             let seen = check.seen(&machine);
@@ -336,7 +337,7 @@ fn hosts() -> Vec<std::path::PathBuf> {
 fn whole_machines_are_judged_as_their_owners_would() {
     let level = |host: &str, id: &str| {
         let path = hosts().into_iter().find(|h| h.ends_with(host)).unwrap();
-        let machine = Machine::read(&Root::at(path), Wanted::default(), None);
+        let machine = Machine::read(&Root::at(path), CheckScope::default(), None);
         let check = catalogue().into_iter().find(|c| c.id == id).unwrap();
         check.seen(&machine).level
     };
@@ -347,7 +348,7 @@ fn whole_machines_are_judged_as_their_owners_would() {
     assert_eq!(level("vm", "sched.cgroup-rt-runtime"), Level::Bad);
     assert_eq!(level("arm-board", "clk.tsc-unstable"), Level::NotApplicable);
     for host in hosts() {
-        let answers = Answers::of(&Machine::read(&Root::at(&host), Wanted::default(), None));
+        let answers = Answers::of(&Machine::read(&Root::at(&host), CheckScope::default(), None));
         assert_eq!(answers.all.len(), catalogue().len());
         assert!(answers.json().to_string().contains("preconditions"));
         assert!(answers.text(true, |_, w| w.to_owned()).contains("checks:"));
@@ -357,8 +358,11 @@ fn whole_machines_are_judged_as_their_owners_would() {
 #[test]
 fn preconditions_that_nobody_can_know_are_not_claimed() {
     let tree = Tree::new("6.12.1");
-    let machine =
-        Machine::read(&tree.root(), Wanted { rt_cpus: cpus("2"), ..Wanted::default() }, None);
+    let machine = Machine::read(
+        &tree.root(),
+        CheckScope { rt_cpus: cpus("2"), ..CheckScope::default() },
+        None,
+    );
     for p in preconditions(&machine) {
         assert!(p.holds != Some(true), "{}: {}", p.name, p.evidence);
         assert!(!p.evidence.is_empty());

@@ -27,7 +27,7 @@ use tailbound_probe::{
     Blamer, Finished, ObserveError, Observed, Observer, Prepared, Running, Setup, ThreadResult,
     catalogue,
 };
-use tailbound_rt::Ended;
+use tailbound_rt::LoopEnd;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, dma_latency, limits, mem, resident, sched};
 
@@ -38,7 +38,7 @@ use crate::journal::Journal;
 use crate::no_load;
 use crate::output::Output;
 
-use crate::supervise::{Subject, Supervisor, Watched, WatchedThread};
+use crate::supervise::{Subject, SupervisionOutcome, Supervisor, WatchedThread};
 use crate::tuned::Tuned;
 use crate::view::View;
 use crate::world::{Disturbances, LoadSet as _, Machine, World};
@@ -172,14 +172,22 @@ pub fn run(
 /// [`RunError`]: the threads could not keep their schedule, or the run file had to go elsewhere.
 pub(crate) fn finish<W: World>(
     session: &Session,
-    watched: Watched<W>,
+    watched: SupervisionOutcome<W>,
     loads: &mut W::Loads,
     tuned: Option<Tuned>,
     signals: &W::Signals,
     show: &mut dyn FnMut(View<'_>),
 ) -> Result<(Run, Option<PathBuf>), RunError> {
-    let Watched { mut journal, threads, watch, observed, blamed, output, interrupted, by_rule } =
-        watched;
+    let SupervisionOutcome {
+        mut journal,
+        threads,
+        watch,
+        observed,
+        blamed,
+        output,
+        interrupted,
+        by_rule,
+    } = watched;
     let ends = loads.stop();
     for end in ends {
         let text = format!("{}: {} {} in total", end.name, end.total, end.unit);
@@ -225,13 +233,13 @@ pub(crate) fn finish<W: World>(
 }
 
 /// What is held for the time of the measurement and given back by dropping it.
-struct Held {
+struct RunGuards {
     #[expect(dead_code, reason = "held for its effect while open")]
     dma_latency: Option<dma_latency::DmaLatency>,
     affinity: Option<Vec<u32>>,
 }
 
-impl Drop for Held {
+impl Drop for RunGuards {
     fn drop(&mut self) {
         if let Some(cpus) = &self.affinity {
             // Only this process's own affinity: nothing is lost if it stays narrower.
@@ -293,7 +301,7 @@ impl Session {
         probe: Prepared,
         journal: &mut Journal,
         show: &mut dyn FnMut(View<'_>),
-    ) -> Result<(Loads, Held, Running), RunError> {
+    ) -> Result<(Loads, RunGuards, Running), RunError> {
         let loads = match self.start_loads(show) {
             Err(RunError::Cannot(why)) if self.loads_optional => {
                 journal.finding(
@@ -366,7 +374,7 @@ impl Session {
             limits::timer_slack_ns().map_or_else(|e| Fact::Unknown(e.to_string()), Fact::of);
         facts.insert(TIMER_SLACK.to_owned(), slack);
         let wanted =
-            tailbound_rules::Wanted { rt_cpus: self.plan.cpus.clone(), ..Default::default() };
+            tailbound_rules::CheckScope { rt_cpus: self.plan.cpus.clone(), ..Default::default() };
         let machine = tailbound_rules::Machine::with_facts(&self.root, wanted, facts.clone());
         facts.extend(tailbound_rules::precondition_facts(&machine));
         facts
@@ -388,7 +396,7 @@ impl Session {
     }
 
     /// Locks memory, arms the guard, leaves the measured CPUs, holds what was asked for.
-    fn prepare(&self, journal: &mut Journal) -> Result<Held, RunError> {
+    fn prepare(&self, journal: &mut Journal) -> Result<RunGuards, RunError> {
         let hog = catalogue::kind(&self.plan.probe).is_ok_and(|k| k.hog);
         let busy_ns = self.plan.warm_up_ns.saturating_add(self.plan.duration_ns());
         let guarded = limits::guard_realtime(if hog { busy_ns } else { 0 });
@@ -417,7 +425,7 @@ impl Session {
         if !self.inventory_late {
             self.self_cost(journal);
         }
-        Ok(Held { dma_latency, affinity: before.filter(|_| moved) })
+        Ok(RunGuards { dma_latency, affinity: before.filter(|_| moved) })
     }
 
     /// Is all code of the measuring loop fetched again by its warm-up and by the recorder's rare paths? That was tried for this probe;
@@ -477,13 +485,13 @@ impl Session {
                 p2.iter().filter_map(|(p, v)| Some((tailbound_stats::quantile::label(*p), (*v)?)));
             record.p2 = known.collect();
             let accounted = match finished.ended {
-                Ended::Complete => self.plan.activations,
-                Ended::Stopped(n) | Ended::Failed(_, n) => n,
+                LoopEnd::Complete => self.plan.activations,
+                LoopEnd::Stopped(n) | LoopEnd::Failed(_, n) => n,
             };
             if slot.context == Context::User {
                 measured = measured.min(accounted);
             }
-            if let Ended::Failed(errno, _) = finished.ended {
+            if let LoopEnd::Failed(errno, _) = finished.ended {
                 let why = std::io::Error::from_raw_os_error(errno);
                 journal.finding(
                     Finding::new(
@@ -514,7 +522,7 @@ impl Session {
         for finding in findings {
             journal.finding(finding);
         }
-        let complete = threads.iter().all(|t| t.result.finished.ended == Ended::Complete);
+        let complete = threads.iter().all(|t| t.result.finished.ended == LoopEnd::Complete);
         let reason = match ended {
             _ if complete => EndReason::Complete,
             Some(why) => why,
@@ -566,9 +574,9 @@ pub(crate) fn thread_record(
         name: None,
         ended: match finished.map(|f| f.ended) {
             None => ThreadEnd::Running,
-            Some(Ended::Complete) => ThreadEnd::Complete,
-            Some(Ended::Stopped(_)) => ThreadEnd::Stopped,
-            Some(Ended::Failed(errno, _)) => {
+            Some(LoopEnd::Complete) => ThreadEnd::Complete,
+            Some(LoopEnd::Stopped(_)) => ThreadEnd::Stopped,
+            Some(LoopEnd::Failed(errno, _)) => {
                 let why = std::io::Error::from_raw_os_error(errno);
                 ThreadEnd::Other(format!("failed: {why}"))
             }

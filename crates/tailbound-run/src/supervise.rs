@@ -73,7 +73,7 @@ pub(crate) struct WatchedThread {
 }
 
 /// A run whose threads have all ended.
-pub(crate) struct Watched<W: World> {
+pub(crate) struct SupervisionOutcome<W: World> {
     pub(crate) journal: Journal,
     pub(crate) threads: Vec<WatchedThread>,
     pub(crate) watch: W::Watch,
@@ -255,7 +255,7 @@ impl<'a, W: World> Supervisor<'a, W> {
     }
 
     /// What there is when every thread has ended: its last records were taken by the last look.
-    pub(crate) fn into_watched(mut self) -> Result<Watched<W>, RunError> {
+    pub(crate) fn into_watched(mut self) -> Result<SupervisionOutcome<W>, RunError> {
         self.flush_raw(true);
         self.flush_last_block();
         self.journal.flush();
@@ -267,7 +267,7 @@ impl<'a, W: World> Supervisor<'a, W> {
             let p2 = if raw { follower.p2.estimates() } else { Vec::new() };
             WatchedThread { collector: follower.collector, p2, result }
         });
-        Ok(Watched {
+        Ok(SupervisionOutcome {
             threads: threads.collect(),
             journal: self.journal,
             watch: self.watch,

@@ -19,7 +19,7 @@ use tailbound_core::units::grouped;
 use tailbound_core::{
     Context, CpuSet, EndReason, Finding, Plan, Policy, Requirement, Run, ThreadEnd, utc,
 };
-use tailbound_probe::watched::{LateWakeUp, Watched, WatchedThread};
+use tailbound_probe::watched::{LateWakeUp, WatchOutcome, WatchedThread};
 
 use crate::watched_tasks::TaskModels;
 
@@ -48,7 +48,7 @@ pub struct About {
 
 /// The run.
 #[must_use]
-pub fn run_of(watched: Watched, about: About, mut tasks: TaskModels) -> Run {
+pub fn run_of(watched: WatchOutcome, about: About, mut tasks: TaskModels) -> Run {
     let plan = plan(&watched, &about);
     let mut run = Run::new(header(plan, &about));
     run.events.push(Event {
@@ -126,7 +126,7 @@ fn add(run: &mut Run, thread: WatchedThread, all: u32, about: &About) {
     run.cycles.push(cycles);
 }
 
-fn plan(watched: &Watched, about: &About) -> Plan {
+fn plan(watched: &WatchOutcome, about: &About) -> Plan {
     let first = watched.threads.iter().find(|t| t.cycles.cycles > 0).map(|t| &t.cycles);
     let cycles = watched.threads.iter().map(|t| t.cycles.cycles).max().unwrap_or(0);
     Plan {
@@ -187,7 +187,7 @@ fn header(plan: Plan, about: &About) -> Header {
     }
 }
 
-fn findings(watched: &Watched, about: &About) -> Vec<Finding> {
+fn findings(watched: &WatchOutcome, about: &About) -> Vec<Finding> {
     let mut out = watched.recorded.findings.clone();
     let cost = about.event_ns.map_or_else(
         || "what one event costs could not be measured".to_owned(),

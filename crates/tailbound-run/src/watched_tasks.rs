@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use tailbound_core::policy::Policy;
 use tailbound_core::tasks::{Job, TaskRecord};
 use tailbound_probe::watched::WatchedThread;
-use tailbound_stats::tasks::Watched;
+use tailbound_stats::tasks::JobHistory;
 
 /// The threads so far.
 #[derive(Clone, Debug, Default)]
 pub struct TaskModels {
-    threads: BTreeMap<i32, Watched>,
+    threads: BTreeMap<i32, JobHistory>,
     /// Where the run's clock reads 0.
     begin_ns: i64,
 }
@@ -33,7 +33,7 @@ impl TaskModels {
             let thread = self
                 .threads
                 .entry(tid)
-                .or_insert_with(|| Watched::new(0, "", u32::try_from(tid).ok(), Policy::Other));
+                .or_insert_with(|| JobHistory::new(0, "", u32::try_from(tid).ok(), Policy::Other));
             let Some(job) = job else {
                 thread.gap(1);
                 continue;
@@ -58,7 +58,7 @@ impl TaskModels {
                 Some(watched) => watched.record(),
                 None if t.delayed_on.is_empty() => return None,
                 None => {
-                    let none = Watched::new(0, "", u32::try_from(c.tid).ok(), c.policy);
+                    let none = JobHistory::new(0, "", u32::try_from(c.tid).ok(), c.policy);
                     TaskRecord { cpus: t.delayed_on.clone(), ..none.record() }
                 }
             };

@@ -22,7 +22,7 @@ pub fn taken(folder: &Path, mut numbers: impl Iterator<Item = u32>) -> Option<Pa
 
 /// The runs that were made, with the names of their files; whether one ended early, which is the last then.
 #[derive(Debug, Default)]
-pub struct Made {
+pub struct SleeperRuns {
     /// The runs.
     pub runs: Vec<(String, Run)>,
     /// The last did not end as planned.
@@ -38,8 +38,8 @@ pub fn make<P, E>(
     folder: &Path,
     plans: Vec<(u32, P)>,
     mut make: impl FnMut(usize, u32, P, &Path) -> Result<Run, E>,
-) -> Result<Made, E> {
-    let mut made = Made::default();
+) -> Result<SleeperRuns, E> {
+    let mut made = SleeperRuns::default();
     for (i, (tasks, plan)) in plans.into_iter().enumerate() {
         let path = file(folder, tasks);
         let run = make(i + 1, tasks, plan, &path)?;

@@ -52,7 +52,7 @@ impl SweepRun<'_> {
 
 /// What was measured.
 #[derive(Debug, Default)]
-pub struct Made {
+pub struct SweepRuns {
     /// The steps, in their order.
     pub steps: Vec<Step>,
     /// The last of their runs was interrupted.
@@ -82,8 +82,8 @@ impl Sweep {
     pub fn make<E>(
         &self,
         make: &mut dyn FnMut(&SweepRun<'_>) -> Result<Run, E>,
-    ) -> Result<Made, E> {
-        let mut made = Made::default();
+    ) -> Result<SweepRuns, E> {
+        let mut made = SweepRuns::default();
         for (i, interval_ns) in self.intervals_ns.iter().copied().enumerate() {
             let mut run = |random: Option<&str>| {
                 let mut one = SweepRun {

@@ -94,9 +94,9 @@ fn main() -> ExitCode {
         }
     }
     eprintln!("changes within a run, and half-widths");
-    let seen = Seen::all(&words);
+    let seen = DetectionShares::all(&words);
     let held = held(&words);
-    let good = rows.iter().all(Row::good) && seen.iter().all(Seen::good);
+    let good = rows.iter().all(Row::good) && seen.iter().all(DetectionShares::good);
     if words.json {
         let answer = serde_json::json!({
             "schema": "tailbound-coverage/1",
@@ -111,7 +111,7 @@ fn main() -> ExitCode {
         println!("{answer:#}");
     } else {
         print!("{}", table(&rows));
-        print!("{}", Seen::table(&seen));
+        print!("{}", DetectionShares::table(&seen));
         print!("{}", widths_table(&held));
     }
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -148,13 +148,13 @@ fn table(rows: &[Row]) -> String {
 
 /// In how many hours a change is seen: of one family at one rate, after each event.
 #[derive(serde::Serialize)]
-struct Seen {
+struct DetectionShares {
     family: changes::Family,
     rate: u32,
     shares: [f64; changes::EVENTS.len()],
 }
 
-impl Seen {
+impl DetectionShares {
     fn all(words: &Options) -> Vec<Self> {
         let seed = words.seed.wrapping_mul(1_000_003);
         let share = |family, rate, event| {
@@ -199,7 +199,7 @@ fn held(words: &Options) -> Vec<widths::Row> {
     let repetitions = (words.repetitions as u64 / 2).max(1);
     let seed = words.seed.wrapping_mul(7_000_003);
     let row = |case| {
-        let runs: Vec<widths::Held> =
+        let runs: Vec<widths::IntervalCoverage> =
             (0..repetitions).map(|i| widths::once(case, seed + i)).collect();
         widths::Row::of(case, &runs)
     };

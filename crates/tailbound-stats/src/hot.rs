@@ -113,7 +113,7 @@ impl Kind {
 
 /// Where a sample fell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Place {
+pub struct SampleSite {
     /// The function; empty where it has no name.
     pub function: String,
     /// The program, library, or `kernel`.
@@ -129,7 +129,7 @@ pub struct Place {
 pub struct Tally {
     /// By CPU.
     pub cpus: BTreeMap<u32, CpuCount>,
-    places: BTreeMap<Place, u64>,
+    places: BTreeMap<SampleSite, u64>,
     processes: BTreeMap<(i32, String), u64>,
     /// Samples of places or processes beyond the limit.
     pub beyond: u64,
@@ -164,7 +164,7 @@ impl Tally {
     }
 
     /// `n` samples: on which CPU, of which process, where.
-    pub fn add(&mut self, cpu: u32, pid: i32, place: Place, n: u64) {
+    pub fn add(&mut self, cpu: u32, pid: i32, place: SampleSite, n: u64) {
         let count = self.cpus.entry(cpu).or_default();
         let slot = match place.kind {
             Kind::Idle => &mut count.idle,
@@ -217,11 +217,11 @@ impl Tally {
 
     /// Functions, the hottest first.
     #[must_use]
-    pub fn places(&self) -> Vec<Row<Place>> {
+    pub fn places(&self) -> Vec<Row<SampleSite>> {
         let base = self.base();
         let row =
-            |(what, n): (&Place, &u64)| Row { what: what.clone(), share: Share::of(*n, base) };
-        let mut rows: Vec<Row<Place>> = self.places.iter().map(row).collect();
+            |(what, n): (&SampleSite, &u64)| Row { what: what.clone(), share: Share::of(*n, base) };
+        let mut rows: Vec<Row<SampleSite>> = self.places.iter().map(row).collect();
         rows.sort_by_key(|r| std::cmp::Reverse(r.share.n));
         rows
     }
@@ -244,9 +244,9 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn place(function: &str, comm: &str, kind: Kind) -> Place {
+    fn place(function: &str, comm: &str, kind: Kind) -> SampleSite {
         let object = if kind == Kind::User { "program" } else { "kernel" };
-        Place { function: function.into(), object: object.into(), kind, comm: comm.into() }
+        SampleSite { function: function.into(), object: object.into(), kind, comm: comm.into() }
     }
 
     #[test]

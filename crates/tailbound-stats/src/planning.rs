@@ -51,7 +51,7 @@ pub struct Needed {
 
 /// What a clean run of a length shows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Shown {
+pub struct CleanRunBound {
     /// Length of the run on each machine.
     pub length_s: f64,
     /// Exceedances are rarer than one per this time, at the confidence asked for.
@@ -73,7 +73,7 @@ pub struct Demonstration {
     /// the time and would have stopped earlier.
     pub anytime_each_s: f64,
     /// What shorter clean runs show.
-    pub shorter: Vec<Shown>,
+    pub shorter: Vec<CleanRunBound>,
 }
 
 /// What it takes to show a rate of at most `rate_per_s`.
@@ -105,9 +105,9 @@ pub fn demonstration(rate_per_s: f64, confidence: f64, machines: u32) -> Demonst
 
 /// What a clean run of `length_s` on each of `machines` shows.
 #[must_use]
-pub fn shown(length_s: f64, confidence: f64, machines: u32) -> Shown {
+pub fn shown(length_s: f64, confidence: f64, machines: u32) -> CleanRunBound {
     let exposure = length_s * f64::from(machines.max(1));
-    Shown { length_s, one_per_s: 1.0 / rate_upper(0, exposure, confidence) }
+    CleanRunBound { length_s, one_per_s: 1.0 / rate_upper(0, exposure, confidence) }
 }
 
 /// How to show that a share of the activations is in time.
@@ -121,12 +121,12 @@ pub struct ShareInTime {
     pub needed: Vec<Needed>,
     /// Of a given number of activations: how many may be late; `None` within: too few to show
     /// it at all.
-    pub given: Option<Given>,
+    pub given: Option<ActivationBudget>,
 }
 
 /// A number of activations, and what may be late of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Given {
+pub struct ActivationBudget {
     /// Activations.
     pub activations: f64,
     /// Late ones that still show the share; `None`: not even a clean run does.
@@ -166,13 +166,13 @@ pub fn share_in_time(
 
 /// What `activations` show of a probability `late`, at most.
 #[must_use]
-pub fn given(activations: f64, late: f64, confidence: f64) -> Given {
+pub fn given(activations: f64, late: f64, confidence: f64) -> ActivationBudget {
     let mut allowed = events_allowed(activations, late, confidence);
     // A clean run is judged exactly; the Poisson form asks for a little more.
     if allowed.is_none() && activations >= trials_needed(late, confidence) {
         allowed = Some(0);
     }
-    Given {
+    ActivationBudget {
         activations,
         allowed,
         expected: activations * late,

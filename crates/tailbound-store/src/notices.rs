@@ -47,7 +47,7 @@ pub struct Due {
 
 /// How many deliveries there are in each state.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Told {
+pub struct DeliveryCount {
     /// `waiting`, `sent` or `given-up`.
     pub state: String,
     /// How many.
@@ -171,10 +171,10 @@ impl Store {
     ///
     /// # Errors
     /// The database refuses.
-    pub fn deliveries(&mut self) -> Result<Vec<Told>, StoreError> {
+    pub fn deliveries(&mut self) -> Result<Vec<DeliveryCount>, StoreError> {
         let sql = "SELECT state, COUNT(*) FROM delivery GROUP BY state ORDER BY state";
         let rows = all(self.db(), sql, &[])?;
-        let one = |row: &Vec<Value>| Told {
+        let one = |row: &Vec<Value>| DeliveryCount {
             state: row.first().and_then(Value::text).unwrap_or_default().to_owned(),
             n: row.get(1).and_then(Value::int).unwrap_or(0),
         };

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 /// Where a store is.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum StoreLocation {
     /// A file of SQLite, with its log and its index beside it while it is open.
     File(PathBuf),
     /// A server of PostgreSQL, by a connection URI or `key=value` words as libpq takes them.
@@ -19,7 +19,7 @@ pub enum Place {
 /// How a URI of PostgreSQL begins.
 const SCHEMES: [&str; 2] = ["postgresql://", "postgres://"];
 
-impl FromStr for Place {
+impl FromStr for StoreLocation {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -36,7 +36,7 @@ impl FromStr for Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
@@ -45,7 +45,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -65,9 +65,9 @@ mod tests {
 
     #[test]
     fn places_are_read_and_show_no_password() {
-        let read = |text: &str| text.parse::<Place>();
-        assert_eq!(read("runs.sqlite"), Ok(Place::File("runs.sqlite".into())));
-        assert_eq!(read("sqlite:a/b"), Ok(Place::File("a/b".into())));
+        let read = |text: &str| text.parse::<StoreLocation>();
+        assert_eq!(read("runs.sqlite"), Ok(StoreLocation::File("runs.sqlite".into())));
+        assert_eq!(read("sqlite:a/b"), Ok(StoreLocation::File("a/b".into())));
         let server = read("postgresql://me:se:cr@et@db/tailbound?password=x");
         assert_eq!(
             server.map(|p| format!("{p} {p:?}")),

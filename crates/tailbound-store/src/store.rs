@@ -11,7 +11,7 @@ use crate::access::{self, Audited};
 use crate::database::{Database, Dialect, EachRow, all, one, whole};
 use crate::error::StoreError;
 use crate::pack::{self, Packed, Packing};
-use crate::place::Place;
+use crate::place::StoreLocation;
 use crate::postgres::Postgres;
 use crate::schema;
 use crate::sqlite::Sqlite;
@@ -54,7 +54,7 @@ pub fn judged(source: impl BufRead) -> Result<Run, StoreError> {
 
 /// A run with what is known of it beside its file.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+pub struct RunSubmission<'a> {
     /// The run.
     pub incoming: &'a Incoming,
     /// The machine it was measured on; `None`: what its file says.
@@ -134,7 +134,7 @@ pub struct Listed {
 /// A store that is open.
 pub struct Store {
     db: Box<dyn Database>,
-    place: Place,
+    place: StoreLocation,
 }
 
 impl std::fmt::Debug for Store {
@@ -148,7 +148,7 @@ impl Store {
     ///
     /// # Errors
     /// There is none, it is something else, or a later version made it.
-    pub fn open(place: &Place, now: &str) -> Result<Self, StoreError> {
+    pub fn open(place: &StoreLocation, now: &str) -> Result<Self, StoreError> {
         let mut it = Self::connect(place, false)?;
         if schema::found(it.db.as_mut())?.is_none() {
             return Err(StoreError::Missing { place: place.to_string() });
@@ -161,23 +161,23 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`]; it cannot be made.
-    pub fn open_or_make(place: &Place, now: &str) -> Result<Self, StoreError> {
+    pub fn open_or_make(place: &StoreLocation, now: &str) -> Result<Self, StoreError> {
         let mut it = Self::connect(place, true)?;
         schema::migrate(it.db.as_mut(), &place.to_string(), now)?;
         Ok(it)
     }
 
-    fn connect(place: &Place, make: bool) -> Result<Self, StoreError> {
+    fn connect(place: &StoreLocation, make: bool) -> Result<Self, StoreError> {
         let db: Box<dyn Database> = match place {
-            Place::File(path) => Box::new(Sqlite::open(path, make)?),
-            Place::Server(url) => Box::new(Postgres::open(url, place.to_string())?),
+            StoreLocation::File(path) => Box::new(Sqlite::open(path, make)?),
+            StoreLocation::Server(url) => Box::new(Postgres::open(url, place.to_string())?),
         };
         Ok(Self { db, place: place.clone() })
     }
 
     /// Where it is.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &StoreLocation {
         &self.place
     }
 
@@ -191,8 +191,8 @@ impl Store {
         system: Option<&str>,
         now: &str,
     ) -> Result<Vec<Added>, StoreError> {
-        let given: Vec<Given<'_>> =
-            runs.iter().map(|incoming| Given { incoming, system, who: None }).collect();
+        let given: Vec<RunSubmission<'_>> =
+            runs.iter().map(|incoming| RunSubmission { incoming, system, who: None }).collect();
         self.add_given(&given, now)
     }
 
@@ -200,10 +200,14 @@ impl Store {
     ///
     /// # Errors
     /// The database refuses.
-    pub fn add_given(&mut self, runs: &[Given<'_>], now: &str) -> Result<Vec<Added>, StoreError> {
+    pub fn add_given(
+        &mut self,
+        runs: &[RunSubmission<'_>],
+        now: &str,
+    ) -> Result<Vec<Added>, StoreError> {
         whole(self.db.as_mut(), |db| {
             let mut told = Vec::with_capacity(runs.len());
-            for Given { incoming, system, who } in runs {
+            for RunSubmission { incoming, system, who } in runs {
                 let name =
                     system.map_or_else(|| summary::system_name(&incoming.run), str::to_owned);
                 let rows = summary::rows(&incoming.run, &incoming.packed.id, &name, now);

@@ -62,7 +62,7 @@ pub enum Call {
 
 /// A call that waits.
 #[derive(Clone, Copy, Debug)]
-pub struct Held {
+pub struct PendingCall {
     id: u64,
     /// The thread that made it.
     pub thread: Pid,
@@ -83,7 +83,7 @@ impl HeldCalls {
     ///
     /// # Errors
     /// ENOENT when the program has ended.
-    pub fn next(&self, timeout: Duration) -> Result<Option<Held>, SysError> {
+    pub fn next(&self, timeout: Duration) -> Result<Option<PendingCall>, SysError> {
         let ended = || SysError::code("seccomp", "listener", libc::ENOENT);
         let mut ready =
             libc::pollfd { fd: self.listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -111,11 +111,16 @@ impl HeldCalls {
         let [_, _, timeout, ..] = notice.data.args;
         let limited = call == Call::Poll
             && if PLAIN_POLL == Some(number) { timeout as i32 >= 0 } else { timeout != 0 };
-        Ok(Some(Held { id: notice.id, thread: Pid(notice.pid.cast_signed()), call, limited }))
+        Ok(Some(PendingCall {
+            id: notice.id,
+            thread: Pid(notice.pid.cast_signed()),
+            call,
+            limited,
+        }))
     }
 
     /// Lets it go on. A call that is not there any more is none.
-    pub fn go_on(&self, held: Held) {
+    pub fn go_on(&self, held: PendingCall) {
         let answer = libc::seccomp_notif_resp { id: held.id, val: 0, error: 0, flags: 1 };
         // SAFETY: the kernel reads one live seccomp_notif_resp.
         let _gone = unsafe {

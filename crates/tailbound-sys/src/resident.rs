@@ -14,13 +14,13 @@ use crate::mapping::page_bytes;
 
 /// One mapping, as smaps describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct AddressRange {
     begin: usize,
     end: usize,
 }
 
 /// Mappings of files that can be read again as they are.
-fn unchanged(smaps: &str) -> Vec<Place> {
+fn unchanged(smaps: &str) -> Vec<AddressRange> {
     let mut places = Vec::new();
     let mut last = None;
     for line in smaps.lines() {
@@ -33,7 +33,7 @@ fn unchanged(smaps: &str) -> Vec<Place> {
             let is_file = words.nth(2).is_some_and(|inode| inode != "0")
                 && words.next().is_some_and(|path| path.starts_with('/'));
             last = match (address(begin), address(end)) {
-                (Some(begin), Some(end)) if is_ours && is_file => Some(Place { begin, end }),
+                (Some(begin), Some(end)) if is_ours && is_file => Some(AddressRange { begin, end }),
                 _ => None,
             };
         } else if first == "Anonymous:" && words.next() == Some("0") {
@@ -127,7 +127,7 @@ Anonymous:             0 kB
 
     #[test]
     fn only_what_nobody_changed_is_given_back() {
-        assert_eq!(unchanged(SMAPS), [Place { begin: 0x40_0000, end: 0x45_2000 }]);
+        assert_eq!(unchanged(SMAPS), [AddressRange { begin: 0x40_0000, end: 0x45_2000 }]);
     }
 
     #[test]

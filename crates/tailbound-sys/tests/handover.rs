@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use tailbound_rt::handover::{Answer, Block, Log, Onward, Receiver, Relay, Sender, relayed};
+use tailbound_rt::handover::{Block, Log, Onward, Receiver, Relay, ReturnLeg, Sender, relayed};
 use tailbound_rt::recorder::{Recorder, Writer};
-use tailbound_rt::{Ended, Schedule, Wake};
+use tailbound_rt::{LoopEnd, Schedule, Wake};
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC, Nanosleep};
 use tailbound_sys::futex::Scope;
 use tailbound_sys::handover::{Carrier, Channel, Medium};
@@ -116,7 +116,7 @@ fn one_way(medium: Medium, scope: Scope, receivers: u32) {
             stall: None,
         }
         .run(schedule, &STOP);
-        assert_eq!(ended, Ended::Complete, "{medium:?} {scope:?}");
+        assert_eq!(ended, LoopEnd::Complete, "{medium:?} {scope:?}");
         let recorder = Box::new(Recorder::new());
         let mut writer = Writer::new(&recorder, schedule.first_ns, 200_000);
         relayed(&phase.send, &mut writer);
@@ -124,7 +124,7 @@ fn one_way(medium: Medium, scope: Scope, receivers: u32) {
     }
     for thread in threads {
         for (ended, made, missed) in thread.join().expect("it ran") {
-            assert_eq!((ended, made.n + missed), (Ended::Complete, N), "{medium:?} {scope:?}");
+            assert_eq!((ended, made.n + missed), (LoopEnd::Complete, N), "{medium:?} {scope:?}");
             assert!(
                 made.min_ns.is_some_and(|ns| ns > 0),
                 "{medium:?}: received before it was sent"
@@ -159,7 +159,7 @@ fn answers_come_back() {
                     whole: Log::Nowhere,
                 }
                 .run(schedule, &STOP);
-                assert_eq!(ended, Ended::Complete, "{medium:?}");
+                assert_eq!(ended, LoopEnd::Complete, "{medium:?}");
             }
         });
         let (mut outlet, mut answer) = (there.giver().expect("end"), back.taker().expect("end"));
@@ -176,7 +176,7 @@ fn answers_come_back() {
                 outlet: &mut *outlet,
                 line: &phase.lines[0],
                 taken: &[&phase.taken[0]],
-                answer: Some(Answer {
+                answer: Some(ReturnLeg {
                     inlet: &mut *answer,
                     line: &phase.lines[1],
                     round_trip: Log::Relay(&phase.round_trip),
@@ -187,7 +187,7 @@ fn answers_come_back() {
                 stall: None,
             }
             .run(schedule, &STOP);
-            assert_eq!(ended, Ended::Complete, "{medium:?}");
+            assert_eq!(ended, LoopEnd::Complete, "{medium:?}");
             let (whole, back) = (count(&phase.round_trip, schedule), count(&phase.back, schedule));
             assert_eq!((whole, back), (N, N), "{medium:?}");
         }
@@ -241,7 +241,7 @@ fn a_stop_ends_both_sides_of_every_medium() {
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         let (sent, received) = (sender.join().expect("ended"), receiver.join().expect("ended"));
-        assert!(matches!(sent, Ended::Stopped(n) if n > 0), "{medium:?}: {sent:?}");
+        assert!(matches!(sent, LoopEnd::Stopped(n) if n > 0), "{medium:?}: {sent:?}");
         assert_eq!(received, sent, "{medium:?}");
     }
 }

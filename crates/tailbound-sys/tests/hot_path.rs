@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tailbound_rt::cyclic::{self, Ended, Port, Schedule, Wake};
+use tailbound_rt::cyclic::{self, LoopEnd, Port, Schedule, Wake};
 use tailbound_rt::recorder::Recorder;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC, Nanosleep, NanosleepRelative};
 use tailbound_sys::mem::Prefaulted;
@@ -82,7 +82,7 @@ fn run_hot_into<P: Port>(
     let ended = cyclic::run(port, schedule, &recorder, &stop);
     HOT.set(false);
     let usage = limits::thread_usage().since(&before);
-    assert_eq!(ended, Ended::Complete);
+    assert_eq!(ended, LoopEnd::Complete);
     assert_eq!(recorder.wakeups().n + recorder.missed().n, ACTIVATIONS);
     assert!(
         recorder.wakeups().min_ns.expect("woke") >= 0,

@@ -168,7 +168,7 @@ pub struct Entry {
 
 /// An event that is used, by its system and name; whether nothing can be attributed without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct EventSpec {
     /// The folder below `events/`.
     pub system: &'static str,
     /// Its name there.
@@ -177,16 +177,16 @@ pub struct Wanted {
     pub needed: bool,
 }
 
-const fn wanted(system: &'static str, name: &'static str) -> Wanted {
-    Wanted { system, name, needed: false }
+const fn wanted(system: &'static str, name: &'static str) -> EventSpec {
+    EventSpec { system, name, needed: false }
 }
 
-const fn needed(system: &'static str, name: &'static str) -> Wanted {
-    Wanted { system, name, needed: true }
+const fn needed(system: &'static str, name: &'static str) -> EventSpec {
+    EventSpec { system, name, needed: true }
 }
 
 /// Every event that is understood.
-pub const WANTED: &[Wanted] = &[
+pub const WANTED: &[EventSpec] = &[
     needed("sched", "sched_switch"),
     needed("sched", "sched_waking"),
     wanted("sched", "sched_wakeup"),
@@ -230,7 +230,7 @@ pub const WANTED: &[Wanted] = &[
 ];
 
 /// Events that are understood beside the [`WANTED`].
-const ALSO: &[Wanted] = &[
+const ALSO: &[EventSpec] = &[
     wanted("sched", "sched_wakeup_new"),
     wanted("exceptions", "page_fault_kernel"),
     wanted("raw_syscalls", "sys_enter"),

@@ -60,7 +60,7 @@ pub struct Head {
 
 /// What one page held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct PageTally {
     /// Records.
     pub records: u64,
     /// Records that were overwritten before this page, if the kernel says how many.
@@ -109,7 +109,7 @@ impl PageLayout {
         &self,
         page: &[u8],
         mut each: impl FnMut(u64, &[u8]),
-    ) -> Result<Held, PageError> {
+    ) -> Result<PageTally, PageError> {
         let (mut place, mut held) = self.begin(page)?;
         while let Some((t_ns, record)) = place.next(page)? {
             held.records = held.records.saturating_add(1);
@@ -123,12 +123,12 @@ impl PageLayout {
     ///
     /// # Errors
     /// [`PageError::Page`]: there is no whole head.
-    pub fn begin(&self, page: &[u8]) -> Result<(Place, Held), PageError> {
+    pub fn begin(&self, page: &[u8]) -> Result<(PageCursor, PageTally), PageError> {
         let time = self.stamp.get(page).ok_or_else(|| short(0))?.cast_unsigned();
         let commit = self.commit.get(page).ok_or_else(|| short(0))?.cast_unsigned();
         let length = usize::try_from(commit & (MISSED_STORED - 1)).unwrap_or(usize::MAX);
         let end = self.data.saturating_add(length);
-        let mut held = Held::default();
+        let mut held = PageTally::default();
         if commit & MISSED_EVENTS != 0 {
             let count = Field { offset: end, size: self.commit.size, signed: false };
             match count.get(page).filter(|_| commit & MISSED_STORED != 0) {
@@ -136,7 +136,7 @@ impl PageLayout {
                 None => held.lost_uncounted = true,
             }
         }
-        Ok((Place { time, at: self.data, end }, held))
+        Ok((PageCursor { time, at: self.data, end }, held))
     }
 }
 
@@ -146,13 +146,13 @@ fn short(at: usize) -> PageError {
 
 /// A place between two records of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct PageCursor {
     time: u64,
     at: usize,
     end: usize,
 }
 
-impl Place {
+impl PageCursor {
     /// The time and the bytes of the next record of the same `page`; `None` at its end.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ mod tests {
         bytes
     }
 
-    fn read(bytes: &[u8]) -> (Vec<(u64, usize)>, Result<Held, PageError>) {
+    fn read(bytes: &[u8]) -> (Vec<(u64, usize)>, Result<PageTally, PageError>) {
         let mut out = Vec::new();
         let held = layout().records(bytes, |t, r| out.push((t, r.len())));
         (out, held)
@@ -261,7 +261,7 @@ mod tests {
         let (out, held) = read(&page(0, &words));
         let far = 1000 + 5 + (1 << 27) + 3;
         assert_eq!(out, [(1005, 4), (far + 9, 8), (far + 11, 8), (77, 4)]);
-        assert_eq!(held, Ok(Held { records: 4, ..Held::default() }));
+        assert_eq!(held, Ok(PageTally { records: 4, ..PageTally::default() }));
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Schedule {
 
 /// What was seen of one thread.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Way {
+pub struct WakeupSplit {
     /// Due time to the interrupt.
     pub irq: Distribution,
     /// Due time to the CPU going over to the thread.
@@ -62,7 +62,7 @@ enum State {
 struct Follow {
     schedule: Schedule,
     state: State,
-    way: Way,
+    way: WakeupSplit,
 }
 
 /// Follows several threads; wants samples in the order of their times.
@@ -77,7 +77,7 @@ impl Split {
     #[must_use]
     pub fn new(schedules: &[Schedule]) -> Self {
         let follow = |s: &Schedule| {
-            (s.pid, Follow { schedule: *s, state: State::Idle, way: Way::default() })
+            (s.pid, Follow { schedule: *s, state: State::Idle, way: WakeupSplit::default() })
         };
         Self { threads: schedules.iter().map(follow).collect(), timers: BTreeMap::new() }
     }
@@ -121,7 +121,7 @@ impl Split {
 
     /// What was seen, by the kernel's number of the thread.
     #[must_use]
-    pub fn end(mut self) -> BTreeMap<i32, Way> {
+    pub fn end(mut self) -> BTreeMap<i32, WakeupSplit> {
         self.threads.values_mut().for_each(Follow::close);
         self.threads.into_iter().map(|(pid, f)| (pid, f.way)).collect()
     }
@@ -152,7 +152,7 @@ mod tests {
 
     const TIMER: u64 = 0xffff_8880_1234_5678;
 
-    fn split(events: &[(u64, i32, Record)]) -> Way {
+    fn split(events: &[(u64, i32, Record)]) -> WakeupSplit {
         let schedule = Schedule { pid: 7, first_ns: 1000, interval_ns: 100, activations: 10 };
         let mut split = Split::new(&[schedule]);
         for &(t_ns, pid, record) in events {
@@ -182,9 +182,13 @@ mod tests {
         let start = |due_ns| Record::TimerStart { timer: TIMER, due_ns };
         let expire = Record::TimerExpire { timer: TIMER, now_ns: 3000 };
         for due in [900, 999, 1001, 2000, i64::MIN, i64::MAX] {
-            assert_eq!(split(&[(1, 7, start(due)), (2, 0, expire)]), Way::default(), "{due}");
+            assert_eq!(
+                split(&[(1, 7, start(due)), (2, 0, expire)]),
+                WakeupSplit::default(),
+                "{due}"
+            );
         }
-        assert_eq!(split(&[(1, 8, start(1000)), (2, 0, expire)]), Way::default());
+        assert_eq!(split(&[(1, 8, start(1000)), (2, 0, expire)]), WakeupSplit::default());
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tailbound_trace::EventDecoder;
-use tailbound_trace::blame::{DueTimes, Follow, Found, Ground, Wanted, Watched};
-use tailbound_trace::dat::{self, DatError, Info, ReadEnd, Seen, TraceClock, TraceFile};
+use tailbound_trace::blame::{BlameSelection, BlameSummary, DueTimes, Follow, Ground, WatchFilter};
+use tailbound_trace::dat::{self, DatError, Info, MergeItem, ReadEnd, TraceClock, TraceFile};
 use tailbound_trace::event::Entry;
 
 const FILES: [&str; 4] = [
@@ -30,13 +30,13 @@ fn bytes(name: &str) -> Vec<u8> {
 }
 
 /// Everything of a file: its description, its events, and what the analysis makes of them.
-fn read(bytes: Vec<u8>) -> Result<(Info, Vec<Entry>, ReadEnd, Found), DatError> {
+fn read(bytes: Vec<u8>) -> Result<(Info, Vec<Entry>, ReadEnd, BlameSummary), DatError> {
     let mut file = TraceFile::open(Cursor::new(bytes))?;
     let (symbols, comms) = file.take_names();
     let info = file.info().clone();
     let decoder = EventDecoder::new(&info.formats);
-    let wanted = Wanted { realtime: false, above_ns: 0, most: 20 };
-    let mut follow = Follow::new(Watched::All, Arc::new(symbols), Ground::default(), wanted);
+    let wanted = BlameSelection { realtime: false, above_ns: 0, most: 20 };
+    let mut follow = Follow::new(WatchFilter::All, Arc::new(symbols), Ground::default(), wanted);
     comms.iter().for_each(|(pid, comm)| follow.name_thread(*pid, comm));
     if !info.clock.is_the_timers() {
         follow.due_times(DueTimes::CarriedOver);
@@ -44,12 +44,12 @@ fn read(bytes: Vec<u8>) -> Result<(Info, Vec<Entry>, ReadEnd, Found), DatError> 
     let mut entries = Vec::new();
     let end = file.read(&decoder, &mut |seen| {
         match seen {
-            Seen::Entry(e) => {
+            MergeItem::Entry(e) => {
                 entries.push(*e);
                 follow.entry(e);
             }
-            Seen::Lost(t_ns) => follow.lost(t_ns),
-            Seen::Bytes(_) => {}
+            MergeItem::Lost(t_ns) => follow.lost(t_ns),
+            MergeItem::Bytes(_) => {}
         }
         true
     })?;

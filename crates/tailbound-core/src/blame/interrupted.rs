@@ -10,7 +10,7 @@ use super::Activity;
 
 /// How often and how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct TimeTotals {
     /// Occurrences that came to their end.
     pub count: u64,
     /// The time of all together.
@@ -29,7 +29,7 @@ pub struct OnCpu {
     /// Of that nothing is known: events were lost.
     pub unknown_ns: u64,
     /// By kind and name, without the numbers of threads.
-    pub taken: BTreeMap<(Activity, String), Taken>,
+    pub taken: BTreeMap<(Activity, String), TimeTotals>,
 }
 
 /// Who sends interrupts to the chosen CPUs.

@@ -14,7 +14,7 @@ mod remedy;
 mod stack;
 
 pub use cause::{Activity, Cause, Phase, Sureness};
-pub use interrupted::{Interrupted, OnCpu, Sender, Taken};
+pub use interrupted::{Interrupted, OnCpu, Sender, TimeTotals};
 pub use ranking::{Culprit, Ranking, without_numbers};
 pub use remedy::Remedy;
 

@@ -278,14 +278,14 @@ pub struct CallsError {
 
 /// What the slots hold after some calls.
 #[derive(Clone, Debug, Default)]
-pub struct Held {
+pub struct SlotState {
     /// By class and slot.
     full: [[bool; SLOTS as usize]; 4],
     /// The file whose bytes memory shows, by the memory's slot.
     shows: [Option<u8>; SLOTS as usize],
 }
 
-impl Held {
+impl SlotState {
     /// Does this slot hold something?
     #[must_use]
     pub fn holds(&self, class: Class, slot: u8) -> bool {
@@ -382,7 +382,7 @@ impl Calls {
             let reason = "a sequence has at least one call".to_owned();
             return Err(CallsError { nr: 1, call: String::new(), reason });
         }
-        let mut held = Held::default();
+        let mut held = SlotState::default();
         for (nr, call) in calls.iter().enumerate() {
             if nr >= CALLS_MAX {
                 return Err(wrong(nr, call, format!("a sequence has at most {CALLS_MAX} calls")));

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan;
 pub use error::{CampaignError, Fault};
 pub use scale::{LOOPS_MIN, REPEAT_MIN, Shortened, scaled};
-pub use statistic::{Cost, Of, Statistic, Unit, What};
+pub use statistic::{Cost, Of, Statistic, StatisticKind, Unit};
 
 /// What is done again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -150,7 +150,7 @@ pub struct Step {
 /// A figure of the publication for one of its systems.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Told {
+pub enum PublishedValue {
     /// A number.
     Number(f64),
     /// From, to.
@@ -164,7 +164,7 @@ pub enum Told {
     },
 }
 
-impl Told {
+impl PublishedValue {
     /// Its two ends.
     #[must_use]
     pub fn ends(&self) -> (f64, f64) {
@@ -200,7 +200,7 @@ pub struct Figure {
     #[serde(default)]
     pub unit: Unit,
     /// The publication's value by system.
-    pub values: BTreeMap<String, Told>,
+    pub values: BTreeMap<String, PublishedValue>,
     /// Why nothing of ours can stand beside it.
     #[serde(default)]
     pub cannot: Option<String>,

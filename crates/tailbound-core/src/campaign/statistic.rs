@@ -40,7 +40,7 @@ pub enum Of {
 
 /// What is asked of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum What {
+pub enum StatisticKind {
     /// Due activations.
     N,
     /// Earliest.
@@ -73,7 +73,7 @@ pub struct Statistic {
     /// `irq`, `thread`, …; none: the user's.
     pub context: Option<Context>,
     /// What is asked.
-    pub what: What,
+    pub what: StatisticKind,
 }
 
 impl Statistic {
@@ -82,12 +82,12 @@ impl Statistic {
     pub fn is_time(&self) -> bool {
         !matches!(
             self.what,
-            What::N
-                | What::Skewness
-                | What::Kurtosis
-                | What::Within(_)
-                | What::Benchmark(Cost::Rate, _)
-                | What::Benchmark(_, Of::Advantage)
+            StatisticKind::N
+                | StatisticKind::Skewness
+                | StatisticKind::Kurtosis
+                | StatisticKind::Within(_)
+                | StatisticKind::Benchmark(Cost::Rate, _)
+                | StatisticKind::Benchmark(_, Of::Advantage)
         )
     }
 }
@@ -104,24 +104,24 @@ impl FromStr for Statistic {
         };
         let unknown = || Fault::Statistic(text.to_owned());
         let what = match word {
-            "n" => What::N,
-            "min" => What::Min,
-            "max" => What::Max,
-            "mean" => What::Mean,
-            "mode" => What::Mode,
-            "median" => What::Median,
-            "sd" => What::Sd,
-            "skewness" => What::Skewness,
-            "kurtosis" => What::Kurtosis,
+            "n" => StatisticKind::N,
+            "min" => StatisticKind::Min,
+            "max" => StatisticKind::Max,
+            "mean" => StatisticKind::Mean,
+            "mode" => StatisticKind::Mode,
+            "median" => StatisticKind::Median,
+            "sd" => StatisticKind::Sd,
+            "skewness" => StatisticKind::Skewness,
+            "kurtosis" => StatisticKind::Kurtosis,
             _ => other(word).ok_or_else(unknown)?,
         };
         Ok(Self { context, what })
     }
 }
 
-fn other(word: &str) -> Option<What> {
+fn other(word: &str) -> Option<StatisticKind> {
     if let Some(limit) = word.strip_prefix("within:") {
-        return parse_ns(limit).ok().map(What::Within);
+        return parse_ns(limit).ok().map(StatisticKind::Within);
     }
     if let Some((cost, of)) = word.split_once('.')
         && let Some(cost) = cost_of(cost)
@@ -132,10 +132,10 @@ fn other(word: &str) -> Option<What> {
             "advantage" => Of::Advantage,
             _ => return None,
         };
-        return Some(What::Benchmark(cost, of));
+        return Some(StatisticKind::Benchmark(cost, of));
     }
     let percent: f64 = word.strip_prefix('p')?.parse().ok()?;
-    (percent > 0.0 && percent < 100.0).then(|| What::Quantile(percent / 100.0))
+    (percent > 0.0 && percent < 100.0).then(|| StatisticKind::Quantile(percent / 100.0))
 }
 
 fn cost_of(word: &str) -> Option<Cost> {

@@ -114,9 +114,11 @@ fn shortening_says_what_it_did_and_has_an_end() {
 #[test]
 fn statistics_have_names() {
     let what = |text: &str| text.parse::<Statistic>().map(|s| s.what);
-    assert!(matches!(what("p99.999"), Ok(What::Quantile(p)) if (p - 0.99999).abs() < 1e-12));
-    assert_eq!(what("within:13us"), Ok(What::Within(13_000)));
-    assert_eq!(what("sys.advantage"), Ok(What::Benchmark(Cost::Sys, Of::Advantage)));
+    assert!(
+        matches!(what("p99.999"), Ok(StatisticKind::Quantile(p)) if (p - 0.99999).abs() < 1e-12)
+    );
+    assert_eq!(what("within:13us"), Ok(StatisticKind::Within(13_000)));
+    assert_eq!(what("sys.advantage"), Ok(StatisticKind::Benchmark(Cost::Sys, Of::Advantage)));
     let irq = "irq/max".parse::<Statistic>();
     assert_eq!(irq.map(|s| s.context), Ok(Some(Context::Irq)));
     for wrong in ["", "p0", "p100", "real", "real.max", "within:x", "maximum"] {

@@ -22,9 +22,9 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 /// Number of exceedances in the file before the last record of each thread and context.
 #[derive(Debug, Default)]
-pub(super) struct Known(BTreeMap<(u32, String), usize>);
+pub(super) struct ExceedanceCounts(BTreeMap<(u32, String), usize>);
 
-impl Known {
+impl ExceedanceCounts {
     pub(super) fn know(&mut self, t: &ThreadRecord, exceedances: usize) {
         self.0.insert((t.thread, t.context.as_str().to_owned()), exceedances);
     }
@@ -57,7 +57,7 @@ pub(super) fn measured(run: &mut Run, file: Integrity) -> Option<Finding> {
 }
 
 /// Completes the records of threads that were still running; says which are known in part.
-pub(super) fn complete(run: &mut Run, known: &Known) -> Option<Finding> {
+pub(super) fn complete(run: &mut Run, known: &ExceedanceCounts) -> Option<Finding> {
     let mut all: BTreeMap<u32, Later<'_>> = BTreeMap::new();
     for s in &run.seconds {
         all.entry(s.thread).or_default().seconds.push(s);

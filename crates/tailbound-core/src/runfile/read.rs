@@ -167,7 +167,7 @@ struct Threads {
     /// Line number, line, number of exceedances before it.
     lines: Vec<(u64, Vec<u8>, usize)>,
     /// What came before each thread's last record.
-    known: partial::Known,
+    known: partial::ExceedanceCounts,
 }
 
 impl Threads {

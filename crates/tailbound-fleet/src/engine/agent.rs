@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tailbound_agent::client::{Client, ClientError, Server};
-use tailbound_agent::wire::{Agents, Batch, HandOut, Made, State, Status, WORK, number};
+use tailbound_agent::wire::{Agents, Batch, HandOut, PartRun, State, Status, WORK, number};
 use tailbound_series::campaign::{self, Folder, folder};
 use tailbound_sys::new_file::{self, Existing};
 
@@ -110,7 +110,7 @@ impl Agent {
     fn fetch(
         &self,
         client: &Client,
-        made: &Made,
+        made: &PartRun,
         to: &Path,
         heard: &mut dyn FnMut(&str),
     ) -> Result<(), EngineError> {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use tailbound_sys::clock::{CLOCK_REALTIME, now_ns};
 
 use super::kept;
-use super::shell::{self, Way};
+use super::shell::{self, ShellLauncher};
 use super::{EngineError, Lease};
 
 const ASKING: &str = "asking the machine's clock";
@@ -42,7 +42,7 @@ impl Offset {
         }
     }
 
-    fn by(way: &Way) -> Result<Self, EngineError> {
+    fn by(way: &ShellLauncher) -> Result<Self, EngineError> {
         let failed = |e: std::io::Error| EngineError::failed(ASKING, e);
         let mut there = shell::command(way, SCRIPT)
             .stdin(Stdio::piped())
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_shell_on_this_machine_has_this_machines_clock_within_the_error() {
-        let offset = Offset::by(&Way::program(vec!["env".to_owned()])).expect("a clock");
+        let offset = Offset::by(&ShellLauncher::program(vec!["env".to_owned()])).expect("a clock");
         assert!(offset.error_ns > 0 && offset.ahead_ns.abs() <= offset.error_ns, "{offset:?}");
     }
 

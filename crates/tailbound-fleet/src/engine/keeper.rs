@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::process::{Child, ChildStdin, Stdio};
 
 use super::EngineError;
-use super::shell::{self, Way};
+use super::shell::{self, ShellLauncher};
 
 /// The first line of the input is the number of the process that holds the machine: that is over before the last step, or does
 /// not end by itself (90 s).
@@ -31,7 +31,7 @@ impl Keeper {
     pub(super) fn start(at_once: &str, at_last: &str) -> Result<Self, EngineError> {
         let script =
             format!("at_once() {{ :\n{at_once}\n}}\nat_last() {{ :\n{at_last}\n}}\n{WAIT}");
-        let mut command = shell::command(&Way::here(), &script);
+        let mut command = shell::command(&ShellLauncher::here(), &script);
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use super::EngineError;
 use super::console::Console;
 use super::keeper::Keeper;
-use super::shell::{self, Way, quoted};
+use super::shell::{self, ShellLauncher, quoted};
 use super::strategy::Reached;
 
 /// Where the lock lies, and a person's file: says who has it as `held WHO`, or nothing.
@@ -76,7 +76,7 @@ pub(super) fn asked() -> String {
 #[derive(Debug)]
 pub struct Lease {
     /// To further shells on it.
-    pub(super) way: Way,
+    pub(super) way: ShellLauncher,
     /// What the machine calls it.
     pub(super) name: String,
     /// Number of its shell's process there.
@@ -119,7 +119,7 @@ impl Lease {
     /// Takes the machine; without `lock` only a shell on it, where time is virtual. `name` is a word of
     /// the shell there. `heard` gets what is said meanwhile.
     pub(super) fn take(
-        way: Way,
+        way: ShellLauncher,
         lock: bool,
         name: &str,
         mut keeper: Option<Keeper>,

@@ -8,7 +8,7 @@
 //! target.rs  TARGETS.toml             lease.rs  one machine held, by a lock on the machine itself
 //! shell.rs   the way to a shell       shells.rs the engines that are such a way: local, ssh, lab
 //! slurm.rs   nodes that Slurm gives   labgrid/  boards that labgrid has
-//! asked.rs   what a target asks these two for; keeper.rs gives back what they gave
+//! reservation.rs what a target asks these two for; keeper.rs gives back what they gave
 //! strategy.rs boots a board of labgrid    console.rs reads its console (telnet.rs)
 //! agent.rs   machines that ask a server for work
 //! fleet.rs   all targets at once      kept.rs   what lies in the folder of before
@@ -17,13 +17,13 @@
 
 mod agent;
 pub mod aligned;
-pub mod asked;
 mod console;
 pub mod fleet;
 mod keeper;
 mod kept;
 mod labgrid;
 pub mod lease;
+pub mod reservation;
 mod shell;
 mod shells;
 mod slurm;
@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 
 pub use target::{EngineName, Target, Targets};
 
-use shell::Way;
+use shell::ShellLauncher;
 use target::Reach;
 
 /// The engine of `target`.
@@ -43,9 +43,11 @@ use target::Reach;
 pub fn of(target: &Target) -> Box<dyn Engine> {
     match &target.reach {
         Reach::Agent { server, system } => Box::new(agent::Agent::of(target, server, system)),
-        Reach::Local | Reach::Lab { .. } => Box::new(shells::Shell::of(target, Way::here())),
+        Reach::Local | Reach::Lab { .. } => {
+            Box::new(shells::Shell::of(target, ShellLauncher::here()))
+        }
         Reach::Ssh { host, config } => {
-            Box::new(shells::Shell::of(target, Way::ssh(host, config.as_deref(), &[])))
+            Box::new(shells::Shell::of(target, ShellLauncher::ssh(host, config.as_deref(), &[])))
         }
         Reach::Labgrid(place) => Box::new(labgrid::Labgrid::of(target, place)),
         Reach::Slurm(job) => Box::new(slurm::Slurm::of(target, job)),

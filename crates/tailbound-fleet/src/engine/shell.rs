@@ -29,14 +29,14 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// How a shell is started on a machine: a program of this one, and what it is told before `sh -c SCRIPT`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct ShellLauncher {
     /// None: the shell of this machine.
     words: Vec<String>,
     /// What it is told goes through a login shell there.
     login: bool,
 }
 
-impl Way {
+impl ShellLauncher {
     /// To this machine.
     pub(super) fn here() -> Self {
         Self::default()
@@ -69,11 +69,11 @@ impl Way {
 }
 
 /// A process that runs `script` there.
-pub(super) fn command(way: &Way, script: &str) -> Command {
+pub(super) fn command(way: &ShellLauncher, script: &str) -> Command {
     started(&words(way, script))
 }
 
-fn words(way: &Way, script: &str) -> Vec<String> {
+fn words(way: &ShellLauncher, script: &str) -> Vec<String> {
     let mut words = way.words.clone();
     // The login shell may be any: it starts sh, which all have.
     if way.login {
@@ -100,7 +100,7 @@ pub(super) fn started<'a>(words: impl IntoIterator<Item = &'a String>) -> Comman
 
 /// Runs `script` there with `input`, and gives what it printed.
 pub(super) fn ask(
-    way: &Way,
+    way: &ShellLauncher,
     what: &'static str,
     script: &str,
     input: Option<File>,

@@ -14,7 +14,7 @@ use std::process::Stdio;
 use sha2::{Digest as _, Sha256};
 use tailbound_sys::new_file::{self, Existing};
 
-use super::shell::{self, Way, ask, quoted};
+use super::shell::{self, ShellLauncher, ask, quoted};
 use super::target::{Reach, Target};
 use super::{Engine, EngineError, Facts, Lease, Load, Placed, Power, Task, lease};
 
@@ -22,12 +22,12 @@ const NS_PER_S: i64 = 1_000_000_000;
 
 pub(super) struct Shell {
     target: Target,
-    way: Way,
+    way: ShellLauncher,
 }
 
 impl Shell {
     /// `way` leads to the machine where no lease does.
-    pub(super) fn of(target: &Target, way: Way) -> Self {
+    pub(super) fn of(target: &Target, way: ShellLauncher) -> Self {
         Self { target: target.clone(), way }
     }
 
@@ -52,7 +52,7 @@ impl Shell {
         !matches!(self.target.reach, Reach::Local | Reach::Lab { .. })
     }
 
-    fn way<'a>(&'a self, under: Option<&'a Lease>) -> &'a Way {
+    fn way<'a>(&'a self, under: Option<&'a Lease>) -> &'a ShellLauncher {
         match under {
             Some(Lease::Shell(lease)) => &lease.way,
             Some(Lease::Agent) | None => &self.way,
@@ -167,7 +167,7 @@ impl Engine for Shell {
         let input = there.stdout.take().map_or_else(Stdio::null, Stdio::from);
         let unpack =
             format!("tar -xf - --no-same-owner -C {}", quoted(&load.folder.display().to_string()));
-        let unpacked = shell::command(&Way::here(), &unpack).stdin(input).output();
+        let unpacked = shell::command(&ShellLauncher::here(), &unpack).stdin(input).output();
         let sent = there.wait().map_err(|e| EngineError::failed(what, e))?;
         let unpacked = unpacked.map_err(|e| EngineError::failed(what, e))?;
         if !sent.success() || !unpacked.status.success() {
@@ -190,7 +190,8 @@ impl Engine for Shell {
         };
         let there = ask(self.way(Some(lease)), what, &sums(&placed.folder), None)?;
         // Of before there may be more here.
-        let here = ask(&Way::here(), what, &sums(&load.folder.display().to_string()), None)?;
+        let here =
+            ask(&ShellLauncher::here(), what, &sums(&load.folder.display().to_string()), None)?;
         let here: BTreeSet<&str> = here.lines().collect();
         if let Some(other) = there.lines().find(|l| !here.contains(l)) {
             let why = format!("there it is {other}, and not so here; nothing was removed");
@@ -208,7 +209,12 @@ impl Engine for Shell {
 }
 
 /// Sends the program unless it is there, whole; then asks it for its version, which shows that it starts.
-fn put_program(way: &Way, program: &str, sha256: &str, file: File) -> Result<(), EngineError> {
+fn put_program(
+    way: &ShellLauncher,
+    program: &str,
+    sha256: &str,
+    file: File,
+) -> Result<(), EngineError> {
     let at = quoted(program);
     let whole = format!("[ \"$(sha256sum <{at} | cut -c 1-64)\" = {sha256} ]");
     let there = format!("if [ -x {at} ] && {whole}; then echo yes; fi");

@@ -7,9 +7,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::asked::SlurmJob;
 use super::keeper::Keeper;
-use super::shell::{self, Way};
+use super::reservation::SlurmJob;
+use super::shell::{self, ShellLauncher};
 use super::shells::Shell;
 use super::target::{Reach, Target};
 use super::{Engine, EngineError, Facts, Lease, Load, Placed, Power, Task, lease};
@@ -34,7 +34,7 @@ struct Node {
 
 impl Slurm {
     pub(super) fn of(target: &Target, job: &SlurmJob) -> Self {
-        let shell = Shell::of(target, Way::here());
+        let shell = Shell::of(target, ShellLauncher::here());
         Self { target: target.clone(), job: job.clone(), shell }
     }
 
@@ -106,7 +106,7 @@ impl Engine for Slurm {
             &format!("scancel -Q --state=PENDING --jobname={name}"),
             &format!("scancel -Q --jobname={name}"),
         )?;
-        let way = Way::program(srun(&asked(&self.job, &name)));
+        let way = ShellLauncher::program(srun(&asked(&self.job, &name)));
         let mut lease = lease::Lease::take(way, true, "$SLURM_JOB_ID", Some(keeper), heard)?;
         let id = lease.name.clone();
         let shared = shown(&["job", &id])?;
@@ -117,7 +117,7 @@ impl Engine for Slurm {
             return Err(EngineError::Refused(why));
         }
         let step = [format!("--jobid={id}"), "--overlap".to_owned()];
-        lease.way = Way::program(srun(&step));
+        lease.way = ShellLauncher::program(srun(&step));
         Ok(Lease::Shell(lease))
     }
 

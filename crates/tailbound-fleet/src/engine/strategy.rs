@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::EngineError;
-use super::shell::{self, Way, quoted};
+use super::shell::{self, ShellLauncher, quoted};
 
 const WHAT: &str = "bringing the board into its state";
 /// A board was written and has booted in this time, or there is something wrong.
@@ -42,7 +42,7 @@ impl Reached {
         // Its lines are to come when they are said.
         let script =
             format!("client() {{ PYTHONUNBUFFERED=1 exec {}\n}}\n{SERVE}", words.join(" "));
-        let mut command = shell::command(&Way::here(), &script);
+        let mut command = shell::command(&ShellLauncher::here(), &script);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let child = child.spawn().map_err(|e| shell::not_started(&command, WHAT, &e))?;
         let mut reached = Self { child };

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tailbound_agent::client::Server;
 use toml::Spanned;
 
-use super::asked::{LabgridPlace, SlurmJob, labgrid_place, slurm_job};
+use super::reservation::{LabgridPlace, SlurmJob, labgrid_place, slurm_job};
 
 /// Engines by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

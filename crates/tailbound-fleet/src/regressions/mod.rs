@@ -62,7 +62,7 @@ pub struct Moved {
 
 /// What was looked at and what was found.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Found {
+pub struct RegressionSearch {
     /// Series that were long enough.
     pub series: usize,
     /// Series with fewer runs than a change can be told from.
@@ -73,12 +73,12 @@ pub struct Found {
     pub regressions: Vec<Regression>,
     /// Each series with what was found of it.
     #[serde(skip)]
-    pub told: Vec<Told>,
+    pub told: Vec<SeriesOutcome>,
 }
 
 /// What was found of a series.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct SeriesOutcome {
     /// Its system.
     pub system: String,
     /// Its probe and loads.
@@ -111,7 +111,7 @@ fn of_system(
     system: &SystemRow,
     runs: Vec<RunRow>,
     settings: Settings,
-    found: &mut Found,
+    found: &mut RegressionSearch,
 ) -> Result<(), StoreError> {
     let mut series: BTreeMap<String, Vec<RunRow>> = BTreeMap::new();
     // The newest come first.
@@ -136,7 +136,7 @@ fn of_system(
             Some(run) => format!("{} beside {}", run.probe, run.loads),
             None => String::new(),
         };
-        found.told.push(Told { system: system.name.clone(), workload, state });
+        found.told.push(SeriesOutcome { system: system.name.clone(), workload, state });
     }
     Ok(())
 }
@@ -182,13 +182,13 @@ pub fn search(
     store: &mut Store,
     since: &str,
     only: Option<&SystemRow>,
-) -> Result<Found, StoreError> {
+) -> Result<RegressionSearch, StoreError> {
     let settings = Settings::default();
     let systems = match only {
         Some(one) => vec![one.clone()],
         None => store.systems(since)?,
     };
-    let mut found = Found { level: settings.level, ..Found::default() };
+    let mut found = RegressionSearch { level: settings.level, ..RegressionSearch::default() };
     for system in &systems {
         let runs = store.runs_of(&system.id, since, RUNS)?;
         of_system(store, system, runs, settings, &mut found)?;

@@ -13,7 +13,7 @@ use tailbound_core::printable::line;
 use tailbound_core::units::format_ns_i64;
 use tailbound_report::cases::{Case, Status, Suite, junit, ktap};
 
-use super::{Found, Moved, Regression, State, Told};
+use super::{Moved, Regression, RegressionSearch, SeriesOutcome, State};
 
 /// Letters of an identity that are enough for `store get`.
 const SHOWN: usize = 12;
@@ -116,7 +116,7 @@ fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || c == '#' { ' ' } else { c }).collect()
 }
 
-impl Told {
+impl SeriesOutcome {
     fn status(&self) -> Status {
         match &self.state {
             State::Well => Status::Pass,
@@ -126,7 +126,7 @@ impl Told {
     }
 }
 
-impl Found {
+impl RegressionSearch {
     /// A text that can be mailed: the first line says it all.
     #[must_use]
     pub fn words(&self) -> String {
@@ -181,7 +181,7 @@ impl Found {
     #[must_use]
     pub fn junit(&self) -> String {
         let suite = Suite { name: "tailbound regressions".to_owned(), ..Suite::default() };
-        let case = |told: &Told| {
+        let case = |told: &SeriesOutcome| {
             let case = Case { name: told.workload.clone(), status: told.status() };
             (told.system.clone(), case)
         };
@@ -191,7 +191,7 @@ impl Found {
     /// As KTAP, version 1.
     #[must_use]
     pub fn ktap(&self) -> String {
-        let case = |told: &Told| Case {
+        let case = |told: &SeriesOutcome| Case {
             name: format!("{}: {}", told.system, told.workload),
             status: told.status(),
         };

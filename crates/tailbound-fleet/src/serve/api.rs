@@ -28,7 +28,7 @@ const AUDITED: u32 = 1000;
 /// Since when, and how many.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct ListQuery {
     since: Option<String>,
     limit: Option<u32>,
 }
@@ -42,7 +42,7 @@ pub(super) async fn description() -> Response {
 pub(super) async fn systems(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<ListQuery>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
     let since = asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1));
@@ -55,7 +55,7 @@ pub(super) async fn system(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
     Path(which): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<ListQuery>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
     let since = asked.since.unwrap_or_default();
@@ -86,7 +86,7 @@ pub(super) async fn runs_of(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
     Path(which): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<ListQuery>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
     let since = asked.since.unwrap_or_default();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tailbound_core::utc;
-use tailbound_store::{Place, Store, StoreError};
+use tailbound_store::{Store, StoreError, StoreLocation};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use super::Config;
@@ -15,7 +15,7 @@ use super::counters::Counters;
 use super::page::Problem;
 use super::sessions::Sessions;
 use super::tell::Teller;
-use super::work::{Doing, Known};
+use super::work::{AgentDirectory, Doing};
 use super::writer::Writer;
 
 /// Connections that read at the same time.
@@ -39,7 +39,7 @@ pub(super) struct App {
     pub(super) sessions: Sessions,
     pub(super) counters: Counters,
     /// Agents that asked for work since the server began.
-    pub(super) agents: Known,
+    pub(super) agents: AgentDirectory,
     /// What they make now, as they said last.
     pub(super) doing: Doing,
     /// Tells of regressions.
@@ -51,7 +51,7 @@ pub(super) struct App {
     /// How many uploads are unpacked and judged at the same time.
     pub(super) judges: Semaphore,
     clock: Clock,
-    place: Place,
+    place: StoreLocation,
     idle: Mutex<Vec<Store>>,
     /// Agents may have said something that was not kept: there was no server before, or no room.
     pub(super) unheard: AtomicBool,
@@ -68,7 +68,7 @@ impl App {
             writer: Writer::begin(store, clock.clone()),
             sessions: Sessions::default(),
             counters: Counters::default(),
-            agents: Known::default(),
+            agents: AgentDirectory::default(),
             doing: Doing::default(),
             teller: Teller::begin(&config.store, &clock, &config.webhooks),
             handed_out: Notify::new(),

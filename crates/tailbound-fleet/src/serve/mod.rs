@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tailbound_agent::hook::Hook;
-use tailbound_store::{Place, StoreError};
+use tailbound_store::{StoreError, StoreLocation};
 use tokio::net::TcpListener;
 
 pub use app::Clock;
@@ -44,7 +44,7 @@ pub use app::Clock;
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where the runs are kept.
-    pub store: Place,
+    pub store: StoreLocation,
     /// Address and port; port 0: any that is free.
     pub listen: SocketAddr,
     /// Certificate chain and private key, PEM; `None`: plain HTTP.
@@ -68,7 +68,7 @@ pub struct Config {
 impl Config {
     /// The usual limits.
     #[must_use]
-    pub fn new(store: Place, listen: SocketAddr) -> Self {
+    pub fn new(store: StoreLocation, listen: SocketAddr) -> Self {
         Self {
             store,
             listen,

@@ -17,10 +17,10 @@ use super::app::App;
 use super::overview::{RENEWED_S, minute};
 use super::page::{Page, Problem};
 use super::who::{Who, allowed};
-use crate::regressions::{DAYS, Found, Regression, search};
+use crate::regressions::{DAYS, Regression, RegressionSearch, search};
 
 /// The search over all systems.
-pub(super) async fn found(app: &Arc<App>) -> Result<Found, Problem> {
+pub(super) async fn found(app: &Arc<App>) -> Result<RegressionSearch, Problem> {
     let since = app.days_ago(DAYS);
     app.ask(move |store| search(store, &since, None)).await
 }

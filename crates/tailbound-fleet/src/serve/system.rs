@@ -26,7 +26,7 @@ use super::page::{Page, Problem, ns, verdict};
 use super::pictures;
 use super::regressions;
 use super::who::{Who, allowed};
-use crate::regressions::{Found, search};
+use crate::regressions::{RegressionSearch, search};
 
 /// Days that are shown unless others are asked for.
 const DAYS: i64 = 365;
@@ -39,17 +39,17 @@ const CULPRITS: u32 = 10;
 /// What may be asked.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct SystemQuery {
     days: Option<i64>,
 }
 
 /// All that the page needs, from one visit to the store.
-struct Told {
+struct SystemPageData {
     system: SystemRow,
     runs: Vec<RunRow>,
     histograms: Vec<Histogram>,
     newest: Option<Run>,
-    found: Found,
+    found: RegressionSearch,
     culprits: Vec<Culprit>,
     maxima: Vec<Maximum>,
     step_s: i64,
@@ -60,7 +60,7 @@ fn told(
     which: &str,
     since: &str,
     today: &str,
-) -> Result<Option<Told>, StoreError> {
+) -> Result<Option<SystemPageData>, StoreError> {
     let Some(system) = store.system(which, since)? else { return Ok(None) };
     let newest = match &system.last {
         // Pruned or damaged files leave the page as it is, without this picture.
@@ -70,7 +70,7 @@ fn told(
     // As fine as there are days with runs.
     let first = system.days.first().map_or(today, |d| d.day.as_str());
     let step_s = pictures::step_s(first, today);
-    Ok(Some(Told {
+    Ok(Some(SystemPageData {
         step_s,
         runs: store.runs_of(&system.id, since, RUNS)?,
         histograms: store.histograms_of(&system.id, since)?,
@@ -87,7 +87,7 @@ pub(super) async fn page(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
     Path(which): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<SystemQuery>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
     let days = asked.days.unwrap_or(DAYS).clamp(1, DAYS_MAX);
@@ -101,7 +101,7 @@ pub(super) async fn page(
     Ok(page.answer())
 }
 
-fn body(page: &mut Page<'_>, told: &Told, days: i64) {
+fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64) {
     let system = &told.system;
     let runs: i64 = system.days.iter().map(|d| d.runs).sum();
     let not_met: i64 = system.days.iter().map(|d| d.not_met).sum();
@@ -153,7 +153,7 @@ fn since_s(rfc3339: &str) -> Option<i64> {
 }
 
 /// The newest run by CPU, and what it ran on.
-fn newest(page: &mut Page<'_>, told: &Told) {
+fn newest(page: &mut Page<'_>, told: &SystemPageData) {
     let Some(run) = &told.newest else { return };
     let analysis = Analysis::of(run);
     page.body.push_str("<h2>Newest run</h2>");

@@ -17,8 +17,8 @@ use axum::response::Response;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tailbound_agent::wire::{
-    self, Agents, Ask, End, HandOut, Known as KnownAgent, Next, Order, PROTOCOL, Refusal, Renewal,
-    Take, Taken,
+    self, AgentStatus, Agents, Ask, End, HandOut, LeaseGrant, Next, Order, PROTOCOL, Refusal,
+    Renewal, Take,
 };
 use tailbound_core::printable;
 use tailbound_series::campaign;
@@ -47,18 +47,18 @@ const RUNS_MAX: usize = 5_000;
 
 /// Agents that asked for work since the server began: by their machines' names, with the time.
 #[derive(Default)]
-pub(super) struct Known(Mutex<BTreeMap<String, (Ask, i64)>>);
+pub(super) struct AgentDirectory(Mutex<BTreeMap<String, (Ask, i64)>>);
 
-impl Known {
+impl AgentDirectory {
     fn note(&self, system: &str, said: Ask, now_s: i64) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(system.to_owned(), (said, now_s));
     }
 
     /// All of them.
-    pub(super) fn all(&self, now_s: i64) -> Vec<KnownAgent> {
+    pub(super) fn all(&self, now_s: i64) -> Vec<AgentStatus> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = |(system, (said, at)): (&String, &(Ask, i64))| KnownAgent {
+        let known = |(system, (said, at)): (&String, &(Ask, i64))| AgentStatus {
             system: system.clone(),
             said: said.clone(),
             seen_s_ago: u64::try_from(now_s - at).unwrap_or(0),
@@ -338,7 +338,7 @@ pub(super) async fn take(
     let lease_s = app.config.lease.as_secs();
     let until_s = app.now_s().saturating_add_unsigned(lease_s);
     let step = done(&app, &who, move |store, by| store.take_work(&id, &lease, until_s, by)).await?;
-    answer(step, &json!(Taken { lease_s }))
+    answer(step, &json!(LeaseGrant { lease_s }))
 }
 
 /// `POST /api/v1/work/{id}/refuse`

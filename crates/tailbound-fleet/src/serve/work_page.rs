@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use tailbound_agent::wire::Known;
+use tailbound_agent::wire::AgentStatus;
 use tailbound_report::escape::xml;
 use tailbound_store::{Act, Work, WorkState};
 
@@ -119,7 +119,7 @@ fn progress(body: &mut String, all: &[UnderWay], today: &str) {
 }
 
 /// `busy`: systems that have work; their agents do not ask meanwhile.
-fn agents(body: &mut String, known: &[Known], busy: &[&str]) {
+fn agents(body: &mut String, known: &[AgentStatus], busy: &[&str]) {
     body.push_str(
         "<h2>Agents</h2><div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">System</th><th scope=\"col\" class=\"w\">State</th>\
          <th scope=\"col\" class=\"w opt\">Kernel</th><th scope=\"col\" class=\"w opt\">Version</th></tr></thead><tbody>",

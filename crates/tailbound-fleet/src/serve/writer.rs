@@ -7,7 +7,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use tailbound_core::utc;
-use tailbound_store::{Added, Given, Incoming, Store, StoreError};
+use tailbound_store::{Added, Incoming, RunSubmission, Store, StoreError};
 use tokio::sync::oneshot;
 
 use super::app::Clock;
@@ -88,9 +88,9 @@ fn reopen(store: &mut Store, now: &str) {
 }
 
 fn add(store: &mut Store, jobs: &[Job], now: &str) -> Result<Vec<Added>, StoreError> {
-    let given: Vec<Given<'_>> = jobs
+    let given: Vec<RunSubmission<'_>> = jobs
         .iter()
-        .map(|job| Given {
+        .map(|job| RunSubmission {
             incoming: &job.incoming,
             system: job.system.as_deref(),
             who: Some(&job.who),

@@ -86,7 +86,7 @@ fn way(farm: SocketAddr, wait_ms: u32, limit: usize) -> SocketAddr {
             let mut all = Vec::new();
             let _ = asked.read_to_end(&mut all);
             if path == "/script.js" {
-                let answer = crate::farm::Answer::read(&all);
+                let answer = crate::farm::HttpReply::read(&all);
                 let script = PROBE.replace("WAIT", &wait_ms.to_string()) + &answer.text();
                 let head = format!(
                     "HTTP/1.1 200 OK\r\nContent-Type: text/javascript\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",

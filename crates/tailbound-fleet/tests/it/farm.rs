@@ -13,7 +13,7 @@ use std::time::Duration;
 use tailbound_core::record::{End, Fact, Header, ThreadRecord};
 use tailbound_core::{EndReason, Run, runfile, utc};
 use tailbound_fleet::serve::{Clock, Config, serve, tokens};
-use tailbound_store::{Place, Role, Store, Token};
+use tailbound_store::{Role, Store, StoreLocation, Token};
 
 /// 2026-11-25T12:00:00Z
 pub(crate) const NOW_S: i64 = 1_795_608_000;
@@ -53,7 +53,7 @@ pub(crate) fn run(model: &str, days: i64, release: &str, usual_ns: i64) -> Vec<u
 /// A server that runs.
 pub(crate) struct Farm {
     pub(crate) address: SocketAddr,
-    pub(crate) place: Place,
+    pub(crate) place: StoreLocation,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     _folder: tempfile::TempDir,
@@ -67,7 +67,7 @@ impl Farm {
     /// The same with a clock that the test moves.
     pub(crate) fn start_at(clock: Arc<AtomicI64>, change: impl FnOnce(&mut Config)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::File(folder.path().join("farm.sqlite"));
+        let place = StoreLocation::File(folder.path().join("farm.sqlite"));
         let mut config = Config::new(place.clone(), "127.0.0.1:0".parse().unwrap());
         change(&mut config);
         let place = config.store.clone();
@@ -108,11 +108,11 @@ impl Farm {
     }
 
     /// An answer to a request: status, head, body.
-    pub(crate) fn ask(&self, request: &[u8]) -> Answer {
+    pub(crate) fn ask(&self, request: &[u8]) -> HttpReply {
         asked(self.address, request)
     }
 
-    pub(crate) fn get(&self, path: &str, token: Option<&str>) -> Answer {
+    pub(crate) fn get(&self, path: &str, token: Option<&str>) -> HttpReply {
         let bearer = token.map_or_else(String::new, |t| format!("Authorization: Bearer {t}\r\n"));
         self.ask(
             format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{bearer}Connection: close\r\n\r\n")
@@ -120,7 +120,7 @@ impl Farm {
         )
     }
 
-    pub(crate) fn post(&self, path: &str, token: Option<&str>, body: &[u8]) -> Answer {
+    pub(crate) fn post(&self, path: &str, token: Option<&str>, body: &[u8]) -> HttpReply {
         let bearer = token.map_or_else(String::new, |t| format!("Authorization: Bearer {t}\r\n"));
         let mut request = format!(
             "POST {path} HTTP/1.1\r\nHost: localhost\r\n{bearer}Content-Length: {}\r\nConnection: close\r\n\r\n",
@@ -133,14 +133,14 @@ impl Farm {
 }
 
 /// What any server answers to a request.
-pub(crate) fn asked(server: SocketAddr, request: &[u8]) -> Answer {
+pub(crate) fn asked(server: SocketAddr, request: &[u8]) -> HttpReply {
     let mut stream = TcpStream::connect(server).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // A server that refuses early closes before all is sent.
     let _ = stream.write_all(request);
     let mut all = Vec::new();
     let _ = stream.read_to_end(&mut all);
-    Answer::read(&all)
+    HttpReply::read(&all)
 }
 
 impl Drop for Farm {
@@ -157,13 +157,13 @@ impl Drop for Farm {
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpReply {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpReply {
     pub(crate) fn read(all: &[u8]) -> Self {
         let end = all.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or(all.len());
         let head = String::from_utf8_lossy(&all[..end]).to_lowercase();

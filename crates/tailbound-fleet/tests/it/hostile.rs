@@ -120,7 +120,7 @@ fn who_sends_a_run_a_byte_at_a_time_is_told_and_let_go() {
                         reading.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
                         let mut all = Vec::new();
                         let _ = reading.read_to_end(&mut all);
-                        crate::farm::Answer::read(&all)
+                        crate::farm::HttpReply::read(&all)
                     });
                     // Until the server closes it: sent whole it would take hours.
                     for byte in &file {

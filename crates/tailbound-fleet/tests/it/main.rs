@@ -119,7 +119,7 @@ fn every_metric_of_the_dashboard_is_there() {
 #[test]
 fn a_server_on_postgresql_answers_and_ends() {
     let Some(database) = postgresql::Server::start() else { return };
-    let place: tailbound_store::Place = database.url().parse().unwrap();
+    let place: tailbound_store::StoreLocation = database.url().parse().unwrap();
     let farm = Farm::start(|config| config.store = place.clone());
     let incoming = Incoming::read(run("Board", 0, "6.12.1", 5_000).as_slice()).unwrap();
     let mut store = tailbound_store::Store::open(&place, "2026-11-25T12:00:00Z").unwrap();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tailbound_agent::hook::Hook;
-use tailbound_store::{Incoming, Place, Role, Store};
+use tailbound_store::{Incoming, Role, Store, StoreLocation};
 
 use crate::farm::{Farm, NOW_S, run};
 
@@ -71,7 +71,7 @@ impl Receiver {
 }
 
 /// Waits until something is so in the store.
-fn until(place: &Place, what: &str, is: impl Fn(&mut Store) -> bool) {
+fn until(place: &StoreLocation, what: &str, is: impl Fn(&mut Store) -> bool) {
     let begun = Instant::now();
     let mut store = Store::open(place, "2026-11-25T12:00:00Z").unwrap();
     while !is(&mut store) {
@@ -84,7 +84,7 @@ fn state(store: &mut Store, state: &str) -> i64 {
     store.deliveries().unwrap().iter().find(|t| t.state == state).map_or(0, |t| t.n)
 }
 
-fn add(place: &Place, model: &str, days: std::ops::Range<i64>, worse_from: i64) {
+fn add(place: &StoreLocation, model: &str, days: std::ops::Range<i64>, worse_from: i64) {
     let mut store = Store::open(place, "2026-11-25T12:00:00Z").unwrap();
     for day in days.rev() {
         let usual_ns = if day < worse_from { 9_000 } else { 5_000 };
@@ -134,7 +134,7 @@ fn conforms(value: &serde_json::Value, schema: &serde_json::Value, all: &serde_j
 #[test]
 fn a_regression_is_told_once_also_to_whom_was_away() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::File(folder.path().join("farm.sqlite"));
+    let place = StoreLocation::File(folder.path().join("farm.sqlite"));
     let secret = folder.path().join("secret");
     std::fs::write(&secret, "a secret of the test's own\n").unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
@@ -213,7 +213,7 @@ fn a_regression_is_told_once_also_to_whom_was_away() {
 }
 
 /// The only receiver that something is kept for.
-fn store_receiver(place: &Place) -> String {
+fn store_receiver(place: &StoreLocation) -> String {
     let mut store = Store::open(place, "2026-11-25T12:00:00Z").unwrap();
     let mut found = String::new();
     let each = &mut |_: &[String], row: &[tailbound_store::Value]| {
@@ -230,7 +230,7 @@ fn what_stood_before_is_not_told_and_a_redirect_is_not_followed() {
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let there = Receiver::begin(listener, "302 Found");
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::File(folder.path().join("farm.sqlite"));
+    let place = StoreLocation::File(folder.path().join("farm.sqlite"));
     drop(Store::open_or_make(&place, "2026-11-25T12:00:00Z").unwrap());
     add(&place, "press", 0..60, 20);
     let hook = Arc::new(Hook::open(&url, None, None).unwrap());

@@ -20,11 +20,11 @@ use crate::tasks;
 /// Number and priority of a policy.
 type Policy = (u64, u8);
 /// Where a thread may run and with what policy.
-type Place = (CpuSet, Policy);
+type Placement = (CpuSet, Policy);
 
 /// Remembers each measured thread's place.
 pub(crate) struct Hotplug {
-    places: BTreeMap<u32, Place>,
+    places: BTreeMap<u32, Placement>,
     gone: CpuSet,
     moved: BTreeMap<u32, (CpuSet, CpuSet)>,
     demoted: BTreeMap<u32, (Policy, Policy)>,
@@ -32,7 +32,7 @@ pub(crate) struct Hotplug {
     unread: Option<String>,
 }
 
-fn place(root: &Root, tid: u32) -> Option<Place> {
+fn place(root: &Root, tid: u32) -> Option<Placement> {
     let dir = format!("/proc/self/task/{tid}");
     let stat = root.text(&format!("{dir}/stat")).ok()?;
     Some((tasks::allowed(root, &dir).ok()?, Stat::parse(&stat)?.policy()?))

@@ -16,7 +16,7 @@ use crate::root::{Found, Root};
 
 /// How often and how long a group was held back since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Held {
+struct ThrottleCount {
     times: u64,
     ns: u64,
 }
@@ -24,19 +24,19 @@ struct Held {
 /// Remembers the counters of each group around us.
 pub(crate) struct Quota {
     groups: Found<Groups>,
-    first: BTreeMap<String, Held>,
+    first: BTreeMap<String, ThrottleCount>,
     /// Groups that have counters.
     counters: usize,
 }
 
-fn held(root: &Root, dir: &str) -> Option<Held> {
+fn held(root: &Root, dir: &str) -> Option<ThrottleCount> {
     let text = root.text(&format!("{dir}/cpu.stat")).ok()?;
     let value = |key: &str| {
         text.lines()
             .find_map(|l| l.strip_prefix(key)?.strip_prefix(' ')?.trim().parse::<u64>().ok())
     };
     let us = value("throttled_usec").map(|us| us.saturating_mul(1000));
-    Some(Held {
+    Some(ThrottleCount {
         times: value("nr_throttled")?,
         ns: us.or_else(|| value("throttled_time")).unwrap_or(0),
     })
@@ -45,7 +45,7 @@ fn held(root: &Root, dir: &str) -> Option<Held> {
 impl Quota {
     pub(crate) fn begin(first: &Look) -> Self {
         let groups = cgroups::own(&first.root, "cpu");
-        let first: BTreeMap<String, Held> = groups
+        let first: BTreeMap<String, ThrottleCount> = groups
             .iter()
             .flat_map(|g| &g.dirs)
             .filter_map(|d| Some((d.clone(), held(&first.root, d)?)))
@@ -62,7 +62,7 @@ impl Disturbance for Quota {
             .iter()
             .filter_map(|(dir, before)| {
                 let now = held(&look.root, dir)?;
-                let passed = Held {
+                let passed = ThrottleCount {
                     times: now.times.saturating_sub(before.times),
                     ns: now.ns.saturating_sub(before.ns),
                 };

@@ -22,7 +22,7 @@ pub(crate) type Whose = (String, Policy);
 
 /// All that is told.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct Metrics {
     pub(crate) series: BTreeMap<Whose, Series>,
     pub(crate) windows: u64,
     pub(crate) not_written: u64,
@@ -154,7 +154,7 @@ fn of_upload(upload: &OutboxState) -> Vec<(&'static str, Kind, &'static str, f64
     ]
 }
 
-fn families(told: &Told) -> Vec<Family<'_>> {
+fn families(told: &Metrics) -> Vec<Family<'_>> {
     let of_each = |value: fn(&Series) -> Value<'_>| {
         told.series.iter().map(|(w, s)| Metric { whose: Some(w), value: value(s) }).collect()
     };
@@ -236,7 +236,7 @@ fn families(told: &Told) -> Vec<Family<'_>> {
 }
 
 /// The page.
-pub(crate) fn page(told: &Told, format: Format) -> Vec<u8> {
+pub(crate) fn page(told: &Metrics, format: Format) -> Vec<u8> {
     match format {
         Format::Text => text::page(&families(told)).into_bytes(),
         Format::Protobuf => protobuf::page(&families(told)),

@@ -159,7 +159,7 @@ pub(super) fn page(families: &[Family<'_>]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Format, Told, page};
+    use super::super::{Format, Metrics, page};
     use super::*;
     use crate::window::Policy;
 
@@ -231,7 +231,8 @@ mod tests {
         let classes = BTreeMap::from([(1279, 5), (1023, 2), (4_294_967_295, 1)]);
         let series = Series { n: 8, sum_ns: 5_000_000_000, classes, ..Series::default() };
         let whose = ("control".to_owned(), Policy::of(1, 80));
-        let told = Told { series: BTreeMap::from([(whose, series.clone())]), ..Told::default() };
+        let told =
+            Metrics { series: BTreeMap::from([(whose, series.clone())]), ..Metrics::default() };
         let bytes = page(&told, Format::Protobuf);
         let mut rest = bytes.as_slice();
         let mut families = Vec::new();

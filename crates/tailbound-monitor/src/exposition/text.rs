@@ -69,7 +69,7 @@ pub(super) fn page(families: &[Family<'_>]) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::{Format, Told, page};
+    use super::super::{Format, Metrics, page};
     use crate::window::{Policy, Series};
 
     #[test]
@@ -77,7 +77,7 @@ mod tests {
         let mut series = Series { n: 4, sum_ns: 5_000_000_000, max_ns: 2_000, ..Series::default() };
         series.classes = BTreeMap::from([(767, 1), (1023, 1), (1279, 1), (4_294_967_295, 1)]);
         let whose = ("a\"b\\".to_owned(), Policy::of(1, 80));
-        let told = Told { series: BTreeMap::from([(whose, series)]), ..Told::default() };
+        let told = Metrics { series: BTreeMap::from([(whose, series)]), ..Metrics::default() };
         let page = String::from_utf8(page(&told, Format::Text)).unwrap();
         for line in [
             "# TYPE tailbound_wakeup_wait_seconds histogram",

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use tailbound_core::blame::BlameRecord;
 use tailbound_trace::EventDecoder;
-use tailbound_trace::blame::{Follow, Ground, Wanted, Watched};
-use tailbound_trace::dat::{Seen, TraceFile};
+use tailbound_trace::blame::{BlameSelection, Follow, Ground, WatchFilter};
+use tailbound_trace::dat::{MergeItem, TraceFile};
 
 use crate::window::{Culprit, Late, Named};
 
@@ -20,7 +20,7 @@ const APART_NS: i64 = 50_000;
 const MOST: usize = 64;
 
 /// What a file tells of one late wake-up.
-pub(super) struct Told {
+pub(super) struct Attribution {
     /// Who, or why that is unknown.
     pub(super) culprit: Named,
     /// Part by part.
@@ -29,12 +29,12 @@ pub(super) struct Told {
     pub(super) from_ns: Option<u64>,
 }
 
-fn unknown(why: &str, from_ns: Option<u64>) -> Told {
-    Told { culprit: Named::Unknown(format!("unknown: {why}")), record: None, from_ns }
+fn unknown(why: &str, from_ns: Option<u64>) -> Attribution {
+    Attribution { culprit: Named::Unknown(format!("unknown: {why}")), record: None, from_ns }
 }
 
 /// Who made `late` late.
-pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> Told {
+pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> Attribution {
     let trace = match File::open(path).map_err(|e| e.to_string()) {
         Ok(file) => TraceFile::open(file).map_err(|e| e.to_string()),
         Err(e) => Err(e),
@@ -48,14 +48,14 @@ pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> Tol
     let decoder = EventDecoder::new(&trace.info().formats);
     // Half of it: waits are counted from one clock reading to the next, and told from one event to the next.
     let above_ns = i64::try_from(late.wait_ns / 2).unwrap_or(i64::MAX);
-    let wanted = Wanted { realtime: true, above_ns, most: MOST };
+    let wanted = BlameSelection { realtime: true, above_ns, most: MOST };
     let ground = Ground { virtual_machine, ..Ground::default() };
-    let mut follow = Follow::new(Watched::Realtime, Arc::new(symbols), ground, wanted);
+    let mut follow = Follow::new(WatchFilter::Realtime, Arc::new(symbols), ground, wanted);
     let read = trace.read(&decoder, &mut |seen| {
         match seen {
-            Seen::Entry(e) => follow.entry(e),
-            Seen::Lost(t_ns) => follow.lost(t_ns),
-            Seen::Bytes(_) => {}
+            MergeItem::Entry(e) => follow.entry(e),
+            MergeItem::Lost(t_ns) => follow.lost(t_ns),
+            MergeItem::Bytes(_) => {}
         }
         true
     });
@@ -86,5 +86,5 @@ pub(super) fn of(path: &Path, late: &Late, virtual_machine: Option<bool>) -> Tol
         sureness: record.sureness(cause, who),
         cause,
     };
-    Told { culprit: Named::Known(culprit), record: Some(Box::new(record.clone())), from_ns }
+    Attribution { culprit: Named::Known(culprit), record: Some(Box::new(record.clone())), from_ns }
 }

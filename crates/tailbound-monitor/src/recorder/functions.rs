@@ -12,7 +12,7 @@ use std::path::Path;
 
 use tailbound_host::Root;
 use tailbound_trace::EventDecoder;
-use tailbound_trace::dat::{Seen, TraceFile};
+use tailbound_trace::dat::{MergeItem, TraceFile};
 use tailbound_trace::event::Event;
 use tailbound_trace::symbols::Symbols;
 
@@ -34,8 +34,8 @@ fn addresses(path: &Path) -> Option<BTreeSet<u64>> {
     let trace = TraceFile::open(File::open(path).ok()?).ok()?;
     let decoder = EventDecoder::new(&trace.info().formats);
     let mut all = BTreeSet::new();
-    let mut each = |seen: Seen<'_>| {
-        let Seen::Entry(entry) = seen else { return true };
+    let mut each = |seen: MergeItem<'_>| {
+        let MergeItem::Entry(entry) = seen else { return true };
         let some = match entry.event {
             Event::WorkStart { function } | Event::CallEntry { function } => [function, 0],
             Event::IpiSend { callsite, callback, .. }

@@ -21,7 +21,7 @@ use tailbound_sys::clock;
 use tailbound_trace::format::EventFormat;
 use tailbound_trace::{EventDecoder, PageLayout};
 
-use self::waits::{Known, Seen, Waits};
+use self::waits::{ThreadTraits, WaitEvent, Waits};
 use crate::window::{Late, Policy, ThreadWindow};
 
 /// Rings of all CPUs together, and what one has: some thousand events.
@@ -51,7 +51,7 @@ pub(crate) struct Traced {
     rings: Vec<RingOf>,
     instance: Instance,
     /// Events that another CPU may still have older ones of.
-    held: Vec<(u64, Seen)>,
+    held: Vec<(u64, WaitEvent)>,
     page: Vec<u8>,
     waits: Waits,
 }
@@ -163,7 +163,7 @@ impl Traced {
                 let read = self.layout.records(page, |t_ns, bytes| {
                     first_ns = first_ns.or(Some(t_ns));
                     ring.last_ns = t_ns;
-                    let seen = decoder.decode(t_ns, cpu, bytes).and_then(|e| Seen::of(&e));
+                    let seen = decoder.decode(t_ns, cpu, bytes).and_then(|e| WaitEvent::of(&e));
                     held.extend(seen.map(|seen| (t_ns, seen)));
                 });
                 let until_ns = first_ns.unwrap_or(begin);
@@ -225,22 +225,24 @@ impl Traced {
 }
 
 /// Events are missing there.
-fn gap(from_ns: u64, until_ns: u64, events: u64) -> [(u64, Seen); 2] {
-    [(from_ns, Seen::LostFrom), (until_ns.max(from_ns), Seen::LostUntil { events })]
+fn gap(from_ns: u64, until_ns: u64, events: u64) -> [(u64, WaitEvent); 2] {
+    [(from_ns, WaitEvent::LostFrom), (until_ns.max(from_ns), WaitEvent::LostUntil { events })]
 }
 
 /// What the events do not tell of a thread; `None`: it is an ordinary one, which was lent a priority. One that ended is known by its
 /// events alone.
-fn known(root: &Root, tid: i32, by_priority: Policy) -> Option<Known> {
+fn known(root: &Root, tid: i32, by_priority: Policy) -> Option<ThreadTraits> {
     let stat = root.text(&format!("/proc/{tid}/stat")).unwrap_or_default();
     // The name may hold spaces and parentheses: count from the last one.
     let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace());
     let field = |at: usize| fields.clone()?.nth(at)?.parse::<u64>().ok();
     // Fields 9, 40 and 41 of proc_pid_stat(5).
     let (Some(flags), Some(priority), Some(policy)) = (field(6), field(37), field(38)) else {
-        return Some(Known { policy: by_priority, kernel: None });
+        return Some(ThreadTraits { policy: by_priority, kernel: None });
     };
     let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     let policy = Policy::of(number(policy), number(priority));
-    policy.is_realtime().then_some(Known { policy, kernel: Some(flags & KERNEL_THREAD != 0) })
+    policy
+        .is_realtime()
+        .then_some(ThreadTraits { policy, kernel: Some(flags & KERNEL_THREAD != 0) })
 }

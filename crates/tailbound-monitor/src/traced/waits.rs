@@ -21,7 +21,7 @@ const REALTIME_END: i32 = 100;
 
 /// What an event means for waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum WaitEvent {
     Woken {
         tid: i32,
     },
@@ -42,7 +42,7 @@ pub(super) enum Seen {
     },
 }
 
-impl Seen {
+impl WaitEvent {
     pub(super) fn of(entry: &Entry) -> Option<Self> {
         match entry.event {
             Event::Waking { pid, .. } => Some(Self::Woken { tid: pid }),
@@ -57,7 +57,7 @@ impl Seen {
 
 /// What is known of a thread beside its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct ThreadTraits {
     pub(super) policy: Policy,
     pub(super) kernel: Option<bool>,
 }
@@ -97,29 +97,29 @@ impl Waits {
     pub(super) fn event(
         &mut self,
         t_ns: u64,
-        seen: &Seen,
-        look_up: &mut dyn FnMut(i32, Policy) -> Option<Known>,
+        seen: &WaitEvent,
+        look_up: &mut dyn FnMut(i32, Policy) -> Option<ThreadTraits>,
     ) {
         match *seen {
             // What was lost may have been the end of any wait.
-            Seen::LostFrom => {
+            WaitEvent::LostFrom => {
                 self.blind = self.blind.saturating_add(1);
                 self.ready.clear();
             }
-            Seen::LostUntil { events } => {
+            WaitEvent::LostUntil { events } => {
                 self.blind = self.blind.saturating_sub(1);
                 self.lost = self.lost.saturating_add(events.max(1));
                 self.ready.clear();
             }
             _ if self.blind > 0 => {}
-            Seen::Woken { tid } => {
+            WaitEvent::Woken { tid } => {
                 if self.ready.len() < THREADS_MAX as usize || self.ready.contains_key(&tid) {
                     self.ready.entry(tid).or_insert(t_ns);
                 } else {
                     self.lost = self.lost.saturating_add(1);
                 }
             }
-            Seen::Switch { cpu, prev, prev_prio, prev_comm, next, next_prio, next_comm } => {
+            WaitEvent::Switch { cpu, prev, prev_prio, prev_comm, next, next_prio, next_comm } => {
                 let since = self.ready.remove(&next).filter(|_| next_prio < REALTIME_END);
                 if let Some(since_ns) = since {
                     let before = Before {
@@ -142,7 +142,7 @@ impl Waits {
         prio: i32,
         comm: Word,
         worst: Worst,
-        look_up: &mut dyn FnMut(i32, Policy) -> Option<Known>,
+        look_up: &mut dyn FnMut(i32, Policy) -> Option<ThreadTraits>,
     ) {
         if !self.threads.contains_key(&tid) {
             if self.threads.len() >= THREADS_MAX as usize {
@@ -216,14 +216,14 @@ mod tests {
 
     const RT: i32 = 9;
 
-    fn woken(tid: i32) -> Seen {
-        Seen::Woken { tid }
+    fn woken(tid: i32) -> WaitEvent {
+        WaitEvent::Woken { tid }
     }
 
-    fn switch(prev: i32, next: i32) -> Seen {
+    fn switch(prev: i32, next: i32) -> WaitEvent {
         let prio = |tid: i32| if tid < 10 { RT } else { 120 };
         let comm = |tid: i32| Word::new(&format!("t{tid}"));
-        Seen::Switch {
+        WaitEvent::Switch {
             cpu: 1,
             prev,
             prev_prio: prio(prev),
@@ -234,8 +234,9 @@ mod tests {
         }
     }
 
-    fn counted(waits: &mut Waits, events: &[(u64, Seen)]) -> Vec<(u32, u64, u64)> {
-        let mut look_up = |_: i32, policy: Policy| Some(Known { policy, kernel: Some(false) });
+    fn counted(waits: &mut Waits, events: &[(u64, WaitEvent)]) -> Vec<(u32, u64, u64)> {
+        let mut look_up =
+            |_: i32, policy: Policy| Some(ThreadTraits { policy, kernel: Some(false) });
         for (t, seen) in events {
             waits.event(*t, seen, &mut look_up);
         }
@@ -279,12 +280,12 @@ mod tests {
         let mut waits = Waits::new(u64::MAX);
         let events = [
             (100, woken(1)),
-            (200, Seen::LostFrom),
+            (200, WaitEvent::LostFrom),
             // On another CPU: how long it waited is not known.
             (250, switch(20, 1)),
             (300, woken(2)),
             (310, switch(1, 2)),
-            (400, Seen::LostUntil { events: 7 }),
+            (400, WaitEvent::LostUntil { events: 7 }),
             (900, switch(2, 1)),
             (950, woken(2)),
             (960, switch(1, 2)),
@@ -296,17 +297,18 @@ mod tests {
     #[test]
     fn more_threads_than_there_is_room_for_are_counted_as_lost() {
         let mut waits = Waits::new(u64::MAX);
-        let mut look_up = |_: i32, policy: Policy| Some(Known { policy, kernel: None });
+        let mut look_up = |_: i32, policy: Policy| Some(ThreadTraits { policy, kernel: None });
         let most = i32::try_from(THREADS_MAX).unwrap();
         for tid in 1..=most + 3 {
             waits.event(1, &woken(tid), &mut look_up);
-            let Seen::Switch { cpu, prev, prev_prio, prev_comm, next_comm, .. } = switch(20, 1)
+            let WaitEvent::Switch { cpu, prev, prev_prio, prev_comm, next_comm, .. } =
+                switch(20, 1)
             else {
                 unreachable!()
             };
             waits.event(
                 2,
-                &Seen::Switch {
+                &WaitEvent::Switch {
                     cpu,
                     prev,
                     prev_prio,

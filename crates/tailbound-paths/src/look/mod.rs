@@ -4,14 +4,14 @@
 //! Context: COLD. Units: ns; of the guest's clock (due), or of QEMU's, which is a constant ahead.
 //!
 //! ```text
-//! seen.rs    readings of the log: wake-ups of the measured thread, sections around them
-//! told.rs    what is told of them
+//! reading.rs readings of the log: wake-ups of the measured thread, sections around them
+//! summary.rs what is told of them
 //! error.rs   why nothing is told
 //! ```
 
 mod error;
-mod seen;
-mod told;
+mod reading;
+mod summary;
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -23,13 +23,13 @@ use tailbound_trace::symbols::Symbols;
 
 pub use self::error::LookError;
 
-use self::seen::{Seen, judged, read, waits};
+use self::reading::{LogReading, judged, read, waits};
 use crate::blocks::{blocks, tree};
 use crate::curve;
 use crate::handovers::{self, HandOver, HandOvers};
 use crate::log::Log;
 use crate::plan::{Guest, Plan};
-use crate::theory::{self, Wanted};
+use crate::theory::{self, EvidenceQuery};
 use crate::turns::Turns;
 use crate::wakeups::{self, Fit, Marks, WakeUp};
 
@@ -236,7 +236,7 @@ impl Sparse {
     /// What wake-ups and hand-overs have in common: checks, window, sections.
     fn begun(
         checks: PathsChecks,
-        seen: &Seen,
+        seen: &LogReading,
         window: (u64, u64),
         samples: Samples<'_>,
         symbols: &Symbols,
@@ -302,7 +302,7 @@ impl Sparse {
         if self.record.second_kernel {
             return Err(LookError::SecondKernel);
         }
-        let wanted = Wanted {
+        let wanted = EvidenceQuery {
             window: self.window,
             wakeups: &self.waits,
             guest: plan.guest(),

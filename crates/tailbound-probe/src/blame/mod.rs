@@ -27,7 +27,7 @@ use tailbound_core::{Context, Finding};
 use tailbound_host::{Root, Tracefs};
 use tailbound_sys::clock;
 use tailbound_trace::EventDecoder;
-use tailbound_trace::blame::{Engine, Ground, Late, WakeUp, Watched};
+use tailbound_trace::blame::{Engine, Ground, Late, WakeUp, WatchFilter};
 use tailbound_trace::event::Entry;
 use tailbound_trace::symbols::Symbols;
 
@@ -246,7 +246,7 @@ impl Blamer {
         let to = chosen.iter().map(woke).max().unwrap_or(0).saturating_add(AFTER_NS);
         let window = self.store.between(&self.decoder, unsigned(from), unsigned(to));
         let tids = self.threads.values().map(|(tid, _)| *tid).collect();
-        let mut engine = Engine::new(Watched::Threads(tids), Arc::clone(&self.symbols));
+        let mut engine = Engine::new(WatchFilter::Threads(tids), Arc::clone(&self.symbols));
         window.entries.iter().for_each(|e: &Entry| engine.entry(e));
         let mut wakeups = engine.take_wakeups();
         wakeups.extend(engine.open_wakeups());

@@ -12,7 +12,7 @@ use tailbound_core::finding::Impact;
 use tailbound_core::plan::Clock;
 use tailbound_core::units::format_ns_i64;
 use tailbound_host::{Missing, Root, Tracefs, TracefsError};
-use tailbound_trace::event::{WANTED, Wanted};
+use tailbound_trace::event::{EventSpec, WANTED};
 use tailbound_trace::symbols::Symbols;
 use tailbound_trace::{EventDecoder, EventFormat};
 
@@ -75,7 +75,7 @@ pub(crate) fn kallsyms(root: &Root) -> String {
 /// An event without which nothing can be said.
 pub(crate) fn formats(tracefs: &Tracefs) -> Result<Vec<EventFormat>, ObserveError> {
     let mut out = Vec::new();
-    for Wanted { system, name, needed } in WANTED {
+    for EventSpec { system, name, needed } in WANTED {
         match tracefs.event_format(system, name) {
             Ok(text) => out.push(EventFormat::parse(&text)?),
             Err(Missing::NotApplicable(_)) if *needed => {

@@ -8,7 +8,7 @@
 //! process, so that nothing stays when it ends, however. (The crate aya was considered: it loads objects
 //! that a compiler for BPF made, which would be needed at build time or shipped as a binary; five
 //! programs of a hundred instructions need neither.)
-//! Not here: the bpf(2) calls (`tailbound_sys::bpf`), what a stack means (`tailbound_trace::blame::Told`).
+//! Not here: the bpf(2) calls (`tailbound_sys::bpf`), what a stack means (`tailbound_trace::blame::BlameNote`).
 
 mod layout;
 mod programs;
@@ -25,7 +25,7 @@ use tailbound_host::Root;
 use tailbound_sys::SysError;
 use tailbound_sys::bpf::assembler::JumpError;
 use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring, classes};
-use tailbound_trace::blame::{Told, ToldKind};
+use tailbound_trace::blame::{BlameNote, BlameNoteKind};
 use tailbound_trace::btf::{Btf, BtfError};
 use tailbound_trace::symbols::Symbols;
 
@@ -82,9 +82,9 @@ pub(crate) struct Tier {
     _attached: Vec<Attached>,
     symbols: Arc<Symbols>,
     watched: BTreeSet<i32>,
-    kept: Vec<Told>,
+    kept: Vec<BlameNote>,
     /// The longest waits for locks, the longest first.
-    locks: Vec<Told>,
+    locks: Vec<BlameNote>,
     notes: Vec<String>,
     threshold_ns: i64,
 }
@@ -175,7 +175,7 @@ impl Tier {
         let locks = &mut self.locks;
         self.ring.read(&mut |bytes| {
             let Some(told) = record::read(bytes, symbols, apart_ns) else { return };
-            if told.kind == ToldKind::Lock {
+            if told.kind == BlameNoteKind::Lock {
                 let place = locks.partition_point(|l| l.latency_ns >= told.latency_ns);
                 if place < LOCKS_MAX {
                     locks.insert(place, told.clone());
@@ -216,7 +216,7 @@ impl Tier {
     }
 
     /// The longest waits for locks, the longest first.
-    pub(crate) fn locks(&self) -> &[Told] {
+    pub(crate) fn locks(&self) -> &[BlameNote] {
         &self.locks
     }
 

@@ -4,7 +4,7 @@
 //! Context: COLD. Units: ns. A record of another length or kind is none.
 
 use tailbound_sys::calls;
-use tailbound_trace::blame::{Told, ToldKind};
+use tailbound_trace::blame::{BlameNote, BlameNoteKind};
 use tailbound_trace::symbols::Symbols;
 
 use super::layout::{FRAMES, OWNER_BYTES, OWNERS, told};
@@ -31,17 +31,17 @@ fn name(from: &[u8], at: i16) -> Option<String> {
 }
 
 /// One record, with the names of functions; times get `apart_ns` more.
-pub(super) fn read(from: &[u8], symbols: &Symbols, apart_ns: i64) -> Option<Told> {
+pub(super) fn read(from: &[u8], symbols: &Symbols, apart_ns: i64) -> Option<BlameNote> {
     let kind = match word(from, told::KIND)? {
-        KIND_SWITCH => ToldKind::Switch,
-        KIND_TIMER => ToldKind::Timer,
-        KIND_LOCK => ToldKind::Lock,
+        KIND_SWITCH => BlameNoteKind::Switch,
+        KIND_TIMER => BlameNoteKind::Timer,
+        KIND_LOCK => BlameNoteKind::Lock,
         _ => return None,
     };
     let tid = word(from, told::TID)?.cast_signed();
     // The stack of a wait for a lock is the thread's own; the name is of whoever had the CPU when it was over.
     let other = match kind {
-        ToldKind::Lock => format!("thread {tid}"),
+        BlameNoteKind::Lock => format!("thread {tid}"),
         _ => format!("{}-{}", name(from, told::COMM)?, word(from, told::OTHER)?.cast_signed()),
     };
     let taken = double(from, told::STACK_BYTES)?.cast_signed();
@@ -59,7 +59,7 @@ pub(super) fn read(from: &[u8], symbols: &Symbols, apart_ns: i64) -> Option<Told
     let frames: Vec<String> = (0..frames).filter_map(frame).collect();
     // The register has a number of a call only while the thread is in one.
     let in_call = frames.iter().any(|f| f.starts_with("entry_SYSCALL") || f.starts_with("el0_svc"));
-    Some(Told {
+    Some(BlameNote {
         kind,
         tid,
         t_ns: i64::try_from(double(from, told::T)?).ok()?.saturating_add(apart_ns),
@@ -96,7 +96,7 @@ mod tests {
         put(told::OWNER, b"low\0");
         put(told::OWNER + 16, &3u32.to_ne_bytes());
         let one = read(&raw, &symbols, 5).unwrap();
-        assert_eq!((one.kind, one.tid, one.t_ns), (ToldKind::Switch, 7, 105));
+        assert_eq!((one.kind, one.tid, one.t_ns), (BlameNoteKind::Switch, 7, 105));
         assert_eq!((one.other.as_str(), one.system_call), ("cc1-9", None));
         assert_eq!((one.frames, one.owners), (vec!["f".into(), "g".into()], vec!["low-3".into()]));
         for length in 0..raw.len() {

@@ -43,8 +43,8 @@ fn waits_of_a_sleeping_thread_are_counted_and_told_above_the_threshold() {
     assert!(waited.p999_ns <= waited.max_ns, "{waited:?}");
     assert_eq!(tier.lost(), 0);
     let kinds = |k| tier.kept.iter().filter(|t| t.kind == k).count();
-    assert!(kinds(tailbound_trace::blame::ToldKind::Switch) >= 20);
-    let stack = |t: &Told| t.frames.iter().any(|f| f.contains("schedule"));
+    assert!(kinds(tailbound_trace::blame::BlameNoteKind::Switch) >= 20);
+    let stack = |t: &BlameNote| t.frames.iter().any(|f| f.contains("schedule"));
     assert!(tier.kept.iter().any(stack), "{:?}", tier.kept.first());
 }
 
@@ -114,7 +114,7 @@ fn the_owner_of_a_lock_with_inheritance_is_told() {
         unlock_pi(word, owner, Scope::Private).unwrap();
     });
     tier.poll(0);
-    let owners: Vec<&Told> = tier.locks().iter().filter(|l| !l.owners.is_empty()).collect();
+    let owners: Vec<&BlameNote> = tier.locks().iter().filter(|l| !l.owners.is_empty()).collect();
     let suffix = format!("-{owner}");
     let told = owners.iter().any(|l| l.owners.first().unwrap().ends_with(&suffix));
     assert!(told, "{owners:?}");

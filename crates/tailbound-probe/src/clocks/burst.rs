@@ -51,7 +51,7 @@ impl Back {
 
 /// What one thread saw of one clock.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct ClockReadings {
     /// Costs of a read, each the mean of [`TOGETHER`].
     pub(super) costs: Vec<u32>,
     pub(super) cost_ns_max: i64,
@@ -65,13 +65,13 @@ pub(super) struct Seen {
 /// What one thread saw of all clocks.
 #[derive(Debug)]
 pub(super) struct Tally {
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<ClockReadings>,
     planted: u64,
 }
 
 impl Tally {
     pub(super) fn new() -> Self {
-        let none = Seen {
+        let none = ClockReadings {
             costs: vec![0; BUCKETS],
             cost_ns_max: 0,
             readings: 0,
@@ -135,7 +135,7 @@ impl Tally {
     }
 }
 
-impl Seen {
+impl ClockReadings {
     #[inline]
     fn cost(&mut self, reading: Reading) {
         let from = now_ns(CLOCK_MONOTONIC);

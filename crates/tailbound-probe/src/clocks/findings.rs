@@ -10,7 +10,7 @@ use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns;
 use tailbound_sys::readings::{READINGS, Reading, that_enter_the_kernel};
 
-use super::burst::{Seen, TOGETHER, Tally};
+use super::burst::{ClockReadings, TOGETHER, Tally};
 use super::drift::{self, Drift};
 use crate::figures::figure;
 use crate::thread_group::ProbeOutput;
@@ -69,7 +69,13 @@ pub(super) fn output(tallies: &[Tally], source: &str, drift: Drift) -> ProbeOutp
     output
 }
 
-fn one_clock(output: &mut ProbeOutput, name: &str, reading: Reading, seen: &Seen, way: &str) {
+fn one_clock(
+    output: &mut ProbeOutput,
+    name: &str,
+    reading: Reading,
+    seen: &ClockReadings,
+    way: &str,
+) {
     let resolution = match reading.resolution_ns() {
         Ok(Some(ns)) => format!("resolution {}", format_ns(ns.real())),
         Ok(None) => "no resolution of its own".to_owned(),

@@ -14,7 +14,7 @@ mod findings;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tailbound_rt::cyclic::{Ended, Port as _, Schedule, Wake};
+use tailbound_rt::cyclic::{LoopEnd, Port as _, Schedule, Wake};
 use tailbound_rt::recorder::{Recorder, Writer};
 use tailbound_sys::clock::Nanosleep;
 use tailbound_sys::error::SysError;
@@ -157,14 +157,14 @@ fn phase(
     (schedule, recorder): (&Schedule, &Recorder),
     newest: &Newest,
     tally: &mut Tally,
-) -> Ended {
+) -> LoopEnd {
     let mut sleep = Nanosleep(clock);
     let mut writer = Writer::new(recorder, schedule.first_ns, schedule.interval_ns);
-    let mut ended = Ended::Complete;
+    let mut ended = LoopEnd::Complete;
     let mut n = 0u64;
     while n < schedule.activations {
         if thread.stop().load(Ordering::Relaxed) {
-            ended = Ended::Stopped(n);
+            ended = LoopEnd::Stopped(n);
             break;
         }
         let step = schedule.interval_ns.wrapping_mul(n.cast_signed());
@@ -173,7 +173,7 @@ fn phase(
             Wake::Due => {}
             Wake::Interrupted => continue,
             Wake::Failed(errno) => {
-                ended = Ended::Failed(errno, n);
+                ended = LoopEnd::Failed(errno, n);
                 break;
             }
         }

@@ -48,7 +48,7 @@ pub(super) struct Group {
 
 /// What must live as long as the threads.
 #[derive(Default)]
-struct Held {
+struct HandoverResources {
     channels: Vec<Channel>,
     peers: Vec<Peer>,
     guardians: Vec<Guardian>,
@@ -109,7 +109,7 @@ fn begin(
     let in_namespace = arrangement.medium.is_ipc() && own_ipc_namespace().is_ok();
     let before = skew::look(&groups, setup);
     let mut threads = setup.threads()?;
-    let mut held = Held::default();
+    let mut held = HandoverResources::default();
     let mut slots = Slots { next: 0 };
     for group in &groups {
         let memory = Arc::new(Shared::<Block>::new()?);
@@ -206,7 +206,7 @@ fn sender(
     group: &Group,
     (memory, channels): Between<'_>,
     slots: &mut Slots,
-    held: &mut Held,
+    held: &mut HandoverResources,
 ) -> Result<(), ProbeError> {
     let mut sender = threads.thread(slots.slot(group.sender, group.phase_ns, Context::Send))?;
     let beside: Option<[Arc<Recorders>; 2]> = if arrangement.round_trip {

@@ -6,9 +6,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tailbound_rt::cyclic::{Ended, Schedule};
+use tailbound_rt::cyclic::{LoopEnd, Schedule};
 use tailbound_rt::handover::line::Phase;
-use tailbound_rt::handover::{Answer, Block, Give, Log, Onward, Receiver, Sender, Take, Taken};
+use tailbound_rt::handover::{
+    Acknowledgement, Block, Give, Log, Onward, Receiver, ReturnLeg, Sender, Take,
+};
 use tailbound_rt::recorder::{Recorder, Writer};
 use tailbound_sys::clock::Nanosleep;
 use tailbound_sys::error::SysError;
@@ -61,11 +63,11 @@ impl Receiving {
         schedule: &Schedule,
         recorder: &Recorder,
         stop: &AtomicBool,
-    ) -> Ended {
+    ) -> LoopEnd {
         let at = self.memory.phases.get(number).and_then(|phase| {
             Some((phase, phase.lines.get(self.line)?, phase.taken.get(self.taken)?))
         });
-        let Some((phase, line, taken)) = at else { return Ended::Failed(LOST, 0) };
+        let Some((phase, line, taken)) = at else { return LoopEnd::Failed(LOST, 0) };
         let onward = self.onward.as_mut().and_then(|(outlet, line)| {
             Some(Onward { outlet: &mut **outlet, line: phase.lines.get(*line)? })
         });
@@ -113,7 +115,7 @@ impl Sending {
         let mut number = 0;
         thread.phases(|schedule, recorder| {
             let ended = match self.memory.clone().phases.get(number) {
-                None => Ended::Failed(LOST, 0),
+                None => LoopEnd::Failed(LOST, 0),
                 Some(phase) => {
                     let of = |i: usize| {
                         beside
@@ -137,10 +139,11 @@ impl Sending {
         schedule: &Schedule,
         logs: Logs<'_>,
         stop: &AtomicBool,
-    ) -> Ended {
-        let taken: Vec<&Taken> = self.taken.iter().filter_map(|i| phase.taken.get(*i)).collect();
+    ) -> LoopEnd {
+        let taken: Vec<&Acknowledgement> =
+            self.taken.iter().filter_map(|i| phase.taken.get(*i)).collect();
         let (Some(line), Some(back)) = (phase.lines.first(), phase.lines.get(BACK)) else {
-            return Ended::Failed(LOST, 0);
+            return LoopEnd::Failed(LOST, 0);
         };
         let Logs { send, round_trip, back: way_back } = logs;
         Sender {
@@ -148,7 +151,7 @@ impl Sending {
             outlet: &mut *self.outlet,
             line,
             taken: &taken,
-            answer: self.answers.as_mut().map(|inlet| Answer {
+            answer: self.answers.as_mut().map(|inlet| ReturnLeg {
                 inlet: &mut **inlet,
                 line: back,
                 round_trip,

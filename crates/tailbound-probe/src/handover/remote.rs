@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_core::policy::Policy;
 use tailbound_core::{Finding, Impact};
-use tailbound_rt::cyclic::{Ended, Port as _, Schedule};
+use tailbound_rt::cyclic::{LoopEnd, Port as _, Schedule};
 use tailbound_rt::handover::line::{Close, Control, Phase};
 use tailbound_rt::handover::{Block, Give, Log, relayed};
 use tailbound_rt::recorder::{Recorder, Writer};
@@ -29,7 +29,7 @@ use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::Setup;
 use crate::peer::{Peer, Role, number};
-use crate::thread_group::{Finished, Measured, Recorders, ThreadContext, thread_spec};
+use crate::thread_group::{Finished, Recorders, RecordingThread, ThreadContext, thread_spec};
 
 /// States of a peer, in order.
 const READY: u32 = 1;
@@ -65,7 +65,7 @@ impl Sender {
     pub(super) fn begin(
         self,
         setup: &Setup<'_>,
-        bookkeeper: Measured<'_>,
+        bookkeeper: RecordingThread<'_>,
         beside: Option<[Arc<Recorders>; 2]>,
         (memory, channels): (&Arc<Shared<Block>>, &[Channel]),
     ) -> Result<Peer, ProbeError> {
@@ -169,10 +169,10 @@ impl Books {
         schedule: &Schedule,
         recorder: &Recorder,
         stop: &AtomicBool,
-    ) -> Ended {
+    ) -> LoopEnd {
         let memory = Arc::clone(&self.memory);
         let at = number as usize;
-        let Some(phase) = memory.phases.get(at) else { return Ended::Failed(GONE, 0) };
+        let Some(phase) = memory.phases.get(at) else { return LoopEnd::Failed(GONE, 0) };
         let writer = |r| Writer::new(r, schedule.first_ns, schedule.interval_ns);
         let mut send = writer(recorder);
         let beside = self.beside.clone();
@@ -190,7 +190,7 @@ impl Books {
             }
             if state == FAILED {
                 stop.store(true, Ordering::Relaxed);
-                break Ended::Failed(control.failed.load(Ordering::Relaxed).cast_signed(), 0);
+                break LoopEnd::Failed(control.failed.load(Ordering::Relaxed).cast_signed(), 0);
             }
             if state >= DONE + number {
                 break self.accounted(control, at, schedule);
@@ -203,7 +203,7 @@ impl Books {
             if is_gone(self.pid) {
                 stop.store(true, Ordering::Relaxed);
                 self.free_receivers(phase);
-                break Ended::Failed(GONE, 0);
+                break LoopEnd::Failed(GONE, 0);
             }
             sleep(LOOK_NS);
         };
@@ -215,9 +215,9 @@ impl Books {
         ended
     }
 
-    fn accounted(&self, control: &Control, at: usize, schedule: &Schedule) -> Ended {
+    fn accounted(&self, control: &Control, at: usize, schedule: &Schedule) -> LoopEnd {
         let n = control.accounted.get(at).map_or(0, |n| n.load(Ordering::Relaxed));
-        if n >= schedule.activations { Ended::Complete } else { Ended::Stopped(n) }
+        if n >= schedule.activations { LoopEnd::Complete } else { LoopEnd::Stopped(n) }
     }
 
     /// Receivers that no signal interrupts would wait for ever.
@@ -322,11 +322,11 @@ fn send(mut sending: Sending, interval_ns: i64, activations: [u64; 2]) {
         }
     }
     let mut first_ns = control.first_ns.load(Ordering::Relaxed);
-    let mut ended = Ended::Complete;
+    let mut ended = LoopEnd::Complete;
     for ((phase, n), state) in memory.phases.iter().zip(activations).zip([DONE, DONE + 1]) {
         let schedule = Schedule { first_ns, interval_ns, activations: n };
         first_ns = first_ns.saturating_add(interval_ns.saturating_mul(n.cast_signed()));
-        if ended == Ended::Complete {
+        if ended == LoopEnd::Complete {
             let logs = Logs {
                 send: Log::Relay(&phase.send),
                 round_trip: Log::Relay(&phase.round_trip),
@@ -335,9 +335,9 @@ fn send(mut sending: Sending, interval_ns: i64, activations: [u64; 2]) {
             ended = sending.phase(phase, &schedule, logs, &limits::STOP);
         }
         let accounted = match ended {
-            Ended::Complete => n,
-            Ended::Stopped(n) => n,
-            Ended::Failed(errno, _) => {
+            LoopEnd::Complete => n,
+            LoopEnd::Stopped(n) => n,
+            LoopEnd::Failed(errno, _) => {
                 control.failed.store(errno.unsigned_abs(), Ordering::Relaxed);
                 return tell(FAILED);
             }

@@ -16,7 +16,7 @@ use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
-use crate::noise::polled::{self, Way};
+use crate::noise::polled::{self, PollSettings};
 use crate::noise::poller::WORK_MAX;
 use crate::thread_group::{Running, ThreadGroup, thread_spec};
 
@@ -68,13 +68,13 @@ const THIEF_NS: i64 = 5_000_000;
 const THIEF_INTERVAL_NS: i64 = 100_000_000;
 const THIEF_PRIORITY: u8 = 50;
 
-fn way(setup: &Setup<'_>) -> Result<Way, ProbeError> {
+fn way(setup: &Setup<'_>) -> Result<PollSettings, ProbeError> {
     let options = setup.options();
     let threshold_ns = match options.text("threshold") {
         Some("auto") => None,
         _ => Some(options.time_ns("threshold")?),
     };
-    Ok(Way {
+    Ok(PollSettings {
         threshold_ns,
         least_ns: 0,
         outside_only: false,
@@ -103,7 +103,7 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     Ok(Prepared::with((way, planted), begin))
 }
 
-fn begin(setup: &Setup<'_>, (way, planted): (Way, bool)) -> Result<Running, ProbeError> {
+fn begin(setup: &Setup<'_>, (way, planted): (PollSettings, bool)) -> Result<Running, ProbeError> {
     let gauge = Gauge::take()?;
     let mut threads = polled::threads(setup, way, &gauge)?;
     if planted {

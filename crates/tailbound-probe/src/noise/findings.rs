@@ -13,7 +13,7 @@ use tailbound_rt::ticks::Scale;
 
 use crate::figures::of_cpu as figure;
 use crate::noise::hwlat;
-use crate::noise::polled::{THRESHOLD_NS, Way};
+use crate::noise::polled::{PollSettings, THRESHOLD_NS};
 use crate::thread_group::ProbeOutput;
 
 const SECOND_NS: f64 = 1e9;
@@ -40,7 +40,7 @@ pub(super) fn of(
     cpu: u32,
     tally: &Tally,
     settings: &Settings,
-    way: &Way,
+    way: &PollSettings,
     scale: Scale,
     output: &mut ProbeOutput,
 ) {

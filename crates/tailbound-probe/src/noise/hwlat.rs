@@ -19,7 +19,7 @@ use tailbound_rt::poll::Tally;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
-use crate::noise::polled::{self, Way};
+use crate::noise::polled::{self, PollSettings};
 use crate::noise::tracer;
 use crate::observe::{self, ObserveError};
 use crate::smi::{self, NoSmiCount};
@@ -99,8 +99,8 @@ fn looking(setup: &Setup<'_>) -> Result<Looking, ProbeError> {
     }
 }
 
-fn way(setup: &Setup<'_>) -> Result<Way, ProbeError> {
-    Ok(Way {
+fn way(setup: &Setup<'_>) -> Result<PollSettings, ProbeError> {
+    Ok(PollSettings {
         threshold_ns: None,
         least_ns: setup.options().time_ns("threshold")?,
         outside_only: true,
@@ -123,7 +123,10 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     Ok(Prepared::with((way, looking), begin))
 }
 
-fn begin(setup: &Setup<'_>, (way, looking): (Way, Looking)) -> Result<Running, ProbeError> {
+fn begin(
+    setup: &Setup<'_>,
+    (way, looking): (PollSettings, Looking),
+) -> Result<Running, ProbeError> {
     let (root, plan) = (setup.root.clone(), setup.plan.clone());
     let before = smi_counts(&root, &plan);
     let smi = move |output: &mut ProbeOutput| smis(&root, &plan, before, output);

@@ -45,7 +45,7 @@ const STALL_EVERY_NS: i64 = 50_000_000;
 
 /// What a polling probe is to do.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct PollSettings {
     /// Gaps above a turn from which on they are found; `None`: [`THRESHOLD_NS`].
     pub(super) threshold_ns: Option<i64>,
     /// Gaps from which on they are recorded.
@@ -142,7 +142,7 @@ pub(super) fn siblings(plan: &Plan, root: &Root) -> Option<(u32, u32)> {
 /// What one thread is given.
 struct Body {
     cpu: u32,
-    way: Way,
+    way: PollSettings,
     gauge: Gauge,
     clock: i32,
     column: Option<Column>,
@@ -216,7 +216,7 @@ fn part(ns: i64, share: f64) -> i64 {
 /// [`ProbeError`].
 pub(super) fn threads(
     setup: &Setup<'_>,
-    way: Way,
+    way: PollSettings,
     gauge: &Gauge,
 ) -> Result<ThreadGroup, ProbeError> {
     let mut threads = setup.threads()?.busy();

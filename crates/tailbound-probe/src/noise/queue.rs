@@ -10,7 +10,7 @@ use tailbound_core::number::Real as _;
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Finding, Impact};
-use tailbound_rt::cyclic::Ended;
+use tailbound_rt::cyclic::LoopEnd;
 use tailbound_rt::queue::{self, Drained, Feed, RATE_MAX};
 use tailbound_sys::SysError;
 
@@ -169,8 +169,8 @@ fn run(
     })?;
     if let Some((ended, drained)) = seen {
         let windows = match ended {
-            Ended::Complete => thread.measurement().activations,
-            Ended::Stopped(n) | Ended::Failed(_, n) => n,
+            LoopEnd::Complete => thread.measurement().activations,
+            LoopEnd::Stopped(n) | LoopEnd::Failed(_, n) => n,
         };
         let span_ns = thread.measurement().interval_ns.saturating_mul(windows.cast_signed());
         thread.output(|output| add_figures(cpu, options, &drained, span_ns, turn_ns, output));

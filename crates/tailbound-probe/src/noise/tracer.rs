@@ -13,7 +13,7 @@ use tailbound_core::plan::{Observe, Plan};
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Finding, Impact, Policy};
-use tailbound_rt::cyclic::{Ended, Port, Schedule};
+use tailbound_rt::cyclic::{LoopEnd, Port, Schedule};
 use tailbound_rt::recorder::Recorder;
 use tailbound_rt::window::Windows;
 use tailbound_sys::SysError;
@@ -33,7 +33,7 @@ const LAG_NS: i64 = 300_000_000;
 
 /// Gaps of one CPU.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct GapTally {
     n: u64,
     ns: i64,
     ns_max: i64,
@@ -76,7 +76,7 @@ struct Eye<'a> {
     windows: Windows<'a>,
     least_ns: i64,
     pending: Vec<(i64, i64)>,
-    cpus: BTreeMap<u32, Seen>,
+    cpus: BTreeMap<u32, GapTally>,
 }
 
 impl<'a> Eye<'a> {
@@ -104,7 +104,7 @@ impl<'a> Eye<'a> {
     fn take(&mut self, gaps: &[Gap], id_apart_ns: i64) {
         for &Gap { cpu, t_ns, ns } in gaps.iter().filter(|g| g.ns >= self.least_ns) {
             let seen = self.cpus.entry(cpu).or_default();
-            *seen = Seen { n: seen.n + 1, ns: seen.ns + ns, ns_max: seen.ns_max.max(ns) };
+            *seen = GapTally { n: seen.n + 1, ns: seen.ns + ns, ns_max: seen.ns_max.max(ns) };
             let at = t_ns.saturating_sub(id_apart_ns).saturating_sub(self.first_ns);
             self.pending.push((at, ns));
         }
@@ -136,13 +136,13 @@ impl<'a> Eye<'a> {
     }
 
     /// Nothing more comes.
-    fn end(&mut self) -> Ended {
+    fn end(&mut self) -> LoopEnd {
         self.close(self.now_ns());
         self.windows.finish();
         if self.windows.complete() {
-            Ended::Complete
+            LoopEnd::Complete
         } else {
-            Ended::Stopped(self.windows.accounted())
+            LoopEnd::Stopped(self.windows.accounted())
         }
     }
 }
@@ -191,7 +191,7 @@ fn read(
 }
 
 fn add_figures(
-    cpus: &BTreeMap<u32, Seen>,
+    cpus: &BTreeMap<u32, GapTally>,
     duty: Option<f64>,
     refused: Option<String>,
     output: &mut ProbeOutput,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use tailbound_core::plan::{Observe, Plan};
 use tailbound_core::record::ThreadRecord;
 use tailbound_core::{Context, Distribution, ThreadEnd};
-use tailbound_trace::split::Way;
+use tailbound_trace::split::WakeupSplit;
 use tailbound_trace::{Record, Sample, Schedule, Split, TimerlatContext};
 
 use crate::observe::{Gap, setup};
@@ -235,7 +235,7 @@ impl Cpu {
     }
 }
 
-fn way_counters(way: &Way) -> BTreeMap<String, u64> {
+fn way_counters(way: &WakeupSplit) -> BTreeMap<String, u64> {
     [("timers_set", way.started), ("timers_awake", way.awake), ("timers_unseen", way.unseen)]
         .into_iter()
         .map(|(k, v)| (k.to_owned(), v))

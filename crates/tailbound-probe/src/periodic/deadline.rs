@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tailbound_core::Context;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::policy::Policy;
-use tailbound_rt::cyclic::{Ended, Port as _, Schedule, Wake};
+use tailbound_rt::cyclic::{LoopEnd, Port as _, Schedule, Wake};
 use tailbound_rt::recorder::{Recorder, Writer};
 use tailbound_sys::clock::{CLOCK_MONOTONIC, CLOCK_THREAD_CPUTIME_ID, Nanosleep, now_ns};
 use tailbound_sys::counter::CLOCK_MONOTONIC_RAW;
@@ -175,16 +175,16 @@ impl Periods {
         schedule: &Schedule,
         (recorder, beside): (&Recorder, &Recorder),
         counts: &mut Counts,
-    ) -> Ended {
+    ) -> LoopEnd {
         let period = self.options.period_ns.max(1);
         let mut writer = Writer::new(recorder, schedule.first_ns, period);
         let mut response = Writer::new(beside, schedule.first_ns, period);
         let mut n = 0u64;
-        let mut ended = Ended::Complete;
+        let mut ended = LoopEnd::Complete;
         let shifts = self.grid.shifts;
         while n < schedule.activations {
             if thread.stop().load(Ordering::Relaxed) {
-                ended = Ended::Stopped(n);
+                ended = LoopEnd::Stopped(n);
                 break;
             }
             let asked = now_ns(CLOCK_MONOTONIC_RAW);

@@ -14,7 +14,7 @@ use tailbound_core::finding::Impact;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::policy::Policy;
 use tailbound_core::{Context, Finding};
-use tailbound_rt::cyclic::{Ended, Schedule};
+use tailbound_rt::cyclic::{LoopEnd, Schedule};
 use tailbound_rt::recorder::{Recorder, Writer};
 use tailbound_sys::clock::{CLOCK_THREAD_CPUTIME_ID, now_ns};
 use tailbound_sys::error::SysError;
@@ -142,7 +142,7 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
 
 /// What the threads of one task saw.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct JobTally {
     jobs: u64,
     late: u64,
     latest_ns: i64,
@@ -150,7 +150,7 @@ struct Seen {
     cpu_ns_max: i64,
 }
 
-impl Seen {
+impl JobTally {
     fn add(&mut self, other: &Self) {
         self.jobs += other.jobs;
         self.late += other.late;
@@ -168,8 +168,8 @@ fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
     let own = thread_spec(setup.plan.policy, cpus.first().copied().into_iter().collect());
     let works: Vec<Work> =
         thread::spawn(own, move || lengths.into_iter().map(Work::that_takes).collect())?.join()?;
-    let sums: Arc<Mutex<Vec<Seen>>> =
-        Arc::new(Mutex::new(vec![Seen::default(); options.tasks.len()]));
+    let sums: Arc<Mutex<Vec<JobTally>>> =
+        Arc::new(Mutex::new(vec![JobTally::default(); options.tasks.len()]));
     let clock = clock_id(setup.plan.clock);
     for (cpu, place) in cpus.iter().zip(0u32..) {
         one_cpu(&mut threads, &options, &works, (*cpu, place, clock), &sums)?;
@@ -190,7 +190,7 @@ fn one_cpu(
     options: &Options,
     works: &[Work],
     (cpu, place, clock): (u32, u32, i32),
-    sums: &Arc<Mutex<Vec<Seen>>>,
+    sums: &Arc<Mutex<Vec<JobTally>>>,
 ) -> Result<(), ProbeError> {
     let n = options.tasks.len();
     for (i, (task, work)) in options.tasks.iter().zip(works).enumerate() {
@@ -224,10 +224,10 @@ struct Player {
 }
 
 impl Player {
-    fn play(self, thread: &ThreadContext) -> Result<(Finished, Seen), SysError> {
-        let mut seen = Seen::default();
+    fn play(self, thread: &ThreadContext) -> Result<(Finished, JobTally), SysError> {
+        let mut seen = JobTally::default();
         let finished = thread.phases(|schedule, recorder| {
-            seen = Seen::default();
+            seen = JobTally::default();
             self.phase(thread, schedule, recorder, &mut seen)
         })?;
         Ok((finished, seen))
@@ -238,8 +238,8 @@ impl Player {
         thread: &ThreadContext,
         schedule: &Schedule,
         recorder: &Recorder,
-        seen: &mut Seen,
-    ) -> Ended {
+        seen: &mut JobTally,
+    ) -> LoopEnd {
         let multiple = self.task.multiple.max(1);
         let own = Schedule {
             interval_ns: schedule.interval_ns.saturating_mul(multiple.cast_signed()),
@@ -268,7 +268,7 @@ impl Player {
 }
 
 /// Figures of each task; a task that was late is a violation.
-fn probe_output(options: &Options, sums: &[Seen], interval_ns: i64) -> ProbeOutput {
+fn probe_output(options: &Options, sums: &[JobTally], interval_ns: i64) -> ProbeOutput {
     let mut output = ProbeOutput::default();
     for (i, (task, seen)) in options.tasks.iter().zip(sums).enumerate() {
         let n = i + 1;

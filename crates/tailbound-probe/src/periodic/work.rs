@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tailbound_rt::cyclic::{Ended, Port as _, Schedule, Wake};
+use tailbound_rt::cyclic::{LoopEnd, Port as _, Schedule, Wake};
 use tailbound_rt::recorder::Writer;
 use tailbound_sys::clock::{CLOCK_MONOTONIC, Nanosleep, now_ns};
 
@@ -67,22 +67,22 @@ pub(super) fn run(
     writer: &mut Writer<'_>,
     stop: &AtomicBool,
     mut job: impl FnMut(Due),
-) -> Ended {
+) -> LoopEnd {
     let mut sleep = Nanosleep(clock);
     let interval = schedule.interval_ns.max(1);
     let mut due = schedule.first_ns;
     let mut n = 0u64;
-    let mut ended = Ended::Complete;
+    let mut ended = LoopEnd::Complete;
     while n < schedule.activations {
         if stop.load(Ordering::Relaxed) {
-            ended = Ended::Stopped(n);
+            ended = LoopEnd::Stopped(n);
             break;
         }
         match sleep.sleep_until(due) {
             Wake::Due => {}
             Wake::Interrupted => continue,
             Wake::Failed(errno) => {
-                ended = Ended::Failed(errno, n);
+                ended = LoopEnd::Failed(errno, n);
                 break;
             }
         }

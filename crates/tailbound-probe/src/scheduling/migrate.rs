@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::policy::Policy;
-use tailbound_rt::cyclic::Ended;
+use tailbound_rt::cyclic::LoopEnd;
 use tailbound_rt::recorder::Writer;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
 use tailbound_sys::error::SysError;
@@ -115,7 +115,7 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
 
 /// When a task began, ran and ended.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct TaskStamps {
     first_ns: i64,
     end_ns: i64,
 }
@@ -126,7 +126,7 @@ struct Crowd {
     release: Bell,
     controller: Bell,
     left: AtomicU32,
-    seen: Vec<Mutex<Seen>>,
+    seen: Vec<Mutex<TaskStamps>>,
 }
 
 fn task(crowd: &Crowd, rank: usize, busy_ns: i64, clock_id: i32, stop: &AtomicBool) {
@@ -143,7 +143,7 @@ fn task(crowd: &Crowd, rank: usize, busy_ns: i64, clock_id: i32, stop: &AtomicBo
             }
         };
         if let Some(place) = crowd.seen.get(rank) {
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = Seen { first_ns, end_ns };
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = TaskStamps { first_ns, end_ns };
         }
         if crowd.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             crowd.controller.ring();
@@ -163,7 +163,7 @@ struct Proof {
 }
 
 /// The first task, by rank, that began before its turn.
-fn judge(seen: &[Seen], cpus: usize, released_ns: i64) -> Option<Proof> {
+fn judge(seen: &[TaskStamps], cpus: usize, released_ns: i64) -> Option<Proof> {
     seen.iter().enumerate().skip(cpus).find_map(|(rank, own)| {
         let above = seen.get(..rank)?;
         let ended = above.iter().filter(|s| s.end_ns <= own.first_ns).count();
@@ -227,7 +227,7 @@ impl Controller {
     fn run(&self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let _closing = Closing(vec![&self.crowd.release, &self.crowd.controller]);
         let mut found = Sum::default();
-        let mut seen = vec![Seen::default(); self.options.tasks];
+        let mut seen = vec![TaskStamps::default(); self.options.tasks];
         // Memory is taken before the loops, not in them.
         let own = thread.recorders();
         let writers_of = |measuring: bool| -> Vec<Writer<'_>> {
@@ -238,7 +238,7 @@ impl Controller {
         let mut of_phases = [writers_of(false), writers_of(true)].into_iter();
         let finished = thread.phases(|schedule, _| {
             found = Sum::default();
-            let Some(mut writers) = of_phases.next() else { return Ended::Stopped(0) };
+            let Some(mut writers) = of_phases.next() else { return LoopEnd::Stopped(0) };
             trials::run(self.clock, schedule, &mut writers, thread.stop(), |n, writers| {
                 let Some(released_ns) = self.trial(&mut seen) else {
                     found.stuck += u64::from(!thread.stop().load(Ordering::Relaxed));
@@ -259,7 +259,7 @@ impl Controller {
     }
 
     /// Releases all and waits for all; when it was.
-    fn trial(&self, seen: &mut [Seen]) -> Option<i64> {
+    fn trial(&self, seen: &mut [TaskStamps]) -> Option<i64> {
         let crowd = &*self.crowd;
         let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(PATIENCE_NS);
         crowd.left.store(u32::try_from(self.options.tasks).unwrap_or(0), Ordering::Release);
@@ -316,8 +316,8 @@ fn probe_output(sum: &Sum, options: Options) -> ProbeOutput {
 mod tests {
     use super::*;
 
-    fn seen(times: &[(i64, i64)]) -> Vec<Seen> {
-        times.iter().map(|&(first_ns, end_ns)| Seen { first_ns, end_ns }).collect()
+    fn seen(times: &[(i64, i64)]) -> Vec<TaskStamps> {
+        times.iter().map(|&(first_ns, end_ns)| TaskStamps { first_ns, end_ns }).collect()
     }
 
     #[test]

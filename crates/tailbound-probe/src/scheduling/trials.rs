@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tailbound_rt::cyclic::{Ended, Port, Schedule, Wake};
+use tailbound_rt::cyclic::{LoopEnd, Port, Schedule, Wake};
 use tailbound_rt::recorder::{Recorder, Writer};
 use tailbound_sys::clock;
 
@@ -50,26 +50,26 @@ pub(super) fn run<'r>(
     writers: &mut [Writer<'r>],
     stop: &AtomicBool,
     mut play: impl FnMut(u64, &mut [Writer<'r>]) -> bool,
-) -> Ended {
+) -> LoopEnd {
     let mut port = clock::Nanosleep(clock);
     let interval = schedule.interval_ns.max(1);
     let (mut due, mut trial) = (schedule.first_ns, 0u64);
-    let mut ended = Ended::Complete;
+    let mut ended = LoopEnd::Complete;
     while trial < schedule.activations {
         if stop.load(Ordering::Relaxed) {
-            ended = Ended::Stopped(trial);
+            ended = LoopEnd::Stopped(trial);
             break;
         }
         match port.sleep_until(due) {
             Wake::Due => {}
             Wake::Interrupted => continue,
             Wake::Failed(errno) => {
-                ended = Ended::Failed(errno, trial);
+                ended = LoopEnd::Failed(errno, trial);
                 break;
             }
         }
         if !play(trial, writers) {
-            ended = Ended::Stopped(trial);
+            ended = LoopEnd::Stopped(trial);
             break;
         }
         let late = port.now_ns().saturating_sub(due).max(0);
@@ -108,12 +108,12 @@ mod tests {
                 writers.iter_mut().for_each(|w| timed.enter(trial, w));
                 true
             });
-        assert_eq!(ended, Ended::Complete);
+        assert_eq!(ended, LoopEnd::Complete);
         let (n, missed) = (recorder.wakeups().n, recorder.missed().n);
         assert_eq!(n, played.len() as u64);
         assert_eq!(n + missed, 20, "every due trial");
         assert!(missed >= 4, "{missed} missed; played {played:?}");
         let ended = run(clock, &schedule, &mut [writer(&recorder, &schedule)], &stop, |_, _| false);
-        assert_eq!(ended, Ended::Stopped(0));
+        assert_eq!(ended, LoopEnd::Stopped(0));
     }
 }

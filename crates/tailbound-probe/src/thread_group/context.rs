@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tailbound_core::Finding;
 use tailbound_core::number::Real as _;
 use tailbound_core::record::{FigureRecord, TimelineRecord};
-use tailbound_rt::cyclic::{Ended, Schedule};
+use tailbound_rt::cyclic::{LoopEnd, Schedule};
 use tailbound_rt::recorder::Recorder;
 use tailbound_sys::error::SysError;
 use tailbound_sys::limits::{self, Usage};
@@ -53,7 +53,7 @@ impl ProbeOutput {
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
     /// How the measured loop ended.
-    pub ended: Ended,
+    pub ended: LoopEnd,
     /// Counters of the thread over the measured loop.
     pub usage: Usage,
     /// The thread used almost all of its CPU in the warm-up: the interval is too short here.
@@ -63,7 +63,7 @@ pub struct Finished {
 impl Finished {
     /// Ended so, without counters.
     #[must_use]
-    pub fn of(ended: Ended) -> Self {
+    pub fn of(ended: LoopEnd) -> Self {
         Self { ended, usage: Usage::default(), overloaded: false }
     }
 }
@@ -131,7 +131,7 @@ impl ThreadContext {
     /// `EINVAL` for a helper, which has no slot: a bug of ours.
     pub fn phases(
         &self,
-        mut body: impl FnMut(&Schedule, &Recorder) -> Ended,
+        mut body: impl FnMut(&Schedule, &Recorder) -> LoopEnd,
     ) -> Result<Finished, SysError> {
         let Some(recorders) = &self.recorders else {
             return Err(SysError::code("phases", "a thread without a slot: a bug of ours", 22));
@@ -142,10 +142,10 @@ impl ThreadContext {
         let overloaded = !self.may_be_busy
             && self.warm_n >= 100
             && used.since(&before).cpu_ns.real() > OVERLOAD * self.warm_span_ns().real();
-        if overloaded || ended != Ended::Complete {
+        if overloaded || ended != LoopEnd::Complete {
             let ended = match ended {
-                Ended::Failed(errno, _) => Ended::Failed(errno, 0),
-                _ => Ended::Stopped(0),
+                LoopEnd::Failed(errno, _) => LoopEnd::Failed(errno, 0),
+                _ => LoopEnd::Stopped(0),
             };
             return Ok(Finished { overloaded, ..Finished::of(ended) });
         }
@@ -179,7 +179,7 @@ impl Work {
     pub(super) fn run(mut self, body: Body) -> Result<Finished, SysError> {
         self.tid.store(i64::from(sched::gettid()), Ordering::Relaxed);
         match self.context.shared.gate.wait() {
-            None => Ok(Finished::of(Ended::Stopped(0))),
+            None => Ok(Finished::of(LoopEnd::Stopped(0))),
             Some(epoch_ns) => {
                 self.context.epoch_ns = epoch_ns;
                 body(&self.context)

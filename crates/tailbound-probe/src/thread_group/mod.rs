@@ -21,7 +21,7 @@ use tailbound_core::Context;
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
 use tailbound_host::attributes;
-use tailbound_rt::cyclic::Ended;
+use tailbound_rt::cyclic::LoopEnd;
 use tailbound_sys::clock;
 use tailbound_sys::error::SysError;
 use tailbound_sys::thread::{self, ThreadSpec};
@@ -31,7 +31,7 @@ use crate::error::ProbeError;
 use crate::watchdog::Watchdog;
 use context::{Body, Shared, Work};
 pub use context::{Finished, ProbeOutput, ThreadContext};
-use running::{After, Member, Place, all_ended};
+use running::{After, Member, SlotOwner, all_ended};
 pub use running::{Running, ThreadResult};
 pub use slot::{RecordSlot, Recorders};
 
@@ -48,7 +48,7 @@ pub fn thread_spec(policy: Policy, cpus: Vec<u32>) -> ThreadSpec {
 
 /// Threads that wait for the epoch. Dropping it ends them without a run.
 pub struct ThreadGroup {
-    places: Vec<Place>,
+    places: Vec<SlotOwner>,
     members: Vec<Member>,
     shared: Arc<Shared>,
     plan: Plan,
@@ -64,14 +64,14 @@ pub struct ThreadGroup {
 }
 
 /// A thread that records, before it is started.
-pub struct Measured<'g> {
+pub struct RecordingThread<'g> {
     group: &'g mut ThreadGroup,
     slot: RecordSlot,
     recorders: Arc<Recorders>,
     beside: Vec<(RecordSlot, Arc<Recorders>)>,
 }
 
-impl Measured<'_> {
+impl RecordingThread<'_> {
     /// One more slot, in which the same thread records; its recorders, for the body.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Measured<'_> {
         let member = group.start(slot.cpu_name(), slot.phase_ns, own, spec, Box::new(body))?;
         let beside = beside.into_iter().map(|(slot, recorders)| (slot, recorders, false));
         let own = std::iter::once((slot, recorders, true));
-        group.places.extend(beside.chain(own).map(|(slot, recorders, own)| Place {
+        group.places.extend(beside.chain(own).map(|(slot, recorders, own)| SlotOwner {
             slot,
             recorders,
             member,
@@ -158,9 +158,9 @@ impl ThreadGroup {
     ///
     /// # Errors
     /// No memory for its recorders.
-    pub fn thread(&mut self, slot: RecordSlot) -> Result<Measured<'_>, ProbeError> {
+    pub fn thread(&mut self, slot: RecordSlot) -> Result<RecordingThread<'_>, ProbeError> {
         let recorders = self.recorders(&slot)?;
-        Ok(Measured { group: self, slot, recorders, beside: Vec::new() })
+        Ok(RecordingThread { group: self, slot, recorders, beside: Vec::new() })
     }
 
     /// A thread with one slot.
@@ -186,7 +186,7 @@ impl ThreadGroup {
         spec: ThreadSpec,
         body: impl FnOnce(&ThreadContext) -> Result<(), SysError> + Send + 'static,
     ) -> Result<(), ProbeError> {
-        let body: Body = Box::new(|thread| body(thread).map(|()| Finished::of(Ended::Complete)));
+        let body: Body = Box::new(|thread| body(thread).map(|()| Finished::of(LoopEnd::Complete)));
         self.start(name.to_owned(), 0, None, spec, body).map(drop)
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Member {
 }
 
 /// A slot, and which thread records in it.
-pub(super) struct Place {
+pub(super) struct SlotOwner {
     pub(super) slot: RecordSlot,
     pub(super) recorders: Arc<Recorders>,
     /// Index of the member.
@@ -49,7 +49,7 @@ pub(super) type After = Box<dyn FnOnce(&[ThreadResult]) -> ProbeOutput + Send>;
 
 /// Threads at work.
 pub struct Running {
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<SlotOwner>,
     pub(super) members: Vec<Member>,
     pub(super) shared: Arc<Shared>,
     pub(super) clock: i32,

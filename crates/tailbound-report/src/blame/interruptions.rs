@@ -6,7 +6,7 @@
 //! `kind`, `who`, `count`, `ns`, `ns_max`), `senders` (a list of `who`, `callsite`, `callback`, `count`), `events`.
 
 use serde_json::{Value, json};
-use tailbound_core::blame::{Activity, Interrupted, OnCpu, Taken};
+use tailbound_core::blame::{Activity, Interrupted, OnCpu, TimeTotals};
 use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns_i64, grouped};
 
@@ -21,7 +21,7 @@ use crate::text::report::Page;
 const ROWS_MAX: usize = 15;
 const SCHEMA: &str = "tailbound-interruptions/1";
 
-type Row<'a> = (&'a (Activity, String), &'a Taken);
+type Row<'a> = (&'a (Activity, String), &'a TimeTotals);
 
 /// Most time first.
 fn sorted(on: &OnCpu) -> Vec<Row<'_>> {
@@ -111,7 +111,7 @@ fn headline(cpu: u32, on: &OnCpu) -> String {
     )
 }
 
-fn cells(name: &(Activity, String), t: &Taken, span_ns: u64) -> Vec<String> {
+fn cells(name: &(Activity, String), t: &TimeTotals, span_ns: u64) -> Vec<String> {
     let mean = t.ns.checked_div(t.count).unwrap_or(0);
     vec![
         grouped(t.count),
@@ -170,8 +170,14 @@ mod tests {
     #[test]
     fn who_took_most_stands_first_and_a_silent_cpu_is_not_called_idle() {
         let taken = BTreeMap::from([
-            ((Activity::Interrupt, "36 eth0".to_owned()), Taken { count: 2, ns: 600, ns_max: 500 }),
-            ((Activity::Thread, "work".to_owned()), Taken { count: 1, ns: 2_300, ns_max: 2_300 }),
+            (
+                (Activity::Interrupt, "36 eth0".to_owned()),
+                TimeTotals { count: 2, ns: 600, ns_max: 500 },
+            ),
+            (
+                (Activity::Thread, "work".to_owned()),
+                TimeTotals { count: 1, ns: 2_300, ns_max: 2_300 },
+            ),
         ]);
         let on = OnCpu { span_ns: 1_000_000_000, idle_ns: 999_997_100, unknown_ns: 0, taken };
         let sender = Sender {

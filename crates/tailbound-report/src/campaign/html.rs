@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use tailbound_core::Run;
 use tailbound_core::campaign::{Part, Step};
-use tailbound_stats::campaign::{self, Given, Judged, Place, Word};
+use tailbound_stats::campaign::{self, CampaignEvidence, CampaignRun, Judged, Word};
 use tailbound_stats::decide::of_runs;
 
 use super::{json, notes, tables};
@@ -21,7 +21,7 @@ use crate::svg::plot::Look;
 
 /// The page of a campaign; needs nothing else.
 #[must_use]
-pub fn html(given: &Given) -> String {
+pub fn html(given: &CampaignEvidence) -> String {
     let mut page = Page::default();
     let (rows, claims) = (campaign::rows(given), campaign::claims(given));
     let file = &given.file;
@@ -98,7 +98,7 @@ fn claim(page: &mut Page, claim: &Judged) {
     page.push("</ul></div>");
 }
 
-fn step(page: &mut Page, given: &Given, step: &Step, parts: &[&Part]) {
+fn step(page: &mut Page, given: &CampaignEvidence, step: &Step, parts: &[&Part]) {
     let _ = write!(page.body, "<h2 id=\"{}\">{}</h2>", xml(&step.id), xml(&step.title));
     page.text("soft", &format!("Published: {}", step.told));
     links(page, given, parts);
@@ -119,7 +119,7 @@ fn step(page: &mut Page, given: &Given, step: &Step, parts: &[&Part]) {
 }
 
 /// Where each run's own report is.
-fn links(page: &mut Page, given: &Given, parts: &[&Part]) {
+fn links(page: &mut Page, given: &CampaignEvidence, parts: &[&Part]) {
     let mut all = Vec::new();
     for part in parts {
         for system in &given.systems {
@@ -141,7 +141,7 @@ fn links(page: &mut Page, given: &Given, parts: &[&Part]) {
 }
 
 /// All tasks of one step as one picture.
-fn sleepers(page: &mut Page, given: &Given, parts: &[&Part]) {
+fn sleepers(page: &mut Page, given: &CampaignEvidence, parts: &[&Part]) {
     let mut sides = Vec::new();
     for system in &given.systems {
         let runs = parts.iter().filter_map(|p| Some((p.id.as_str(), system.place(&p.id)?.run()?)));
@@ -157,9 +157,9 @@ fn sleepers(page: &mut Page, given: &Given, parts: &[&Part]) {
 }
 
 /// The systems over one another, a pair of pictures per part, all with the same axes.
-fn curves(page: &mut Page, given: &Given, step: &Step, parts: &[&Part]) {
+fn curves(page: &mut Page, given: &CampaignEvidence, step: &Step, parts: &[&Part]) {
     let series = |part: &Part| -> Vec<Series> {
-        let of = |(i, place): (usize, Option<&Place>)| {
+        let of = |(i, place): (usize, Option<&CampaignRun>)| {
             let run = place?.run()?;
             let (wakeup, due) = run.judged_total();
             let name = given.systems.get(i).map(|s| s.name.clone()).unwrap_or_default();

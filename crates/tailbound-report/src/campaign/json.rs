@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::notes;
 use tailbound_stats::Analysis;
-use tailbound_stats::campaign::{self, Given, Place, State};
+use tailbound_stats::campaign::{self, CampaignEvidence, CampaignRun, State};
 
 /// Schema of the answer.
 pub const SCHEMA: &str = "tailbound-campaign/1";
 
 /// The campaign as JSON.
 #[must_use]
-pub fn json(given: &Given) -> Value {
+pub fn json(given: &CampaignEvidence) -> Value {
     let (rows, claims) = (campaign::rows(given), campaign::claims(given));
     let systems: Vec<Value> = given
         .systems
@@ -43,7 +43,7 @@ pub fn json(given: &Given) -> Value {
     })
 }
 
-fn place(given: &Given, p: &Place) -> Value {
+fn place(given: &CampaignEvidence, p: &CampaignRun) -> Value {
     let part = given.parts.iter().find(|part| part.id == p.part);
     let state = match &p.state {
         State::Complete(_) => "complete",

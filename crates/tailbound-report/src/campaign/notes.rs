@@ -7,13 +7,15 @@
 use tailbound_core::campaign::Part;
 use tailbound_core::units::grouped;
 use tailbound_core::{Impact, Run};
-use tailbound_stats::campaign::{Given, Judged, Measured, Place, Row, State, Word, part_of, share};
+use tailbound_stats::campaign::{
+    CampaignEvidence, CampaignRun, CampaignSystem, Judged, Row, State, Word, part_of, share,
+};
 
 use crate::{digest, label};
 
 /// `3 of 4 claims hold, …`
-pub(super) fn headline(given: &Given, claims: &[Judged], rows: &[Row]) -> String {
-    let all: Vec<&Place> = given.systems.iter().flat_map(|s| &s.places).collect();
+pub(super) fn headline(given: &CampaignEvidence, claims: &[Judged], rows: &[Row]) -> String {
+    let all: Vec<&CampaignRun> = given.systems.iter().flat_map(|s| &s.places).collect();
     let done = all.iter().filter(|p| matches!(p.state, State::Complete(_))).count();
     let can = all.iter().filter(|p| !matches!(p.state, State::NotHere(_))).count();
     let systems: Vec<&str> = given.systems.iter().map(|s| s.name.as_str()).collect();
@@ -40,10 +42,10 @@ pub(super) fn headline(given: &Given, claims: &[Judged], rows: &[Row]) -> String
 }
 
 /// What differs between the publication's measurement and this one.
-pub(super) fn differs(given: &Given) -> Vec<String> {
+pub(super) fn differs(given: &CampaignEvidence) -> Vec<String> {
     let mut out = given.file.differs.clone();
     for system in &given.systems {
-        let Some(run) = system.places.iter().find_map(Place::run) else { continue };
+        let Some(run) = system.places.iter().find_map(CampaignRun::run) else { continue };
         let machine = label::machine(run);
         let machine = if machine.is_empty() { "machine unknown".to_owned() } else { machine };
         out.push(format!(
@@ -54,7 +56,7 @@ pub(super) fn differs(given: &Given) -> Vec<String> {
     }
     for step in &given.file.steps {
         out.extend(step.ours.iter().map(|ours| format!("{}: {ours}.", step.title)));
-        let lab = given.systems.iter().flat_map(|s| &s.places).filter_map(Place::run);
+        let lab = given.systems.iter().flat_map(|s| &s.places).filter_map(CampaignRun::run);
         if lab.into_iter().any(|r| r.header.lab.is_some()) {
             out.extend(step.lab_note.iter().map(|n| format!("{}, in the lab: {n}.", step.title)));
         }
@@ -65,14 +67,14 @@ pub(super) fn differs(given: &Given) -> Vec<String> {
 }
 
 /// Runs whose policy is not the one of the words.
-fn policies(given: &Given, system: &Measured) -> Vec<String> {
+fn policies(given: &CampaignEvidence, system: &CampaignSystem) -> Vec<String> {
     let other = |run: &&Run| !run.header.plan.policy.is_realtime() && !run.threads.is_empty();
-    let wanted = |p: &Place| {
+    let wanted = |p: &CampaignRun| {
         let part = given.parts.iter().find(|part| part.id == p.part);
         part.is_none_or(|p| !p.only_work && p.run.policy.as_deref() != Some("other"))
     };
     let places = system.places.iter().filter(|p| wanted(p));
-    let n = places.filter_map(Place::run).filter(other).count();
+    let n = places.filter_map(CampaignRun::run).filter(other).count();
     if n == 0 {
         return Vec::new();
     }
@@ -83,11 +85,11 @@ fn policies(given: &Given, system: &Measured) -> Vec<String> {
 }
 
 /// What makes results unreliable on the figures, by system.
-pub(super) fn doubts(given: &Given) -> Vec<String> {
+pub(super) fn doubts(given: &CampaignEvidence) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for system in &given.systems {
         let mut seen: Vec<(String, Impact, String, usize)> = Vec::new();
-        for run in system.places.iter().filter_map(Place::run) {
+        for run in system.places.iter().filter_map(CampaignRun::run) {
             for f in digest::culprits(run) {
                 match seen.iter_mut().find(|(id, ..)| *id == f.id) {
                     Some(old) => old.3 += 1,
@@ -105,7 +107,7 @@ pub(super) fn doubts(given: &Given) -> Vec<String> {
 }
 
 /// What shorter runs can no longer claim: a sentence per step, over its runs on every system.
-pub(super) fn lost(given: &Given) -> Vec<String> {
+pub(super) fn lost(given: &CampaignEvidence) -> Vec<String> {
     let mut out = Vec::new();
     for (at, step) in given.file.steps.iter().enumerate() {
         let parts: Vec<&Part> = given.parts.iter().filter(|p| p.step == at).collect();

@@ -6,7 +6,7 @@
 use tailbound_core::campaign::{Cost, Part, Unit};
 use tailbound_core::units::{format_ns, grouped};
 use tailbound_stats::Summary;
-use tailbound_stats::campaign::{Given, Row, Value, number, part_of, repetitions};
+use tailbound_stats::campaign::{CampaignEvidence, Row, Value, number, part_of, repetitions};
 use tailbound_stats::decide::Sample;
 
 use crate::figures;
@@ -82,7 +82,7 @@ pub(super) fn pair(rows: &[&Row]) -> Table {
 }
 
 /// Every run and what became of it; of one system where `only` names it.
-pub(super) fn runs(given: &Given, only: Option<&str>) -> Table {
+pub(super) fn runs(given: &CampaignEvidence, only: Option<&str>) -> Table {
     let head = ["run", "system", "state", "activations", "of the published", "verdict"];
     let mut table = Table::new(&head).with_words(&[1, 2, 5]);
     let systems = || given.systems.iter().filter(|s| only.is_none_or(|o| o == s.name));
@@ -113,14 +113,15 @@ pub(super) fn runs(given: &Given, only: Option<&str>) -> Table {
 }
 
 /// The statistics of one part on every system; `None` where none has it.
-pub(super) fn statistics(given: &Given, part: &Part) -> Option<Table> {
+pub(super) fn statistics(given: &CampaignEvidence, part: &Part) -> Option<Table> {
     let head = [
         "", "n", "missed", "min", "mean", "mode", "median", "sd", "skewness", "kurtosis", "p99",
         "p99.999", "max",
     ];
     let mut table = Table::new(&head);
     for system in &given.systems {
-        let Some(run) = system.place(&part.id).and_then(tailbound_stats::campaign::Place::run)
+        let Some(run) =
+            system.place(&part.id).and_then(tailbound_stats::campaign::CampaignRun::run)
         else {
             continue;
         };
@@ -147,11 +148,12 @@ pub(super) fn statistics(given: &Given, part: &Part) -> Option<Table> {
 }
 
 /// What the benchmarks of one part cost on every system; `None` where none has any.
-pub(super) fn benchmarks(given: &Given, part: &Part) -> Option<Table> {
+pub(super) fn benchmarks(given: &CampaignEvidence, part: &Part) -> Option<Table> {
     let head = ["", "benchmark", "repetitions", "real", "user", "sys", "rate"];
     let mut table = Table::new(&head).with_words(&[1]);
     for system in &given.systems {
-        let Some(run) = system.place(&part.id).and_then(tailbound_stats::campaign::Place::run)
+        let Some(run) =
+            system.place(&part.id).and_then(tailbound_stats::campaign::CampaignRun::run)
         else {
             continue;
         };

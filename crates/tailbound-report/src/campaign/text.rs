@@ -3,7 +3,7 @@
 //!
 //! Context: COLD.
 
-use tailbound_stats::campaign::{self, Given, Row, Word};
+use tailbound_stats::campaign::{self, CampaignEvidence, Row, Word};
 
 use super::{notes, tables};
 use crate::text::Style;
@@ -12,7 +12,7 @@ use crate::text::report::Page;
 
 /// The campaign as text, ending in a newline.
 #[must_use]
-pub fn text(given: &Given, style: Style) -> String {
+pub fn text(given: &CampaignEvidence, style: Style) -> String {
     let mut page = Page::new(style);
     let (rows, claims) = (campaign::rows(given), campaign::claims(given));
     page.text(&notes::headline(given, &claims, &rows), "  ", Ink::Bold);

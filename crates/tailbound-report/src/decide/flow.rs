@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use tailbound_stats::decide::flow::{Answer, Path, QUESTIONS, Step};
+use tailbound_stats::decide::flow::{FlowAnswer, Path, QUESTIONS, Step};
 use tailbound_stats::decide::{Advice, Choice};
 
 use super::text;
@@ -76,11 +76,11 @@ pub fn figure(choice: &Choice) -> Figure {
     }
 }
 
-fn word(answer: Answer) -> &'static str {
+fn word(answer: FlowAnswer) -> &'static str {
     match answer {
-        Answer::Yes => "yes",
-        Answer::No => "no",
-        Answer::Unknown => "unknown",
+        FlowAnswer::Yes => "yes",
+        FlowAnswer::No => "no",
+        FlowAnswer::Unknown => "unknown",
     }
 }
 
@@ -165,8 +165,8 @@ fn downward(out: &mut String, step: &Step, top: f64, on: bool, shape: &Shape) {
     edge(out, &format!("M{x} {}V{}", top + BOX, top + ROW), on);
     let words = match (step.id, step.taken, step.known.answer) {
         (_, false, _) if on => "not asked",
-        ("utilisation-high", true, Answer::Yes) => "yes",
-        (_, true, Answer::Unknown) if step.ends_in.is_none() => "unknown",
+        ("utilisation-high", true, FlowAnswer::Yes) => "yes",
+        (_, true, FlowAnswer::Unknown) if step.ends_in.is_none() => "unknown",
         _ => "no",
     };
     label(out, x + 6.0, top + BOX + 19.0, words, on, false);

@@ -3,7 +3,7 @@
 //!
 //! Context: COLD.
 
-use tailbound_stats::decide::flow::{Answer, Path, Step};
+use tailbound_stats::decide::flow::{FlowAnswer, Path, Step};
 use tailbound_stats::decide::{Advice, Choice};
 
 use super::tables;
@@ -100,9 +100,9 @@ fn capital(advice: Advice) -> String {
 pub fn step_words(step: &Step) -> String {
     let answer = match (step.taken, step.known.answer) {
         (false, _) => "not asked",
-        (true, Answer::Yes) => "yes",
-        (true, Answer::No) => "no",
-        (true, Answer::Unknown) => "unknown",
+        (true, FlowAnswer::Yes) => "yes",
+        (true, FlowAnswer::No) => "no",
+        (true, FlowAnswer::Unknown) => "unknown",
     };
     let from = if step.taken && !step.known.from.is_empty() {
         format!(" ({})", step.known.from)

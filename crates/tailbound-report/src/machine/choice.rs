@@ -5,8 +5,8 @@
 
 use tailbound_core::CpuSet;
 
-use super::look::Shown;
-use super::rows::{ClassRow, InterruptRow, Known, ThreadRow};
+use super::look::MachineView;
+use super::rows::{ClassRow, InterruptRow, MachineFact, ThreadRow};
 
 /// Which tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct Choice {
 
 impl Choice {
     /// Leaves only what was chosen; interrupts of chosen CPUs keep the counts of these alone.
-    pub fn apply(&self, shown: &mut Shown) {
+    pub fn apply(&self, shown: &mut MachineView) {
         shown.look.threads.retain(|t| self.thread(t));
         shown.look.interrupts.retain(|i| self.interrupt(i));
         shown.look.classes.retain(|c| self.class(c));
@@ -116,7 +116,7 @@ impl Choice {
     }
 
     /// What may be anywhere concerns every CPU; so does what is not known to be elsewhere.
-    fn meets(&self, affinity: &Known<CpuSet>, last: Option<u32>) -> bool {
+    fn meets(&self, affinity: &MachineFact<CpuSet>, last: Option<u32>) -> bool {
         self.cpus.is_empty()
             || match (affinity, last) {
                 (Ok(allowed), _) => !allowed.and(&self.cpus).is_empty(),
@@ -138,7 +138,7 @@ mod tests {
     use super::super::look::tests::{interrupt, thread};
     use super::*;
 
-    fn shown() -> Shown {
+    fn shown() -> MachineView {
         Look {
             threads: vec![
                 thread(1, "systemd", Policy::Other),

@@ -7,7 +7,7 @@ use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::units::{grouped, trimmed};
 use tailbound_core::{CpuSet, Policy};
 
-use super::rows::{ClassRow, InterruptRow, Known, ThreadRow};
+use super::rows::{ClassRow, InterruptRow, MachineFact, ThreadRow};
 use super::text::{per_second, total};
 use crate::escape::terminal;
 use crate::table::{columns, cut, pad};
@@ -180,7 +180,7 @@ fn command(t: &ThreadRow) -> String {
     }
 }
 
-fn cpus(set: &Known<CpuSet>, narrow: bool) -> String {
+fn cpus(set: &MachineFact<CpuSet>, narrow: bool) -> String {
     match set {
         Err(_) => UNKNOWN.to_owned(),
         Ok(set) if set.is_empty() => "-".to_owned(),

@@ -6,8 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use super::choice::Which;
-use super::look::Shown;
-use super::rows::{ClassRow, Handler, InterruptRow, Known, ThreadRow};
+use super::look::MachineView;
+use super::rows::{ClassRow, Handler, InterruptRow, MachineFact, ThreadRow};
 use super::text::{per_second, total};
 
 /// The form of this JSON.
@@ -15,7 +15,7 @@ const FORM: &str = "tailbound-machine/1";
 
 /// The tables.
 #[must_use]
-pub fn json(shown: &Shown, which: Which) -> Value {
+pub fn json(shown: &MachineView, which: Which) -> Value {
     let look = &shown.look;
     let mut out = Map::new();
     let mut set = |key: &str, value: Value| drop(out.insert(key.to_owned(), value));
@@ -34,7 +34,7 @@ pub fn json(shown: &Shown, which: Which) -> Value {
 }
 
 /// Sets `key` to what is known, or to null, and `KEY_unknown` to the reason.
-fn known<T: serde::Serialize>(out: &mut Value, key: &str, what: &Known<T>) {
+fn known<T: serde::Serialize>(out: &mut Value, key: &str, what: &MachineFact<T>) {
     match what {
         Ok(value) => out[key] = json!(value),
         Err(why) => {

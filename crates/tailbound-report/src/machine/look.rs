@@ -32,7 +32,7 @@ pub struct Look {
 
 /// What is shown: a look, and the time its rates are over.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shown {
+pub struct MachineView {
     /// The later look.
     pub look: Look,
     /// The time from the look before; without one, figures are totals since boot.
@@ -62,13 +62,13 @@ impl Look {
 
     /// Totals since boot.
     #[must_use]
-    pub fn totals(self) -> Shown {
-        Shown { look: self, over_ns: None }
+    pub fn totals(self) -> MachineView {
+        MachineView { look: self, over_ns: None }
     }
 
     /// With the rates since `before`; totals where no time has passed.
     #[must_use]
-    pub fn since(mut self, before: &Self) -> Shown {
+    pub fn since(mut self, before: &Self) -> MachineView {
         let over_ns = self.at_ns.saturating_sub(before.at_ns);
         if over_ns <= 0 {
             return self.totals();
@@ -91,7 +91,7 @@ impl Look {
             let old = kinds.get(class.name.as_str());
             class.rates = old.and_then(|old| rates(&class.counts, &old.counts, seconds));
         }
-        Shown { look: self, over_ns: Some(over_ns) }
+        MachineView { look: self, over_ns: Some(over_ns) }
     }
 }
 

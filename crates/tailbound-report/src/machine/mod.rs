@@ -15,9 +15,10 @@ mod text;
 pub use choice::{Choice, Kind, Which};
 pub use grid::{Grid, class_grid, interrupt_grid, thread_grid};
 pub use json::json;
-pub use look::{Look, Shown};
+pub use look::{Look, MachineView};
 pub use order::{InterruptKey, Order, Sort, SortError, ThreadKey};
 pub use rows::{
-    ClassRow, Handler, InterruptRow, Known, SwitchRate, Switches, ThreadId, ThreadRow, interrupt_of,
+    ClassRow, Handler, InterruptRow, MachineFact, SwitchRate, Switches, ThreadId, ThreadRow,
+    interrupt_of,
 };
 pub use text::text;

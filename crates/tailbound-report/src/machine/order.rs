@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use super::look::Shown;
+use super::look::MachineView;
 use super::rows::{InterruptRow, ThreadRow, urgency};
 use super::text::{per_second, total};
 
@@ -179,7 +179,7 @@ impl std::str::FromStr for Sort {
 
 impl Sort {
     /// Puts the rows in order.
-    pub fn apply(&self, shown: &mut Shown) {
+    pub fn apply(&self, shown: &mut MachineView) {
         self.threads(&mut shown.look.threads);
         self.interrupts(&mut shown.look.interrupts);
     }
@@ -241,7 +241,7 @@ fn by_interrupt_key(key: InterruptKey, a: &InterruptRow, b: &InterruptRow) -> Or
 }
 
 /// Few CPUs before many, then by their numbers; the unknown first.
-fn cpus(set: &super::Known<tailbound_core::CpuSet>) -> Option<(usize, Vec<u32>)> {
+fn cpus(set: &super::MachineFact<tailbound_core::CpuSet>) -> Option<(usize, Vec<u32>)> {
     set.as_ref().ok().map(|s| (s.len(), s.iter().collect()))
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tailbound_core::{CpuSet, Policy};
 
 /// Something read, or the reason why not.
-pub type Known<T> = Result<T, String>;
+pub type MachineFact<T> = Result<T, String>;
 
 /// A thread that is this one and no later one of the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,9 +59,9 @@ pub struct ThreadRow {
     /// The CPU it ran on last.
     pub last_cpu: u32,
     /// Where it may run.
-    pub affinity: Known<CpuSet>,
+    pub affinity: MachineFact<CpuSet>,
     /// How often it gave its CPU away, and lost it.
-    pub switches: Known<Switches>,
+    pub switches: MachineFact<Switches>,
     /// The same a second, from two looks.
     pub rate: Option<SwitchRate>,
 }
@@ -76,7 +76,7 @@ pub struct Handler {
     /// Its policy and priority.
     pub policy: Policy,
     /// Where it may run.
-    pub affinity: Known<CpuSet>,
+    pub affinity: MachineFact<CpuSet>,
 }
 
 /// One numbered interrupt.
@@ -93,11 +93,11 @@ pub struct InterruptRow {
     /// The devices that use it.
     pub users: Vec<String>,
     /// Where it may be handled.
-    pub affinity: Known<CpuSet>,
+    pub affinity: MachineFact<CpuSet>,
     /// Where the hardware sends it.
-    pub effective: Known<CpuSet>,
+    pub effective: MachineFact<CpuSet>,
     /// The kernel alone decides where it goes.
-    pub managed: Known<bool>,
+    pub managed: MachineFact<bool>,
     /// Its threads, where it is handled by threads.
     pub handlers: Vec<Handler>,
 }

@@ -9,7 +9,7 @@ use tailbound_core::units::format_span;
 
 use super::choice::Which;
 use super::grid::{Grid, class_grid, interrupt_grid, thread_grid};
-use super::look::Shown;
+use super::look::MachineView;
 use crate::text::Style;
 use crate::text::ink::{Ink, paint};
 
@@ -25,7 +25,7 @@ pub(crate) fn per_second(rates: &BTreeMap<u32, f64>) -> f64 {
 
 /// The tables; `narrow` where a person reads them in a terminal, so that no line is wrapped.
 #[must_use]
-pub fn text(shown: &Shown, which: Which, style: Style, narrow: bool) -> String {
+pub fn text(shown: &MachineView, which: Which, style: Style, narrow: bool) -> String {
     let look = &shown.look;
     let rates = shown.over_ns.is_some();
     let mut out = vec![summary(shown)];
@@ -54,7 +54,7 @@ pub fn text(shown: &Shown, which: Which, style: Style, narrow: bool) -> String {
     out.join("\n")
 }
 
-fn summary(shown: &Shown) -> String {
+fn summary(shown: &MachineView) -> String {
     let isolated = &shown.look.isolated;
     let isolated = if isolated.is_empty() { "none".to_owned() } else { isolated.to_string() };
     let over = match shown.over_ns {

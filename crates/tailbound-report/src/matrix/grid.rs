@@ -61,9 +61,9 @@ pub(super) fn load_name(load: &str) -> &str {
 
 /// What stands in a place.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum GridSlot {
     /// Figures.
-    Measured(Box<Measured>),
+    Measured(Box<CellFigures>),
     /// It was tried in vain, and why.
     Failed(String),
     /// No cell is for this place.
@@ -72,7 +72,7 @@ pub(super) enum Place {
 
 /// Figures of a cell.
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
+pub(super) struct CellFigures {
     /// Position of the cell.
     pub(super) cell: usize,
     pub(super) due: Distribution,
@@ -81,8 +81,8 @@ pub(super) struct Measured {
     pub(super) missed: u64,
 }
 
-impl Place {
-    pub(super) fn measured(&self) -> Option<&Measured> {
+impl GridSlot {
+    pub(super) fn measured(&self) -> Option<&CellFigures> {
         match self {
             Self::Measured(m) => Some(m),
             _ => None,
@@ -97,7 +97,7 @@ pub(super) struct Grid<'a> {
     pub(super) variants: Vec<Variant>,
     pub(super) loads: Vec<&'a str>,
     /// One row per variant, one place per load.
-    pub(super) rows: Vec<Vec<Place>>,
+    pub(super) rows: Vec<Vec<GridSlot>>,
     /// Cells whose labels another one had before.
     pub(super) repeated: usize,
 }
@@ -139,7 +139,7 @@ impl<'a> Grid<'a> {
             let mut found = cells.iter().enumerate().filter(|(_, c)| c.labels == labels);
             let first = found.next();
             used += usize::from(first.is_some());
-            first.map_or(Place::NotRun, |(i, c)| figures(i, c))
+            first.map_or(GridSlot::NotRun, |(i, c)| figures(i, c))
         };
         let rows =
             variants.iter().map(|v| loads.iter().map(|load| place(v, load)).collect()).collect();
@@ -153,19 +153,19 @@ impl<'a> Grid<'a> {
     }
 
     /// The variants with what stands under load number `load`.
-    pub(super) fn under(&self, load: usize) -> impl Iterator<Item = (&Variant, &Place)> {
+    pub(super) fn under(&self, load: usize) -> impl Iterator<Item = (&Variant, &GridSlot)> {
         self.variants.iter().zip(&self.rows).filter_map(move |(v, row)| Some((v, row.get(load)?)))
     }
 
     /// Every place with its variant and load, row by row.
-    pub(super) fn places(&self) -> impl Iterator<Item = (&Variant, &str, &Place)> {
+    pub(super) fn places(&self) -> impl Iterator<Item = (&Variant, &str, &GridSlot)> {
         self.variants.iter().zip(&self.rows).flat_map(move |(v, row)| {
             self.loads.iter().zip(row).map(move |(load, place)| (v, *load, place))
         })
     }
 
     /// The run of a measured place.
-    pub(super) fn run(&self, m: &Measured) -> Option<&'a Run> {
+    pub(super) fn run(&self, m: &CellFigures) -> Option<&'a Run> {
         self.cells.get(m.cell)?.run.as_ref().ok()
     }
 
@@ -182,7 +182,7 @@ impl<'a> Grid<'a> {
 
     /// The curves under load number `load`.
     pub(super) fn series(&self, load: usize) -> Vec<Series> {
-        let one = |(v, place): (&Variant, &Place)| {
+        let one = |(v, place): (&Variant, &GridSlot)| {
             let m = place.measured()?;
             Some(Series {
                 name: v.name(),
@@ -210,19 +210,19 @@ fn place_of<T: PartialEq>(list: &mut Vec<T>, what: T) -> usize {
     })
 }
 
-fn figures(i: usize, cell: &Cell) -> Place {
+fn figures(i: usize, cell: &Cell) -> GridSlot {
     let run = match &cell.run {
         Ok(run) => run,
-        Err(reason) => return Place::Failed(reason.clone()),
+        Err(reason) => return GridSlot::Failed(reason.clone()),
     };
     let Some(context) = run.judged_context() else {
-        return Place::Failed("the run holds no thread's figures".to_owned());
+        return GridSlot::Failed("the run holds no thread's figures".to_owned());
     };
     let (wakeup, due) = run.total(context);
     if due.n == 0 {
-        return Place::Failed("no activation was measured".to_owned());
+        return GridSlot::Failed("no activation was measured".to_owned());
     }
-    Place::Measured(Box::new(Measured {
+    GridSlot::Measured(Box::new(CellFigures {
         cell: i,
         summary: Summary::of(&due),
         missed: due.n.saturating_sub(wakeup.n),

@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use super::grid::{Cell, Grid, Measured, Place, Variant, load_name};
+use super::grid::{Cell, CellFigures, Grid, GridSlot, Variant, load_name};
 use super::{json, notes, sections, tables};
 use crate::escape::xml;
 use crate::html::Page;
@@ -70,11 +70,11 @@ fn title(grid: &Grid) -> String {
 fn overview(
     page: &mut Page,
     grid: &Grid,
-    value: impl Fn(&Measured) -> Option<f64>,
-    words: impl Fn(&Measured) -> String,
+    value: impl Fn(&CellFigures) -> Option<f64>,
+    words: impl Fn(&CellFigures) -> String,
 ) {
     let known = || {
-        let of = |p: &Place| p.measured().and_then(&value).filter(|v| *v > 0.0);
+        let of = |p: &GridSlot| p.measured().and_then(&value).filter(|v| *v > 0.0);
         grid.rows.iter().flatten().filter_map(of).map(f64::ln).collect::<Vec<_>>()
     };
     let least = known().into_iter().fold(f64::INFINITY, f64::min);

@@ -10,7 +10,7 @@ use tailbound_core::units::format_ns_i64;
 use tailbound_core::verdict::Outcome;
 use tailbound_core::{Context, Run};
 
-use super::grid::{Grid, Place, load_name};
+use super::grid::{Grid, GridSlot, load_name};
 use crate::digest;
 
 /// `12 of 12 cells measured. …`: how late each kernel was at worst.
@@ -72,14 +72,14 @@ pub(super) fn notes(grid: &Grid) -> Vec<String> {
         let under = format!("{} under {}", variant.name(), load_name(load));
         match place {
             // The exit status says it too, and nobody should have to guess of which cell.
-            Place::Measured(m) => {
+            GridSlot::Measured(m) => {
                 let verdict = grid.run(m).and_then(|run| run.verdict.as_ref());
                 if let Some(v) = verdict.filter(|v| v.outcome == Outcome::NotMet) {
                     out.push(format!("{under}: {}", v.sentence));
                 }
             }
-            Place::Failed(reason) => out.push(format!("{under}: failed: {reason}")),
-            Place::NotRun => out.push(format!("{under}: not run")),
+            GridSlot::Failed(reason) => out.push(format!("{under}: failed: {reason}")),
+            GridSlot::NotRun => out.push(format!("{under}: not run")),
         }
     }
     if grid.repeated > 0 {

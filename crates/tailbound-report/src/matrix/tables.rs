@@ -5,7 +5,7 @@
 
 use tailbound_core::units::grouped;
 
-use super::grid::{Grid, Measured, Place, load_name};
+use super::grid::{CellFigures, Grid, GridSlot, load_name};
 use tailbound_stats::loads::{LoadTotal, loads};
 
 use crate::svg::Unit;
@@ -13,16 +13,16 @@ use crate::table::Table;
 use crate::{digest, figures, label};
 
 /// What is said where there is no figure.
-pub(super) fn without(place: &Place) -> &'static str {
+pub(super) fn without(place: &GridSlot) -> &'static str {
     match place {
-        Place::Measured(_) => "unknown",
-        Place::Failed(_) => "failed",
-        Place::NotRun => "not run",
+        GridSlot::Measured(_) => "unknown",
+        GridSlot::Failed(_) => "failed",
+        GridSlot::NotRun => "not run",
     }
 }
 
 /// One figure of every place: kernels down, loads across.
-pub(super) fn overview(grid: &Grid, what: &str, of: impl Fn(&Measured) -> String) -> Table {
+pub(super) fn overview(grid: &Grid, what: &str, of: impl Fn(&CellFigures) -> String) -> Table {
     let mut table = Table::new(&[what]);
     table.head.extend(grid.loads.iter().map(|l| load_name(l).to_owned()));
     for (variant, row) in grid.variants.iter().zip(&grid.rows) {
@@ -34,12 +34,12 @@ pub(super) fn overview(grid: &Grid, what: &str, of: impl Fn(&Measured) -> String
 }
 
 /// The latest activation.
-pub(super) fn max(m: &Measured) -> String {
+pub(super) fn max(m: &CellFigures) -> String {
     figures::whole(m.summary.max_ns)
 }
 
 /// The standard deviation.
-pub(super) fn sd(m: &Measured) -> String {
+pub(super) fn sd(m: &CellFigures) -> String {
     figures::real(m.summary.sd_ns)
 }
 
@@ -86,7 +86,7 @@ pub(super) fn cells(grid: &Grid) -> Table {
         match run {
             None => {
                 cells.push(match place {
-                    Place::Failed(reason) => format!("failed: {reason}"),
+                    GridSlot::Failed(reason) => format!("failed: {reason}"),
                     other => without(other).to_owned(),
                 });
                 cells.extend(["none", "not applicable"].map(str::to_owned));

@@ -5,7 +5,7 @@
 
 use tailbound_core::paths::{PathsRecord, SectionKind, TreeLine};
 use tailbound_core::units::grouped;
-use tailbound_stats::theory::Answer;
+use tailbound_stats::theory::TheoreticalBound;
 
 use super::{
     ESTIMATE, NOT_ESTIMATED, begin, behind, checks, cpus, elsewhere, handed_over, heading, length,
@@ -56,7 +56,12 @@ pub(crate) fn short(page: &mut Page, paths: Option<&PathsRecord>, kernel: &str) 
 
 /// For a terminal; ends in a newline. `kernel` is what `-k` was given.
 #[must_use]
-pub fn text(paths: &PathsRecord, bound: Option<&Answer>, kernel: &str, style: Style) -> String {
+pub fn text(
+    paths: &PathsRecord,
+    bound: Option<&TheoreticalBound>,
+    kernel: &str,
+    style: Style,
+) -> String {
     let mut page = Page::new(style);
     page.text(&sentence(paths), "  ", Ink::Bold);
     page.heading("Latest wake-ups");

@@ -10,16 +10,16 @@
 //! of `kind`, `who`, `jobs`, `ns` whose sum is the bound.
 
 use serde_json::{Value, json};
-use tailbound_stats::tasks::{Answer, Term, TermKind, Thread};
+use tailbound_stats::tasks::{ResponseTimes, Term, TermKind, Thread};
 
-use super::Told;
+use super::TaskReport;
 
 /// Version of the JSON answer.
 pub const SCHEMA: &str = "tailbound-tasks/1";
 
 /// The whole answer.
 #[must_use]
-pub fn json(told: &Told<'_>) -> Value {
+pub fn json(told: &TaskReport<'_>) -> Value {
     let what_if = told.what_if.as_ref().map(|(changes, answer)| {
         json!({
             "changes": changes,
@@ -40,7 +40,7 @@ pub fn json(told: &Told<'_>) -> Value {
     })
 }
 
-fn threads(answer: &Answer) -> Vec<Value> {
+fn threads(answer: &ResponseTimes) -> Vec<Value> {
     answer.threads.iter().map(thread).collect()
 }
 

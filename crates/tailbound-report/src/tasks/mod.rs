@@ -13,21 +13,21 @@ pub use json::{SCHEMA, json};
 pub use text::text;
 
 use tailbound_core::tasks::{Model, TaskRecord};
-use tailbound_stats::tasks::Answer;
+use tailbound_stats::tasks::ResponseTimes;
 
 /// All that is told.
 #[derive(Clone, Debug)]
-pub struct Told<'a> {
+pub struct TaskReport<'a> {
     /// The file's name.
     pub name: String,
     /// The model as it is.
     pub model: &'a Model,
     /// Its bounds.
-    pub answer: &'a Answer,
+    pub answer: &'a ResponseTimes,
     /// What was seen, for a model of a run.
     pub records: &'a [TaskRecord],
     /// What would be otherwise, in words, and the bounds then.
-    pub what_if: Option<(Vec<String>, &'a Answer)>,
+    pub what_if: Option<(Vec<String>, &'a ResponseTimes)>,
     /// The bound on the scheduling latency that the model was given.
     pub latency: Option<LatencyBound>,
 }

@@ -5,7 +5,7 @@
 
 use tailbound_core::tasks::{Arrivals, Task, TaskRecord};
 use tailbound_core::units::{format_ns_i64, grouped, trimmed};
-use tailbound_stats::tasks::{Answer, Bound, NoBound, Term, TermKind, Thread};
+use tailbound_stats::tasks::{Bound, NoBound, ResponseTimes, Term, TermKind, Thread};
 
 use crate::table::Table;
 
@@ -106,7 +106,7 @@ pub(super) fn evidence(records: &[TaskRecord], tasks: &[Task]) -> Table {
 }
 
 /// The bounds: a row a thread.
-pub(super) fn bounds(answer: &Answer) -> Table {
+pub(super) fn bounds(answer: &ResponseTimes) -> Table {
     let head = ["thread", "bound", "seen", "deadline", "left", "load", "largest part"];
     let mut table = Table::new(&head).with_words(&[6]);
     for t in &answer.threads {
@@ -131,7 +131,7 @@ fn bound(t: &Thread) -> String {
 }
 
 /// Before and after: a row a thread that is in either.
-pub(super) fn change(before: &Answer, after: &Answer) -> Table {
+pub(super) fn change(before: &ResponseTimes, after: &ResponseTimes) -> Table {
     let head = ["thread", "now", "then", "change", "left then"];
     let mut table = Table::new(&head);
     for t in &after.threads {
@@ -198,7 +198,7 @@ pub(super) fn bar(b: &Bound, most_ns: i64, width: usize) -> String {
 }
 
 /// Why threads have no bound: name and reason, those without a fixed priority last and together.
-pub(super) fn refusals(answer: &Answer) -> Vec<String> {
+pub(super) fn refusals(answer: &ResponseTimes) -> Vec<String> {
     let mut out = Vec::new();
     let mut ordinary = Vec::new();
     for t in &answer.threads {

@@ -5,9 +5,9 @@
 
 use tailbound_core::Outcome;
 use tailbound_core::units::{format_ns_i64, format_span, grouped};
-use tailbound_stats::tasks::{Answer, Bound};
+use tailbound_stats::tasks::{Bound, ResponseTimes};
 
-use super::{Told, rows};
+use super::{TaskReport, rows};
 use crate::table::{Table, columns};
 use crate::text::Style;
 use crate::text::ink::Ink;
@@ -18,7 +18,7 @@ const BAR_MAX: usize = 60;
 
 /// The whole answer; ends in a newline.
 #[must_use]
-pub fn text(told: &Told<'_>, style: Style) -> String {
+pub fn text(told: &TaskReport<'_>, style: Style) -> String {
     let mut page = Page::new(style);
     let outcome = told.answer.outcome();
     page.text(&format!("{}: {}", told.name, sentence(told.answer)), "  ", outcome_ink(outcome));
@@ -73,7 +73,7 @@ fn table(page: &mut Page, table: &Table) {
 }
 
 /// What holds, in a sentence.
-fn sentence(answer: &Answer) -> String {
+fn sentence(answer: &ResponseTimes) -> String {
     let count = |wanted: Outcome| answer.threads.iter().filter(|t| t.outcome() == wanted).count();
     let watched = answer
         .watched_ns
@@ -95,7 +95,7 @@ fn sentence(answer: &Answer) -> String {
     format!("{threads}{watched}; {bounded} with a bound{deadlines}.")
 }
 
-fn details(page: &mut Page, answer: &Answer) {
+fn details(page: &mut Page, answer: &ResponseTimes) {
     let given: Vec<(&str, &Bound)> = (answer.threads.iter())
         .filter_map(|t| Some((t.name.as_str(), t.bound.as_ref().ok()?)))
         .collect();

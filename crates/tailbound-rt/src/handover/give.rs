@@ -5,9 +5,9 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::line::{Close, Line, Message, Taken};
+use super::line::{Acknowledgement, Close, Line, Message};
 use super::{Give, Log, Take};
-use crate::cyclic::{Ended, Port, Schedule, Wake};
+use crate::cyclic::{LoopEnd, Port, Schedule, Wake};
 
 /// A look at a hand-over that is still under way, at least this long after the one before.
 const LOOK_NS_MIN: i64 = 20_000;
@@ -15,7 +15,7 @@ const LOOK_NS_MIN: i64 = 20_000;
 const LOOKS: i64 = 16;
 
 /// The way back of a round trip.
-pub struct Answer<'a> {
+pub struct ReturnLeg<'a> {
     /// Where the answer arrives.
     pub inlet: &'a mut dyn Take,
     /// Its stamps.
@@ -35,9 +35,9 @@ pub struct Sender<'a> {
     /// Where it puts its stamps.
     pub line: &'a Line,
     /// Those who must have taken one message before the next is sent.
-    pub taken: &'a [&'a Taken],
+    pub taken: &'a [&'a Acknowledgement],
     /// Round trips, when asked for.
-    pub answer: Option<Answer<'a>>,
+    pub answer: Option<ReturnLeg<'a>>,
     /// Latency of its own schedule.
     pub log: Log<'a>,
     /// Before each hand-over one that is not timed, and this long a sleep after it (0: none):
@@ -63,7 +63,7 @@ enum Look {
 impl Sender<'_> {
     /// Runs the schedule to its end or until `stop`, then closes the line and hands over once
     /// more, so that the receivers see it.
-    pub fn run(&mut self, schedule: &Schedule, stop: &AtomicBool) -> Ended {
+    pub fn run(&mut self, schedule: &Schedule, stop: &AtomicBool) -> LoopEnd {
         let interval = schedule.interval_ns.max(1);
         let at = |k: u64| schedule.first_ns.wrapping_add(interval.wrapping_mul(k.cast_signed()));
         let look_ns = interval.wrapping_div(LOOKS).max(LOOK_NS_MIN);
@@ -73,17 +73,17 @@ impl Sender<'_> {
         let mut woken: Option<i64> = None;
         let ended = loop {
             if k >= schedule.activations && pending.is_none() {
-                break Ended::Complete;
+                break LoopEnd::Complete;
             }
             if stop.load(Ordering::Relaxed) {
-                break Ended::Stopped(k);
+                break LoopEnd::Stopped(k);
             }
             // After the last message there is no due time left: wait for its receipt alone.
             if k < schedule.activations || woken.is_some() {
                 match self.port.sleep_until(due) {
                     Wake::Due => {}
                     Wake::Interrupted => continue,
-                    Wake::Failed(errno) => break Ended::Failed(errno, k),
+                    Wake::Failed(errno) => break LoopEnd::Failed(errno, k),
                 }
             }
             let now = self.port.now_ns();
@@ -115,8 +115,8 @@ impl Sender<'_> {
                 Ok(sequence) => {
                     pending = Some(Pending { sequence, due_ns });
                 }
-                Err(Wake::Failed(errno)) => break Ended::Failed(errno, k),
-                Err(_) => break Ended::Stopped(k),
+                Err(Wake::Failed(errno)) => break LoopEnd::Failed(errno, k),
+                Err(_) => break LoopEnd::Stopped(k),
             }
             self.log.wake(k, due_ns, woken_ns);
             (missed, missed_error_ns) = (0, 0);
@@ -132,7 +132,7 @@ impl Sender<'_> {
     }
 
     /// Closes the line and tells the receivers.
-    fn end(&mut self, ended: Ended, close: &Close, stop: &AtomicBool) -> Ended {
+    fn end(&mut self, ended: LoopEnd, close: &Close, stop: &AtomicBool) -> LoopEnd {
         self.line.close(close);
         self.log.finish();
         if let Some(answer) = &mut self.answer {
@@ -142,15 +142,15 @@ impl Sender<'_> {
             }
         }
         let closed = self.outlet.prepare().and_then(|()| self.outlet.give());
-        if closed.is_ok() && ended == Ended::Complete {
+        if closed.is_ok() && ended == LoopEnd::Complete {
             self.await_closed(stop);
         }
         match (closed, ended) {
-            (Err(errno), Ended::Complete | Ended::Stopped(_)) => {
+            (Err(errno), LoopEnd::Complete | LoopEnd::Stopped(_)) => {
                 stop.store(true, Ordering::Relaxed);
-                Ended::Failed(errno, close.accounted)
+                LoopEnd::Failed(errno, close.accounted)
             }
-            (_, Ended::Failed(..)) => {
+            (_, LoopEnd::Failed(..)) => {
                 stop.store(true, Ordering::Relaxed);
                 ended
             }

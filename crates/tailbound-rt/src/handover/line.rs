@@ -117,12 +117,12 @@ impl Line {
 /// A receiver's acknowledgement. On cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
-pub struct Taken {
+pub struct Acknowledgement {
     received_ns: AtomicI64,
     sequence: AtomicU64,
 }
 
-impl Taken {
+impl Acknowledgement {
     /// Receiver: message `sequence` was received at `received_ns`.
     #[inline]
     pub fn publish(&self, sequence: u64, received_ns: i64) {
@@ -145,7 +145,7 @@ pub struct Phase {
     /// One a hop; the last is the way back of a round trip.
     pub lines: [Line; RECEIVERS_MAX],
     /// One a receiver.
-    pub taken: [Taken; RECEIVERS_MAX],
+    pub taken: [Acknowledgement; RECEIVERS_MAX],
     /// Latency of the sender's own schedule, from a sender in another process.
     pub send: Relay,
     /// Round trips.

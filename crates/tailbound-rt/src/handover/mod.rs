@@ -16,8 +16,8 @@ mod give;
 pub mod line;
 mod take;
 
-pub use give::{Answer, Sender};
-pub use line::{Block, Close, Line, Message, Taken};
+pub use give::{ReturnLeg, Sender};
+pub use line::{Acknowledgement, Block, Close, Line, Message};
 pub use take::{Onward, Receiver};
 
 use crate::cyclic::Wake;

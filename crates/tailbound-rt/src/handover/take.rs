@@ -5,9 +5,9 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::line::{Line, Message, Taken};
+use super::line::{Acknowledgement, Line, Message};
 use super::{Give, Log, Take};
-use crate::cyclic::{Ended, Port, Schedule, Wake};
+use crate::cyclic::{LoopEnd, Port, Schedule, Wake};
 
 /// Where a receiver hands on to: the next hop of a ring, or the way back.
 pub struct Onward<'a> {
@@ -26,7 +26,7 @@ pub struct Receiver<'a> {
     /// The stamps on their way to it.
     pub line: &'a Line,
     /// Its acknowledgement.
-    pub taken: &'a Taken,
+    pub taken: &'a Acknowledgement,
     /// Where it hands on to.
     pub onward: Option<Onward<'a>>,
     /// From the stamp before the send to the one after the receipt.
@@ -38,7 +38,7 @@ pub struct Receiver<'a> {
 impl Receiver<'_> {
     /// Receives until the line is closed. The close is a hand-over of its own, and has to be taken:
     /// the sender of a barrier waits for that.
-    pub fn run(&mut self, schedule: &Schedule, stop: &AtomicBool) -> Ended {
+    pub fn run(&mut self, schedule: &Schedule, stop: &AtomicBool) -> LoopEnd {
         let mut seen = 0u64;
         let mut accounted = 0u64;
         let mut failed = None;
@@ -78,10 +78,10 @@ impl Receiver<'_> {
         match failed {
             Some(errno) => {
                 stop.store(true, Ordering::Relaxed);
-                Ended::Failed(errno, accounted)
+                LoopEnd::Failed(errno, accounted)
             }
-            None if accounted >= schedule.activations => Ended::Complete,
-            None => Ended::Stopped(accounted),
+            None if accounted >= schedule.activations => LoopEnd::Complete,
+            None => LoopEnd::Stopped(accounted),
         }
     }
 

@@ -9,7 +9,7 @@ use tailbound_host::{Capabilities, Capability};
 use super::{PLAIN, few};
 use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
-use crate::outcome::{Level, Look, Seen};
+use crate::outcome::{CheckOutcome, Level, Look};
 
 /// A program that computes for so long without a sleep is a mistake; a shorter limit hits others.
 const RTTIME_FEW_US: u64 = 500_000;
@@ -58,7 +58,7 @@ pub(super) static CHECKS: &[Check] = &[
         why: "relative sleeps drift, and timerfd is served by a thread of priority 1 on PREEMPT_RT",
         for_good: "clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME)",
         source: "monitor_rtapp.rst",
-        look: |_| Ok(Seen::unknown("only a trace of its system calls tells")),
+        look: |_| Ok(CheckOutcome::unknown("only a trace of its system calls tells")),
         ..CHECK
     },
     Check {
@@ -66,7 +66,7 @@ pub(super) static CHECKS: &[Check] = &[
         why: "a lock without priority inheritance makes a thread wait for everything in between: 33 ms were measured against 3.3",
         for_good: "PTHREAD_PRIO_INHERIT",
         source: "pthread_mutexattr_setprotocol(3)",
-        look: |_| Ok(Seen::unknown("only a trace of its system calls tells")),
+        look: |_| Ok(CheckOutcome::unknown("only a trace of its system calls tells")),
         ..CHECK
     },
     Check {
@@ -99,24 +99,28 @@ fn policy(m: &Machine) -> Look {
         .map(|t| format!("{} {}", t.name, t.policy))
         .collect();
     Ok(if realtime.is_empty() {
-        Seen::bad(format!("none of its {} threads is a real-time one", threads.len()))
+        CheckOutcome::bad(format!("none of its {} threads is a real-time one", threads.len()))
     } else {
-        Seen::ok(few(&realtime, 4))
+        CheckOutcome::ok(few(&realtime, 4))
     })
 }
 
-fn status(m: &Machine, name: &str) -> Result<u64, Seen> {
+fn status(m: &Machine, name: &str) -> Result<u64, CheckOutcome> {
     let pid = m.wanted.pid.unwrap_or(0);
     let text = m.text(&format!("/proc/{pid}/status"))?;
     text.lines()
         .find_map(|l| l.strip_prefix(name)?.split_whitespace().next()?.parse().ok())
-        .ok_or_else(|| Seen::unknown(format!("its status has no {name}")))
+        .ok_or_else(|| CheckOutcome::unknown(format!("its status has no {name}")))
 }
 
 fn mlock(m: &Machine) -> Look {
     let (locked, resident) = (status(m, "VmLck:")?, status(m, "VmRSS:")?);
     let found = format!("{locked} kB locked, {resident} kB resident");
-    Ok(Seen::ok_if(locked >= resident, if locked == 0 { Level::Bad } else { Level::Warn }, found))
+    Ok(CheckOutcome::ok_if(
+        locked >= resident,
+        if locked == 0 { Level::Bad } else { Level::Warn },
+        found,
+    ))
 }
 
 fn limits(m: &Machine) -> Look {
@@ -139,9 +143,9 @@ fn limits(m: &Machine) -> Look {
         .filter_map(|(there, name)| (!there).then_some(name))
         .collect();
     if !lacks.is_empty() {
-        return Ok(Seen::warn(format!("{found}, without {}", lacks.join(" and "))));
+        return Ok(CheckOutcome::warn(format!("{found}, without {}", lacks.join(" and "))));
     }
-    Ok(Seen::ok_if(rttime == "unlimited", Level::Warn, found))
+    Ok(CheckOutcome::ok_if(rttime == "unlimited", Level::Warn, found))
 }
 
 fn user_limits(m: &Machine) -> Look {
@@ -152,27 +156,31 @@ fn user_limits(m: &Machine) -> Look {
     if let Ok(us) = m.word("limits.rttime_us")
         && us.parse::<u64>().is_ok_and(|us| us < RTTIME_FEW_US)
     {
-        return Ok(Seen::warn(format!(
+        return Ok(CheckOutcome::warn(format!(
             "{found}, rttime {us} us: the kernel ends a real-time thread that computes so long without a sleep"
         )));
     }
     if capabilities.contains("sys_nice") || capabilities.contains("SYS_NICE") {
-        return Ok(Seen::ok(format!("{found}, and the right to do without (CAP_SYS_NICE)")));
+        return Ok(CheckOutcome::ok(format!(
+            "{found}, and the right to do without (CAP_SYS_NICE)"
+        )));
     }
     let rtkit = !m.running(&["rtkit-daemon"])?.is_empty();
     Ok(match (rtprio.as_str(), rtkit) {
-        ("0", true) => Seen::warn(format!("{found}; rtkit gives priorities, with a limit of time")),
-        ("0", false) => Seen::bad(format!("{found}, and no rtkit")),
-        _ => Seen::ok(found),
+        ("0", true) => {
+            CheckOutcome::warn(format!("{found}; rtkit gives priorities, with a limit of time"))
+        }
+        ("0", false) => CheckOutcome::bad(format!("{found}, and no rtkit")),
+        _ => CheckOutcome::ok(found),
     })
 }
 
 fn slack(m: &Machine) -> Look {
     if m.target()?.iter().all(|t| t.policy.is_realtime()) {
-        return Ok(Seen::not_applicable("real-time threads have none"));
+        return Ok(CheckOutcome::not_applicable("real-time threads have none"));
     }
     let ns = m.number(&format!("/proc/{}/timerslack_ns", m.wanted.pid.unwrap_or(0)))?;
-    Ok(Seen::ok_if(ns <= 1000, Level::Warn, format!("{ns} ns")))
+    Ok(CheckOutcome::ok_if(ns <= 1000, Level::Warn, format!("{ns} ns")))
 }
 
 fn placement(m: &Machine) -> Look {
@@ -183,8 +191,8 @@ fn placement(m: &Machine) -> Look {
         }
     }
     Ok(if free.is_empty() {
-        Seen::ok("its real-time threads have one CPU each")
+        CheckOutcome::ok("its real-time threads have one CPU each")
     } else {
-        Seen::warn(format!("free to change CPUs: {}", few(&free, 3)))
+        CheckOutcome::warn(format!("free to change CPUs: {}", few(&free, 3)))
     })
 }

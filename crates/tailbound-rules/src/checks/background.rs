@@ -7,7 +7,7 @@
 use super::{PLAIN, few, none_of_rt, number};
 use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
-use crate::outcome::{Level, Look, Seen};
+use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Background, needs: &[Need::RtCpus], ..PLAIN };
 
@@ -49,7 +49,7 @@ pub(super) static CHECKS: &[Check] = &[
         needs: &[],
         look: |m| {
             if !m.is_rt() && m.config("RCU_BOOST")?.as_deref() != Some("y") {
-                return Ok(Seen::not_applicable(
+                return Ok(CheckOutcome::not_applicable(
                     "without PREEMPT_RT and RCU_BOOST it has no priority",
                 ));
             }
@@ -100,9 +100,9 @@ fn nocb(m: &Machine) -> Look {
     };
     let missing: tailbound_core::CpuSet = m.rt.iter().filter(|c| !covered(*c)).collect();
     Ok(if missing.is_empty() {
-        Seen::ok("callbacks of the real-time CPUs are handled by threads")
+        CheckOutcome::ok("callbacks of the real-time CPUs are handled by threads")
     } else {
-        Seen::warn(format!("callbacks of CPUs {missing} run there"))
+        CheckOutcome::warn(format!("callbacks of CPUs {missing} run there"))
     })
 }
 
@@ -118,19 +118,19 @@ fn nocb_threads(m: &Machine) -> Look {
         }
     }
     Ok(match (any, inside.is_empty()) {
-        (false, _) => Seen::not_applicable("there are no such threads"),
-        (true, true) => Seen::ok("they run elsewhere"),
-        (true, false) => Seen::bad(format!("on real-time CPUs: {}", few(&inside, 3))),
+        (false, _) => CheckOutcome::not_applicable("there are no such threads"),
+        (true, true) => CheckOutcome::ok("they run elsewhere"),
+        (true, false) => CheckOutcome::bad(format!("on real-time CPUs: {}", few(&inside, 3))),
     })
 }
 
 fn expedited(m: &Machine) -> Look {
     if m.is_rt() {
-        return Ok(Seen::ok("PREEMPT_RT never expedites"));
+        return Ok(CheckOutcome::ok("PREEMPT_RT never expedites"));
     }
     let normal = m.number("/sys/kernel/rcu_normal")?;
     let expedited = m.number("/sys/kernel/rcu_expedited")?;
-    Ok(Seen::ok_if(
+    Ok(CheckOutcome::ok_if(
         normal == 1,
         if expedited != 0 { Level::Bad } else { Level::Warn },
         format!("rcu_normal {normal}, rcu_expedited {expedited}"),
@@ -139,11 +139,11 @@ fn expedited(m: &Machine) -> Look {
 
 fn soft(m: &Machine) -> Look {
     if m.number("/proc/sys/kernel/soft_watchdog") == Ok(0) {
-        return Ok(Seen::ok("it is off"));
+        return Ok(CheckOutcome::ok("it is off"));
     }
     let cpus = m.root.cpus("/proc/sys/kernel/watchdog_cpumask")?;
     let seen = none_of_rt(m, "watchdog_cpumask", &cpus);
-    Ok(if seen.level == Level::Bad { Seen { level: Level::Warn, ..seen } } else { seen })
+    Ok(if seen.level == Level::Bad { CheckOutcome { level: Level::Warn, ..seen } } else { seen })
 }
 
 fn machine_checks(m: &Machine) -> Look {
@@ -158,8 +158,8 @@ fn machine_checks(m: &Machine) -> Look {
     }
     let polled: tailbound_core::CpuSet = polled.into_iter().collect();
     Ok(if polled.is_empty() {
-        Seen::ok("not polled")
+        CheckOutcome::ok("not polled")
     } else {
-        Seen::warn(format!("polled on CPUs {polled}"))
+        CheckOutcome::warn(format!("polled on CPUs {polled}"))
     })
 }

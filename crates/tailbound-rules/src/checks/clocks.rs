@@ -7,7 +7,7 @@
 use super::PLAIN;
 use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
-use crate::outcome::{Level, Look, Seen};
+use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Clocks, ..PLAIN };
 
@@ -56,10 +56,13 @@ pub(super) static CHECKS: &[Check] = &[
         source: "kernel-parameters.txt (skew_tick=)",
         look: |m| {
             if m.online.len() <= 8 {
-                return Ok(Seen::not_applicable(format!("{} CPUs are few", m.online.len())));
+                return Ok(CheckOutcome::not_applicable(format!(
+                    "{} CPUs are few",
+                    m.online.len()
+                )));
             }
             let on = m.parameter("skew_tick")?.as_deref() == Some("1");
-            Ok(Seen::ok_if(on, Level::Warn, format!("skew_tick={}", u8::from(on))))
+            Ok(CheckOutcome::ok_if(on, Level::Warn, format!("skew_tick={}", u8::from(on))))
         },
         ..CHECK
     },
@@ -76,34 +79,34 @@ pub(super) static CHECKS: &[Check] = &[
 fn source(m: &Machine) -> Look {
     let name = m.word("clock.source")?;
     let slow = ["hpet", "acpi_pm", "jiffies", "refined-jiffies"].contains(&name.as_str());
-    Ok(Seen::ok_if(!slow, Level::Bad, name))
+    Ok(CheckOutcome::ok_if(!slow, Level::Bad, name))
 }
 
 fn unstable(m: &Machine) -> Look {
     if let Some(line) = m.said(&["Marking TSC unstable", "Marking clocksource"])? {
-        return Ok(Seen::bad(line.to_owned()));
+        return Ok(CheckOutcome::bad(line.to_owned()));
     }
     let info = m.text("/proc/cpuinfo")?;
     let flags = info.lines().find(|l| l.starts_with("flags")).unwrap_or_default();
     let has = |flag: &str| flags.split_ascii_whitespace().any(|w| w == flag);
     Ok(match (has("constant_tsc"), has("nonstop_tsc")) {
-        (true, true) => Seen::ok("constant_tsc and nonstop_tsc, and no complaint"),
-        (c, n) => Seen::warn(format!("constant_tsc: {c}, nonstop_tsc: {n}")),
+        (true, true) => CheckOutcome::ok("constant_tsc and nonstop_tsc, and no complaint"),
+        (c, n) => CheckOutcome::warn(format!("constant_tsc: {c}, nonstop_tsc: {n}")),
     })
 }
 
 fn watchdog(m: &Machine) -> Look {
     let tsc = m.word("clock.source")? == "tsc";
     if !tsc {
-        return Ok(Seen::not_applicable("the time is not read from the TSC"));
+        return Ok(CheckOutcome::not_applicable("the time is not read from the TSC"));
     }
     let set = m.parameter("tsc")?.unwrap_or_default();
     Ok(if set.contains("nowatchdog") || set.contains("reliable") {
-        Seen::ok(format!("tsc={set}"))
+        CheckOutcome::ok(format!("tsc={set}"))
     } else if m.root.text("/proc/cpuinfo").is_ok_and(|t| t.contains("tsc_adjust")) {
-        Seen::ok("the kernel does without it (TSC_ADJUST, few packages)")
+        CheckOutcome::ok("the kernel does without it (TSC_ADJUST, few packages)")
     } else {
-        Seen::warn("it runs")
+        CheckOutcome::warn("it runs")
     })
 }
 
@@ -113,16 +116,16 @@ fn event_device(m: &Machine) -> Look {
     let own = m.text(&format!("{BASE}/clockevent0/current_device"))?;
     Ok(match broadcast {
         Ok(device) if device.contains("hpet") && own.contains("hpet") => {
-            Seen::warn(format!("{own}, by broadcast of {device}"))
+            CheckOutcome::warn(format!("{own}, by broadcast of {device}"))
         }
-        _ => Seen::ok(own),
+        _ => CheckOutcome::ok(own),
     })
 }
 
 fn sync(m: &Machine) -> Look {
     let value = m.fact("clock.synchronised")?;
     Ok(match value.as_bool() {
-        Some(true) => Seen::ok("kept in step by a program"),
-        _ => Seen::ok("nothing keeps it in step, so nothing steps it"),
+        Some(true) => CheckOutcome::ok("kept in step by a program"),
+        _ => CheckOutcome::ok("nothing keeps it in step, so nothing steps it"),
     })
 }

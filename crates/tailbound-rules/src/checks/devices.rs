@@ -9,7 +9,7 @@ use tailbound_core::cpus::CpuSet;
 use super::{PLAIN, few, number};
 use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
-use crate::outcome::{Level, Look, Seen};
+use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Devices, ..PLAIN };
 const NET: &str = "/sys/class/net";
@@ -31,7 +31,7 @@ pub(super) static CHECKS: &[Check] = &[
         now: "tailbound tune set coalescing=off",
         undo: "tailbound tune undo",
         source: "ethtool(8)",
-        look: |_| Ok(Seen::unknown("ethtool -c DEVICE shows it")),
+        look: |_| Ok(CheckOutcome::unknown("ethtool -c DEVICE shows it")),
         ..CHECK
     },
     Check {
@@ -61,9 +61,9 @@ pub(super) static CHECKS: &[Check] = &[
         needs: &[Need::RtCpus],
         look: |m| {
             Ok(if m.running(&["ptp4l", "timemaster"])?.is_empty() {
-                Seen::unknown("whether a socket holds it is not shown anywhere")
+                CheckOutcome::unknown("whether a socket holds it is not shown anywhere")
             } else {
-                Seen::ok("ptp4l runs: it is on already")
+                CheckOutcome::ok("ptp4l runs: it is on already")
             })
         },
         ..CHECK
@@ -97,9 +97,9 @@ fn steering(m: &Machine) -> Look {
         }
     }
     Ok(if inside.is_empty() {
-        Seen::ok("no queue names real-time CPUs")
+        CheckOutcome::ok("no queue names real-time CPUs")
     } else {
-        Seen::bad(format!("they name real-time CPUs: {}", few(&inside, 3)))
+        CheckOutcome::bad(format!("they name real-time CPUs: {}", few(&inside, 3)))
     })
 }
 
@@ -117,9 +117,9 @@ fn napi(m: &Machine) -> Look {
         }
     }
     Ok(match (any, off.is_empty()) {
-        (false, _) => Seen::not_applicable("no network device can"),
-        (true, true) => Seen::ok("on"),
-        (true, false) => Seen::warn(format!("off: {}", few(&off, 3))),
+        (false, _) => CheckOutcome::not_applicable("no network device can"),
+        (true, true) => CheckOutcome::ok("on"),
+        (true, false) => CheckOutcome::warn(format!("off: {}", few(&off, 3))),
     })
 }
 
@@ -137,8 +137,8 @@ fn rq_affinity(m: &Machine) -> Look {
         }
     }
     Ok(match (any, others.is_empty()) {
-        (false, _) => Seen::not_applicable("no disk says where requests end"),
-        (true, true) => Seen::ok("on the CPU that asked"),
-        (true, false) => Seen::warn(few(&others, 3)),
+        (false, _) => CheckOutcome::not_applicable("no disk says where requests end"),
+        (true, true) => CheckOutcome::ok("on the CPU that asked"),
+        (true, false) => CheckOutcome::warn(few(&others, 3)),
     })
 }

@@ -7,7 +7,7 @@
 use super::{PLAIN, few};
 use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
-use crate::outcome::{Level, Look, Seen};
+use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Hardware, ..PLAIN };
 
@@ -19,7 +19,7 @@ pub(super) static CHECKS: &[Check] = &[
         for_good: "firmware settings: USB legacy support, ECC and thermal interrupts",
         source: "hwlat_detector.rst",
         needs: &[Need::X86, Need::Metal],
-        look: |_| Ok(Seen::unknown("a run counts them: tailbound measure hwlat")),
+        look: |_| Ok(CheckOutcome::unknown("a run counts them: tailbound measure hwlat")),
         ..CHECK
     },
     Check {
@@ -27,7 +27,7 @@ pub(super) static CHECKS: &[Check] = &[
         why: "gaps that no interrupt explains come from hardware or a hypervisor",
         now: "tailbound measure hwlat",
         source: "hwlat_detector.rst",
-        look: |_| Ok(Seen::unknown("a run tells: tailbound measure hwlat")),
+        look: |_| Ok(CheckOutcome::unknown("a run tells: tailbound measure hwlat")),
         ..CHECK
     },
     Check {
@@ -73,9 +73,13 @@ fn console(m: &Machine) -> Look {
     let level: i64 =
         level.split_ascii_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(7);
     if slow.is_empty() {
-        return Ok(Seen::ok("no serial console that prints with interrupts off"));
+        return Ok(CheckOutcome::ok("no serial console that prints with interrupts off"));
     }
-    Ok(Seen::ok_if(level <= 4, Level::Warn, format!("{} with level {level}", slow.join(", "))))
+    Ok(CheckOutcome::ok_if(
+        level <= 4,
+        Level::Warn,
+        format!("{} with level {level}", slow.join(", ")),
+    ))
 }
 
 fn mitigations(m: &Machine) -> Look {
@@ -86,7 +90,7 @@ fn mitigations(m: &Machine) -> Look {
             on.push(name);
         }
     }
-    Ok(Seen::ok(if on.is_empty() {
+    Ok(CheckOutcome::ok(if on.is_empty() {
         "none is on".to_owned()
     } else {
         format!("on: {}", few(&on, 8))
@@ -96,8 +100,8 @@ fn mitigations(m: &Machine) -> Look {
 fn split_lock(m: &Machine) -> Look {
     let trapped = m.said(&["took a split_lock trap", "split lock detection: #AC"])?;
     if let Some(line) = trapped.filter(|l| l.contains("took")) {
-        return Ok(Seen::bad(line.to_owned()));
+        return Ok(CheckOutcome::bad(line.to_owned()));
     }
     let on = m.number("/proc/sys/kernel/split_lock_mitigate")?;
-    Ok(Seen::ok(format!("no program was caught (split_lock_mitigate {on})")))
+    Ok(CheckOutcome::ok(format!("no program was caught (split_lock_mitigate {on})")))
 }

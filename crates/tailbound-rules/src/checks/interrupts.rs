@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::{PLAIN, few, mask_file};
 use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
-use crate::outcome::{Look, Seen};
+use crate::outcome::{CheckOutcome, Look};
 
 const CHECK: Check = Check { group: Group::Interrupts, ..PLAIN };
 
@@ -121,8 +121,8 @@ fn affinity(m: &Machine) -> Look {
         }
     }
     Ok(match inside.len() {
-        0 => Seen::ok("no interrupt goes to the real-time CPUs"),
-        n => Seen::bad(format!("{n} go to real-time CPUs: {}", few(&inside, 3))),
+        0 => CheckOutcome::ok("no interrupt goes to the real-time CPUs"),
+        n => CheckOutcome::bad(format!("{n} go to real-time CPUs: {}", few(&inside, 3))),
     })
 }
 
@@ -144,17 +144,17 @@ fn managed(m: &Machine) -> Look {
         }
     }
     if !inside.is_empty() {
-        return Ok(Seen::warn(format!("on real-time CPUs: {}", few(&inside, 3))));
+        return Ok(CheckOutcome::warn(format!("on real-time CPUs: {}", few(&inside, 3))));
     }
     match untold.filter(|_| !any) {
         Some(why) => Ok(why.into()),
-        None if any => Ok(Seen::ok("managed interrupts go to other CPUs")),
-        None => Ok(Seen::not_applicable("the kernel manages none")),
+        None if any => Ok(CheckOutcome::ok("managed interrupts go to other CPUs")),
+        None => Ok(CheckOutcome::not_applicable("the kernel manages none")),
     }
 }
 
 fn rate(m: &Machine) -> Look {
-    let Some(sample) = &m.sample else { return Ok(Seen::unknown("no sample")) };
+    let Some(sample) = &m.sample else { return Ok(CheckOutcome::unknown("no sample")) };
     // The timer of the CPU itself is its own work.
     let came: Vec<String> = sample
         .interrupts(&m.rt)?
@@ -163,15 +163,15 @@ fn rate(m: &Machine) -> Look {
         .map(|(name, n)| format!("{n} {name}"))
         .collect();
     Ok(if came.is_empty() {
-        Seen::ok(format!("none but timers in {:.0} s", sample.seconds))
+        CheckOutcome::ok(format!("none but timers in {:.0} s", sample.seconds))
     } else {
-        Seen::warn(format!("in {:.0} s: {}", sample.seconds, few(&came, 5)))
+        CheckOutcome::warn(format!("in {:.0} s: {}", sample.seconds, few(&came, 5)))
     })
 }
 
 fn irqbalance(m: &Machine) -> Look {
     if m.running(&["irqbalance"])?.is_empty() {
-        return Ok(Seen::ok("it does not run"));
+        return Ok(CheckOutcome::ok("it does not run"));
     }
     let text = m.root.text("/etc/default/irqbalance").unwrap_or_default();
     let banned = text.lines().find_map(|l| l.trim().strip_prefix("IRQBALANCE_BANNED_CPULIST="));
@@ -180,18 +180,20 @@ fn irqbalance(m: &Machine) -> Look {
         let nohz = m.root.cpus("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
         let spared = m.rt.minus(&boot).minus(&nohz).is_empty();
         return Ok(if spared {
-            Seen::ok("it runs, and spares isolcpus= and nohz_full= by itself")
+            CheckOutcome::ok("it runs, and spares isolcpus= and nohz_full= by itself")
         } else {
-            Seen::bad("it runs, and no CPU is banned from it")
+            CheckOutcome::bad("it runs, and no CPU is banned from it")
         });
     };
-    let list: tailbound_core::CpuSet =
-        list.trim_matches('"').parse().map_err(|e| Seen::unknown(format!("its list: {e}")))?;
+    let list: tailbound_core::CpuSet = list
+        .trim_matches('"')
+        .parse()
+        .map_err(|e| CheckOutcome::unknown(format!("its list: {e}")))?;
     let missing = m.rt.minus(&list);
     Ok(if missing.is_empty() {
-        Seen::ok(format!("it runs, with {list} banned"))
+        CheckOutcome::ok(format!("it runs, with {list} banned"))
     } else {
-        Seen::bad(format!("it runs, and CPUs {missing} are not banned from it"))
+        CheckOutcome::bad(format!("it runs, and CPUs {missing} are not banned from it"))
     })
 }
 
@@ -199,26 +201,26 @@ fn thread_priority(m: &Machine) -> Look {
     let all: Vec<_> =
         m.threads()?.iter().filter(|t| t.kernel && t.name.starts_with("irq/")).collect();
     if all.is_empty() {
-        return Ok(Seen::not_applicable("interrupt handlers are no threads here"));
+        return Ok(CheckOutcome::not_applicable("interrupt handlers are no threads here"));
     }
     let priorities: BTreeSet<u8> = all.iter().map(|t| t.policy.priority()).collect();
     let list: Vec<String> = priorities.iter().map(u8::to_string).collect();
     let found = format!("{} interrupt threads with priorities {}", all.len(), list.join(", "));
     Ok(if priorities.len() == 1 && all.len() > 1 {
-        Seen::warn(format!("{found}: none goes before another"))
+        CheckOutcome::warn(format!("{found}: none goes before another"))
     } else {
-        Seen::ok(found)
+        CheckOutcome::ok(found)
     })
 }
 
 fn threaded(m: &Machine) -> Look {
     if m.is_rt() {
-        return Ok(Seen::ok("PREEMPT_RT: all handlers are threads"));
+        return Ok(CheckOutcome::ok("PREEMPT_RT: all handlers are threads"));
     }
     Ok(if m.parameter("threadirqs")?.is_some() {
-        Seen::ok("threadirqs")
+        CheckOutcome::ok("threadirqs")
     } else {
-        Seen::warn("handlers are no threads")
+        CheckOutcome::warn("handlers are no threads")
     })
 }
 
@@ -229,7 +231,11 @@ fn shared(m: &Machine) -> Look {
         .filter(|l| l.actions.len() > 1)
         .map(|l| format!("{}: {}", l.number, l.actions.join(", ")))
         .collect();
-    Ok(if shared.is_empty() { Seen::ok("no line is shared") } else { Seen::warn(few(&shared, 3)) })
+    Ok(if shared.is_empty() {
+        CheckOutcome::ok("no line is shared")
+    } else {
+        CheckOutcome::warn(few(&shared, 3))
+    })
 }
 
 fn spurious(m: &Machine) -> Look {
@@ -248,23 +254,23 @@ fn spurious(m: &Machine) -> Look {
         }
     }
     if let Ok(Some(line)) = m.said(&["nobody cared"]) {
-        return Ok(Seen::bad(line.to_owned()));
+        return Ok(CheckOutcome::bad(line.to_owned()));
     }
     Ok(match (read, unhandled.is_empty()) {
-        (false, _) => Seen::unknown("/proc/irq shows no counts"),
-        (true, true) => Seen::ok("none was unhandled"),
-        (true, false) => Seen::warn(format!("unhandled: {}", few(&unhandled, 3))),
+        (false, _) => CheckOutcome::unknown("/proc/irq shows no counts"),
+        (true, true) => CheckOutcome::ok("none was unhandled"),
+        (true, false) => CheckOutcome::warn(format!("unhandled: {}", few(&unhandled, 3))),
     })
 }
 
 fn handler_duration(m: &Machine) -> Look {
     match m.said(&["irqhandler", "long duration of IRQ"])? {
-        Some(line) => Ok(Seen::warn(line.to_owned())),
+        Some(line) => Ok(CheckOutcome::warn(line.to_owned())),
         None if m.parameter("irqhandler.duration_warn_us")?.is_some() => {
-            Ok(Seen::ok("the kernel watches them and named none"))
+            Ok(CheckOutcome::ok("the kernel watches them and named none"))
         }
-        None => {
-            Ok(Seen::unknown("the kernel does not watch them: tailbound run --observe tracepoints"))
-        }
+        None => Ok(CheckOutcome::unknown(
+            "the kernel does not watch them: tailbound run --observe tracepoints",
+        )),
     }
 }

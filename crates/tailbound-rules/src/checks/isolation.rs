@@ -11,7 +11,7 @@ use tailbound_host::threads::Thread;
 use super::{PLAIN, few, mask_file};
 use crate::check::{Check, Group, Need};
 use crate::machine::{Machine, Workload};
-use crate::outcome::{Level, Look, Seen};
+use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Isolation, needs: &[Need::RtCpus], ..PLAIN };
 
@@ -140,7 +140,9 @@ pub(super) static CHECKS: &[Check] = &[
         why: "work that is bound to a CPU cannot be moved, only avoided",
         now: "tailbound run --observe tracepoints names who ran",
         source: "kernel-per-CPU-kthreads.rst",
-        look: |_| Ok(Seen::unknown("only a trace tells: tailbound run --observe tracepoints")),
+        look: |_| {
+            Ok(CheckOutcome::unknown("only a trace tells: tailbound run --observe tracepoints"))
+        },
         ..CHECK
     },
     Check {
@@ -158,7 +160,7 @@ pub(super) static CHECKS: &[Check] = &[
         now: "tailbound run --observe tracepoints",
         source: "include/trace/events/ipi.h",
         look: |_| {
-            Ok(Seen::unknown(
+            Ok(CheckOutcome::unknown(
                 "the kernel keeps no record: the event ipi_send_cpu tells while it is traced",
             ))
         },
@@ -170,17 +172,17 @@ fn boot_domain(m: &Machine) -> Look {
     let boot = m.root.cpus("/sys/devices/system/cpu/isolated")?;
     let partitions = cgroups::partition(&m.root).is_some();
     if boot == m.rt {
-        return Ok(Seen::ok(format!("isolcpus= has {boot}")));
+        return Ok(CheckOutcome::ok(format!("isolcpus= has {boot}")));
     }
     if boot.is_empty() {
         let text = "nothing was isolated at boot";
         return Ok(if partitions {
-            Seen::ok(format!("{text}; a partition does it"))
+            CheckOutcome::ok(format!("{text}; a partition does it"))
         } else {
-            Seen::warn(text)
+            CheckOutcome::warn(text)
         });
     }
-    Ok(Seen::warn(format!("isolcpus= has {boot}, and the real-time CPUs are {}", m.rt)))
+    Ok(CheckOutcome::warn(format!("isolcpus= has {boot}, and the real-time CPUs are {}", m.rt)))
 }
 
 fn partition(m: &Machine) -> Look {
@@ -201,9 +203,9 @@ fn partition(m: &Machine) -> Look {
         }
     }
     Ok(match (invalid.as_slice(), valid.as_slice()) {
-        ([], []) => Seen::warn("there is no partition"),
-        ([], _) => Seen::ok(few(&valid, 3)),
-        _ => Seen::bad(few(&invalid, 3)),
+        ([], []) => CheckOutcome::warn("there is no partition"),
+        ([], _) => CheckOutcome::ok(few(&valid, 3)),
+        _ => CheckOutcome::bad(few(&invalid, 3)),
     })
 }
 
@@ -213,20 +215,23 @@ fn effective_set(m: &Machine) -> Look {
     let boot = m.root.cpus("/sys/devices/system/cpu/isolated").unwrap_or_default();
     let missing = m.rt.minus(&isolated).minus(&boot);
     Ok(if missing.is_empty() {
-        Seen::ok(format!("isolated: {}", if isolated.is_empty() { &boot } else { &isolated }))
+        CheckOutcome::ok(format!(
+            "isolated: {}",
+            if isolated.is_empty() { &boot } else { &isolated }
+        ))
     } else {
-        Seen::warn(format!("CPUs {missing} are in no isolated partition"))
+        CheckOutcome::warn(format!("CPUs {missing} are in no isolated partition"))
     })
 }
 
 fn runtime_strength(m: &Machine) -> Look {
     if cgroups::partition(&m.root).is_none() {
-        return Ok(Seen::not_applicable("there is no partition"));
+        return Ok(CheckOutcome::not_applicable("there is no partition"));
     }
     let (major, minor) = m.linux()?;
     Ok(match (major, minor) {
-        (7.., _) => Seen::ok(format!("Linux {major}.{minor}")),
-        _ => Seen::warn(format!(
+        (7.., _) => CheckOutcome::ok(format!("Linux {major}.{minor}")),
+        _ => CheckOutcome::warn(format!(
             "Linux {major}.{minor}: a partition stops load balancing and unbound work, not kernel threads and timers"
         )),
     })
@@ -234,17 +239,17 @@ fn runtime_strength(m: &Machine) -> Look {
 
 fn nohz_full(m: &Machine) -> Look {
     if m.online.is_empty() {
-        return Ok(Seen::unknown("/sys/devices/system/cpu cannot be read"));
+        return Ok(CheckOutcome::unknown("/sys/devices/system/cpu cannot be read"));
     }
     let set = m.root.cpus("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
     let without = m.rt.minus(&set);
     Ok(match m.wanted.workload {
-        Workload::Polling if without.is_empty() => Seen::ok(format!("nohz_full={set}")),
-        Workload::Polling => Seen::bad(format!("CPUs {without} keep their tick")),
+        Workload::Polling if without.is_empty() => CheckOutcome::ok(format!("nohz_full={set}")),
+        Workload::Polling => CheckOutcome::bad(format!("CPUs {without} keep their tick")),
         Workload::Cyclic if m.rt_in(&set).is_empty() => {
-            Seen::ok("off, which suits programs that sleep")
+            CheckOutcome::ok("off, which suits programs that sleep")
         }
-        Workload::Cyclic => Seen::warn(format!(
+        Workload::Cyclic => CheckOutcome::warn(format!(
             "nohz_full={set}: programs that sleep pay for it at each entry into the kernel"
         )),
     })
@@ -253,28 +258,28 @@ fn nohz_full(m: &Machine) -> Look {
 fn tick_still_on(m: &Machine) -> Look {
     let set = m.rt_in(&m.root.cpus("/sys/devices/system/cpu/nohz_full").unwrap_or_default());
     if set.is_empty() {
-        return Ok(Seen::not_applicable("nohz_full= has none of the real-time CPUs"));
+        return Ok(CheckOutcome::not_applicable("nohz_full= has none of the real-time CPUs"));
     }
-    let Some(sample) = &m.sample else { return Ok(Seen::unknown("no sample")) };
+    let Some(sample) = &m.sample else { return Ok(CheckOutcome::unknown("no sample")) };
     let n = sample.of_class("LOC", &set)?;
     let rate = n as f64 / sample.seconds;
     let found = format!("{rate:.1} timer interrupts a second on CPUs {set}");
-    Ok(Seen::ok_if(rate <= 2.0 * set.len() as f64, Level::Bad, found))
+    Ok(CheckOutcome::ok_if(rate <= 2.0 * set.len() as f64, Level::Bad, found))
 }
 
 fn housekeeping_left(m: &Machine) -> Look {
     if m.online.is_empty() {
-        return Ok(Seen::unknown("/sys/devices/system/cpu cannot be read"));
+        return Ok(CheckOutcome::unknown("/sys/devices/system/cpu cannot be read"));
     }
     if m.rt.contains(0) {
-        return Ok(Seen::bad("CPU 0 is among the real-time CPUs"));
+        return Ok(CheckOutcome::bad("CPU 0 is among the real-time CPUs"));
     }
     let wanted = if m.online.len() > 8 { 2 } else { 1 };
     let found = format!("CPUs {} are left for everything else", m.hk);
     Ok(match m.hk.len() {
-        0 => Seen::bad("no CPU is left for everything else"),
-        n if n < wanted => Seen::warn(found),
-        _ => Seen::ok(found),
+        0 => CheckOutcome::bad("no CPU is left for everything else"),
+        n if n < wanted => CheckOutcome::warn(found),
+        _ => CheckOutcome::ok(found),
     })
 }
 
@@ -289,11 +294,11 @@ fn smt_sibling(m: &Machine) -> Look {
     }
     let outside: CpuSet = outside.into_iter().collect();
     Ok(match (shared, outside.is_empty()) {
-        (false, _) => Seen::not_applicable("no real-time CPU shares its core"),
-        (true, true) => Seen::ok("all siblings are real-time CPUs or off"),
-        (true, false) => {
-            Seen::bad(format!("CPUs {outside} share cores with real-time CPUs and do other work"))
-        }
+        (false, _) => CheckOutcome::not_applicable("no real-time CPU shares its core"),
+        (true, true) => CheckOutcome::ok("all siblings are real-time CPUs or off"),
+        (true, false) => CheckOutcome::bad(format!(
+            "CPUs {outside} share cores with real-time CPUs and do other work"
+        )),
     })
 }
 
@@ -306,11 +311,11 @@ fn llc_shared(m: &Machine) -> Look {
     let with: CpuSet = with.into_iter().collect();
     let split = m.root.list("/sys/fs/resctrl").is_ok_and(|names| !names.is_empty());
     Ok(if with.is_empty() {
-        Seen::ok("the last-level cache belongs to the real-time CPUs alone")
+        CheckOutcome::ok("the last-level cache belongs to the real-time CPUs alone")
     } else if split {
-        Seen::ok(format!("shared with CPUs {with}; resctrl is mounted"))
+        CheckOutcome::ok(format!("shared with CPUs {with}; resctrl is mounted"))
     } else {
-        Seen::warn(format!("shared with CPUs {with}"))
+        CheckOutcome::warn(format!("shared with CPUs {with}"))
     })
 }
 
@@ -328,9 +333,14 @@ fn movable(m: &Machine, kernel: bool) -> Look {
         }
     }
     Ok(match names.len() {
-        0 => Seen::ok("none may run on the real-time CPUs"),
-        1 => Seen::bad(format!("1 thread may run on the real-time CPUs: {}", few(&names, 1))),
-        n => Seen::bad(format!("{n} threads may run on the real-time CPUs: {}", few(&names, 3))),
+        0 => CheckOutcome::ok("none may run on the real-time CPUs"),
+        1 => {
+            CheckOutcome::bad(format!("1 thread may run on the real-time CPUs: {}", few(&names, 1)))
+        }
+        n => CheckOutcome::bad(format!(
+            "{n} threads may run on the real-time CPUs: {}",
+            few(&names, 3)
+        )),
     })
 }
 
@@ -346,18 +356,20 @@ fn own_workqueues(m: &Machine) -> Look {
         }
     }
     Ok(match (any, inside.is_empty()) {
-        (false, _) => Seen::not_applicable("no work queue shows its CPUs"),
-        (true, true) => Seen::ok("none of them may use the real-time CPUs"),
-        (true, false) => Seen::bad(format!("they may use real-time CPUs: {}", few(&inside, 4))),
+        (false, _) => CheckOutcome::not_applicable("no work queue shows its CPUs"),
+        (true, true) => CheckOutcome::ok("none of them may use the real-time CPUs"),
+        (true, false) => {
+            CheckOutcome::bad(format!("they may use real-time CPUs: {}", few(&inside, 4)))
+        }
     })
 }
 
 fn ipi_broadcast(m: &Machine) -> Look {
-    let Some(sample) = &m.sample else { return Ok(Seen::unknown("no sample")) };
+    let Some(sample) = &m.sample else { return Ok(CheckOutcome::unknown("no sample")) };
     let (tlb, calls) = (sample.of_class("TLB", &m.rt)?, sample.of_class("CAL", &m.rt)?);
     let found = format!(
         "{tlb} TLB flushes and {calls} function calls from other CPUs in {:.0} s",
         sample.seconds
     );
-    Ok(Seen::ok_if(tlb == 0 && calls == 0, Level::Warn, found))
+    Ok(CheckOutcome::ok_if(tlb == 0 && calls == 0, Level::Warn, found))
 }

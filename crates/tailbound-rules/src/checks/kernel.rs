@@ -7,7 +7,7 @@
 use super::{PLAIN, few};
 use crate::check::Check;
 use crate::machine::Machine;
-use crate::outcome::{Look, Seen};
+use crate::outcome::{CheckOutcome, Look};
 
 pub(super) static CHECKS: &[Check] = &[
     Check {
@@ -112,11 +112,15 @@ pub(super) static CHECKS: &[Check] = &[
 
 fn preempt_model(m: &Machine) -> Look {
     if m.is_rt() {
-        return Ok(Seen::ok("PREEMPT_RT"));
+        return Ok(CheckOutcome::ok("PREEMPT_RT"));
     }
     let model = m.word("kernel.preempt")?;
     let good = ["full", "lazy"].iter().any(|w| model.contains(w)) || model == "preempt";
-    Ok(if good { Seen::ok(model) } else { Seen::bad(format!("preemption model: {model}")) })
+    Ok(if good {
+        CheckOutcome::ok(model)
+    } else {
+        CheckOutcome::bad(format!("preemption model: {model}"))
+    })
 }
 
 fn debug_options(m: &Machine) -> Look {
@@ -129,19 +133,19 @@ fn debug_options(m: &Machine) -> Look {
         })
         .unwrap_or_default();
     Ok(if names.is_empty() {
-        Seen::ok("none of the options that check at run time")
+        CheckOutcome::ok("none of the options that check at run time")
     } else {
-        Seen::bad(format!("built with {}", few(&names, 6)))
+        CheckOutcome::bad(format!("built with {}", few(&names, 6)))
     })
 }
 
 fn highres(m: &Machine) -> Look {
     if m.parameter("highres")?.as_deref() == Some("off") {
-        return Ok(Seen::bad("highres=off is on the command line"));
+        return Ok(CheckOutcome::bad("highres=off is on the command line"));
     }
     match m.config("HIGH_RES_TIMERS")?.as_deref() {
-        Some("y") => Ok(Seen::ok("CONFIG_HIGH_RES_TIMERS=y")),
-        _ => Ok(Seen::bad("CONFIG_HIGH_RES_TIMERS is not set")),
+        Some("y") => Ok(CheckOutcome::ok("CONFIG_HIGH_RES_TIMERS=y")),
+        _ => Ok(CheckOutcome::bad("CONFIG_HIGH_RES_TIMERS is not set")),
     }
 }
 
@@ -154,11 +158,11 @@ fn cmdline_unknown(m: &Machine) -> Look {
         .filter(|w| INVENTED.contains(&w.split('=').next().unwrap_or_default()))
         .collect();
     if !invented.is_empty() {
-        return Ok(Seen::bad(format!("no kernel knows {}", few(&invented, 4))));
+        return Ok(CheckOutcome::bad(format!("no kernel knows {}", few(&invented, 4))));
     }
     match m.said(&["Unknown kernel command line parameters"])? {
-        Some(line) => Ok(Seen::warn(line.to_owned())),
-        None => Ok(Seen::ok("the kernel named none")),
+        Some(line) => Ok(CheckOutcome::warn(line.to_owned())),
+        None => Ok(CheckOutcome::ok("the kernel named none")),
     }
 }
 
@@ -170,8 +174,8 @@ fn cmdline_rejected(m: &Machine) -> Look {
         "nohz unsupported",
     ];
     match m.said(words)? {
-        Some(line) => Ok(Seen::bad(line.to_owned())),
-        None => Ok(Seen::ok("the kernel rejected none")),
+        Some(line) => Ok(CheckOutcome::bad(line.to_owned())),
+        None => Ok(CheckOutcome::ok("the kernel rejected none")),
     }
 }
 
@@ -203,7 +207,11 @@ fn cmdline_harmful(m: &Machine) -> Look {
     if m.parameter("idle")?.as_deref() == Some("poll") && m.hypervisor().is_some() {
         found.push("idle=poll: a guest that never gives its CPU back".to_owned());
     }
-    Ok(if found.is_empty() { Seen::ok("none of them") } else { Seen::bad(few(&found, 4)) })
+    Ok(if found.is_empty() {
+        CheckOutcome::ok("none of them")
+    } else {
+        CheckOutcome::bad(few(&found, 4))
+    })
 }
 
 fn cmdline_vs_boot(m: &Machine) -> Look {
@@ -218,18 +226,21 @@ fn cmdline_vs_boot(m: &Machine) -> Look {
         .map(str::to_owned)
         .collect();
     Ok(if missing.is_empty() {
-        Seen::ok(format!("{path} is in force"))
+        CheckOutcome::ok(format!("{path} is in force"))
     } else {
-        Seen::reboot(format!("{path} has {}, and the running kernel does not", missing.join(" ")))
+        CheckOutcome::reboot(format!(
+            "{path} has {}, and the running kernel does not",
+            missing.join(" ")
+        ))
     })
 }
 
 fn lockdown(m: &Machine) -> Look {
     let state = m.word("kernel.lockdown")?;
     Ok(if state == "none" {
-        Seen::ok("not locked down")
+        CheckOutcome::ok("not locked down")
     } else {
-        Seen::warn(format!("lockdown: {state}"))
+        CheckOutcome::warn(format!("lockdown: {state}"))
     })
 }
 
@@ -258,7 +269,11 @@ fn tracing_left_on(m: &Machine) -> Look {
     if !instances.is_empty() {
         found.push(format!("instances of others: {}", few(&instances, 3)));
     }
-    Ok(if found.is_empty() { Seen::ok("nothing is traced") } else { Seen::bad(found.join("; ")) })
+    Ok(if found.is_empty() {
+        CheckOutcome::ok("nothing is traced")
+    } else {
+        CheckOutcome::bad(found.join("; "))
+    })
 }
 
 fn capabilities(m: &Machine) -> Look {
@@ -274,10 +289,10 @@ fn capabilities(m: &Machine) -> Look {
         list.push("BPF with BTF".to_owned());
     }
     list.push("tracepoints".to_owned());
-    Ok(Seen::ok(list.join(", ")))
+    Ok(CheckOutcome::ok(list.join(", ")))
 }
 
 fn there(m: &Machine, path: &str, found: &str) -> Look {
     m.root.tracefs(path)?;
-    Ok(Seen::ok(found))
+    Ok(CheckOutcome::ok(found))
 }

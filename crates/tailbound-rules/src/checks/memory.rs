@@ -9,7 +9,7 @@ use tailbound_host::root::chosen;
 use super::{PLAIN, few, number};
 use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
-use crate::outcome::{Level, Look, Seen};
+use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Memory, ..PLAIN };
 
@@ -34,7 +34,7 @@ pub(super) static CHECKS: &[Check] = &[
         look: |m| {
             let text = m.text("/sys/kernel/mm/transparent_hugepage/enabled")?;
             let word = chosen(&text).unwrap_or(&text);
-            Ok(Seen::ok_if(
+            Ok(CheckOutcome::ok_if(
                 word != "always",
                 Level::Warn,
                 format!("transparent huge pages: {word}"),
@@ -118,14 +118,14 @@ fn compaction(m: &Machine) -> Look {
     let locked = m.number("/proc/sys/vm/compact_unevictable_allowed").unwrap_or(0);
     let found =
         format!("compaction_proactiveness {proactive}, compact_unevictable_allowed {locked}");
-    Ok(Seen::ok_if(proactive == 0 && locked == 0, Level::Warn, found))
+    Ok(CheckOutcome::ok_if(proactive == 0 && locked == 0, Level::Warn, found))
 }
 
 fn swap(m: &Machine) -> Look {
     let text = m.text("/proc/swaps")?;
     let areas = text.lines().skip(1).filter(|l| !l.trim().is_empty()).count();
     if areas == 0 {
-        return Ok(Seen::ok("no swap"));
+        return Ok(CheckOutcome::ok("no swap"));
     }
     if let Some(pid) = m.wanted.pid {
         let status = m.text(&format!("/proc/{pid}/status"))?;
@@ -133,13 +133,17 @@ fn swap(m: &Machine) -> Look {
             l.strip_prefix("VmSwap:")?.split_whitespace().next()?.parse::<u64>().ok()
         });
         return Ok(match kb {
-            Some(0) => Seen::ok("nothing of the program is swapped"),
-            Some(kb) => Seen::bad(format!("{kb} kB of the program are swapped")),
-            None => Seen::unknown("the kernel does not say what of the program is swapped"),
+            Some(0) => CheckOutcome::ok("nothing of the program is swapped"),
+            Some(kb) => CheckOutcome::bad(format!("{kb} kB of the program are swapped")),
+            None => CheckOutcome::unknown("the kernel does not say what of the program is swapped"),
         });
     }
     let swappiness = m.number("/proc/sys/vm/swappiness").unwrap_or(60);
-    Ok(Seen::ok_if(swappiness <= 10, Level::Warn, format!("swap is on, swappiness {swappiness}")))
+    Ok(CheckOutcome::ok_if(
+        swappiness <= 10,
+        Level::Warn,
+        format!("swap is on, swappiness {swappiness}"),
+    ))
 }
 
 fn damon(m: &Machine) -> Look {
@@ -151,26 +155,26 @@ fn damon(m: &Machine) -> Look {
         .map(|t| t.name.clone())
         .collect();
     Ok(if threads.is_empty() {
-        Seen::ok("it does not run here")
+        CheckOutcome::ok("it does not run here")
     } else {
-        Seen::warn(few(&threads, 3))
+        CheckOutcome::warn(few(&threads, 3))
     })
 }
 
 fn writeback(m: &Machine) -> Look {
     let bytes = m.number("/proc/sys/vm/dirty_bytes").unwrap_or(0);
     if bytes > 0 {
-        return Ok(Seen::ok(format!("dirty_bytes {bytes}")));
+        return Ok(CheckOutcome::ok(format!("dirty_bytes {bytes}")));
     }
     let background = m.number("/proc/sys/vm/dirty_background_ratio")?;
     let ratio = m.number("/proc/sys/vm/dirty_ratio")?;
     let found = format!("dirty_background_ratio {background}, dirty_ratio {ratio}");
-    Ok(Seen::ok_if(background <= 5 && ratio <= 10, Level::Warn, found))
+    Ok(CheckOutcome::ok_if(background <= 5 && ratio <= 10, Level::Warn, found))
 }
 
 fn slub(m: &Machine) -> Look {
     if m.linux()? >= (7, 0) || m.is_rt() {
-        return Ok(Seen::not_applicable("this kernel has no such list"));
+        return Ok(CheckOutcome::not_applicable("this kernel has no such list"));
     }
     let mut with = 0u32;
     let names = m.root.list("/sys/kernel/slab")?;
@@ -179,7 +183,7 @@ fn slub(m: &Machine) -> Look {
             with = with.saturating_add(1);
         }
     }
-    Ok(Seen::ok_if(
+    Ok(CheckOutcome::ok_if(
         with == 0,
         Level::Warn,
         format!("{with} of {} caches keep such lists", names.len()),

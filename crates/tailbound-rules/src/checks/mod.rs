@@ -20,7 +20,7 @@ use tailbound_core::CpuSet;
 
 use crate::check::{Check, Group};
 use crate::machine::Machine;
-use crate::outcome::{Level, Look, Seen};
+use crate::outcome::{CheckOutcome, Level, Look};
 
 /// What a check has that says nothing else.
 const PLAIN: Check = Check {
@@ -32,7 +32,7 @@ const PLAIN: Check = Check {
     undo: "",
     source: "",
     needs: &[],
-    look: |_| Ok(Seen::unknown("not written")),
+    look: |_| Ok(CheckOutcome::unknown("not written")),
 };
 
 /// Every check.
@@ -60,24 +60,24 @@ pub fn catalogue() -> Vec<&'static Check> {
 /// A file's number is good, or of this level.
 fn number(m: &Machine, path: &str, good: impl Fn(i64) -> bool, otherwise: Level) -> Look {
     let n = m.number(path)?;
-    Ok(Seen::ok_if(good(n), otherwise, format!("{path} is {n}")))
+    Ok(CheckOutcome::ok_if(good(n), otherwise, format!("{path} is {n}")))
 }
 
 /// CPUs that must not be real-time ones.
-fn none_of_rt(m: &Machine, what: &str, cpus: &CpuSet) -> Seen {
+fn none_of_rt(m: &Machine, what: &str, cpus: &CpuSet) -> CheckOutcome {
     let inside = m.rt_in(cpus);
     if inside.is_empty() {
-        Seen::ok(format!("{what} has none of the real-time CPUs"))
+        CheckOutcome::ok(format!("{what} has none of the real-time CPUs"))
     } else {
-        Seen::bad(format!("{what} has CPUs {inside} (it is {cpus})"))
+        CheckOutcome::bad(format!("{what} has CPUs {inside} (it is {cpus})"))
     }
 }
 
 /// A mask in a file, whose CPUs must not be real-time ones.
 fn mask_file(m: &Machine, path: &str) -> Look {
     let text = m.text(path)?;
-    let cpus =
-        CpuSet::of_mask(&text).ok_or_else(|| Seen::unknown(format!("{path} reads `{text}`")))?;
+    let cpus = CpuSet::of_mask(&text)
+        .ok_or_else(|| CheckOutcome::unknown(format!("{path} reads `{text}`")))?;
     Ok(none_of_rt(m, path, &cpus))
 }
 

@@ -10,7 +10,7 @@ use tailbound_host::threads::POWER_DAEMONS;
 use super::{PLAIN, few};
 use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
-use crate::outcome::{Level, Look, Seen};
+use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Power, ..PLAIN };
 /// Exit latency above which an idle state is deep, in us.
@@ -46,7 +46,7 @@ pub(super) static CHECKS: &[Check] = &[
             let value = m.fact("power.energy_preference")?;
             let words = words(value);
             let good = words.iter().all(|w| w == "performance" || w == "0");
-            Ok(Seen::ok_if(good, Level::Warn, words.join(", ")))
+            Ok(CheckOutcome::ok_if(good, Level::Warn, words.join(", ")))
         },
         ..CHECK
     },
@@ -76,9 +76,9 @@ pub(super) static CHECKS: &[Check] = &[
         source: "arch/x86/kernel/cpu/mce/therm_throt.c",
         needs: &[Need::X86, Need::Metal, Need::Sample],
         look: |m| {
-            let Some(sample) = &m.sample else { return Ok(Seen::unknown("no sample")) };
+            let Some(sample) = &m.sample else { return Ok(CheckOutcome::unknown("no sample")) };
             let n = sample.throttled()?;
-            Ok(Seen::ok_if(
+            Ok(CheckOutcome::ok_if(
                 n == 0,
                 Level::Bad,
                 format!("throttled {n} times in {:.0} s", sample.seconds),
@@ -96,7 +96,7 @@ pub(super) static CHECKS: &[Check] = &[
         look: |m| {
             let text = m.text("/sys/module/pcie_aspm/parameters/policy")?;
             let word = tailbound_host::root::chosen(&text).unwrap_or(&text).to_owned();
-            Ok(Seen::ok_if(word == "performance", Level::Warn, format!("policy {word}")))
+            Ok(CheckOutcome::ok_if(word == "performance", Level::Warn, format!("policy {word}")))
         },
         ..CHECK
     },
@@ -136,13 +136,13 @@ fn governor(m: &Machine) -> Look {
     let by_hardware = driver.contains("pstate");
     let good = words.iter().all(|w| w == "performance");
     let found = format!("governor {} (driver {driver})", words.join(", "));
-    Ok(Seen::ok_if(good, if by_hardware { Level::Warn } else { Level::Bad }, found))
+    Ok(CheckOutcome::ok_if(good, if by_hardware { Level::Warn } else { Level::Bad }, found))
 }
 
 fn range(m: &Machine) -> Look {
     let (low, high) = (m.fact("power.min_khz")?, m.fact("power.max_khz")?);
     let found = format!("{} to {} kHz", words(low).join(", "), words(high).join(", "));
-    Ok(Seen::ok_if(low == high, Level::Warn, found))
+    Ok(CheckOutcome::ok_if(low == high, Level::Warn, found))
 }
 
 fn cstates(m: &Machine) -> Look {
@@ -150,7 +150,7 @@ fn cstates(m: &Machine) -> Look {
     let cpus = if m.rt.is_empty() { &m.online } else { &m.rt };
     let held = m.fact("power.cpu_dma_latency_us").ok().and_then(Value::as_u64);
     if let Some(us) = held.filter(|us| *us <= DEEP_US) {
-        return Ok(Seen::ok(format!("/dev/cpu_dma_latency is held at {us} us")));
+        return Ok(CheckOutcome::ok(format!("/dev/cpu_dma_latency is held at {us} us")));
     }
     let mut deep = Vec::new();
     let mut any = false;
@@ -176,9 +176,9 @@ fn cstates(m: &Machine) -> Look {
         }
     }
     Ok(match (any, deep.is_empty()) {
-        (false, _) => Seen::not_applicable("this machine shows no idle states"),
-        (true, true) => Seen::ok(format!("no idle state above {DEEP_US} us")),
-        (true, false) => Seen::bad(few(&deep, 3)),
+        (false, _) => CheckOutcome::not_applicable("this machine shows no idle states"),
+        (true, true) => CheckOutcome::ok(format!("no idle state above {DEEP_US} us")),
+        (true, false) => CheckOutcome::bad(few(&deep, 3)),
     })
 }
 
@@ -192,7 +192,7 @@ fn uncore(m: &Machine) -> Look {
             slow.push(format!("{name}: {low} to {high} kHz"));
         }
     }
-    Ok(if slow.is_empty() { Seen::ok("fixed") } else { Seen::warn(few(&slow, 2)) })
+    Ok(if slow.is_empty() { CheckOutcome::ok("fixed") } else { CheckOutcome::warn(few(&slow, 2)) })
 }
 
 fn runtime_pm(m: &Machine) -> Look {
@@ -204,17 +204,17 @@ fn runtime_pm(m: &Machine) -> Look {
         }
     }
     Ok(if auto.is_empty() {
-        Seen::ok("no PCI device is put to sleep")
+        CheckOutcome::ok("no PCI device is put to sleep")
     } else {
-        Seen::warn(format!("put to sleep while idle: {}", few(&auto, 3)))
+        CheckOutcome::warn(format!("put to sleep while idle: {}", few(&auto, 3)))
     })
 }
 
 fn daemons(m: &Machine) -> Look {
     let names = m.running(POWER_DAEMONS)?;
     Ok(if names.is_empty() {
-        Seen::ok("none runs")
+        CheckOutcome::ok("none runs")
     } else {
-        Seen::warn(format!("running: {}", names.join(", ")))
+        CheckOutcome::warn(format!("running: {}", names.join(", ")))
     })
 }

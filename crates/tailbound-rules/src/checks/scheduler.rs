@@ -10,7 +10,7 @@ use tailbound_host::threads::Thread;
 use super::{PLAIN, few, number};
 use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
-use crate::outcome::{Level, Look, Seen};
+use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Scheduler, ..PLAIN };
 /// The release that brought the fair server.
@@ -64,7 +64,7 @@ pub(super) static CHECKS: &[Check] = &[
         now: "move it to a CPU of its own, or lower it",
         source: "sched(7)",
         look: |_| {
-            Ok(Seen::unknown(
+            Ok(CheckOutcome::unknown(
                 "a run tells: tailbound run finds real-time threads beside the measurement",
             ))
         },
@@ -139,9 +139,9 @@ pub(super) static CHECKS: &[Check] = &[
         look: |m| {
             let (major, minor) = m.linux()?;
             Ok(if (major, minor) >= (6, 2) {
-                Seen::ok(format!("Linux {major}.{minor} keeps them"))
+                CheckOutcome::ok(format!("Linux {major}.{minor} keeps them"))
             } else {
-                Seen::warn(format!("Linux {major}.{minor} forgets them"))
+                CheckOutcome::warn(format!("Linux {major}.{minor} forgets them"))
             })
         },
         ..CHECK
@@ -153,7 +153,7 @@ pub(super) static CHECKS: &[Check] = &[
         look: |m| {
             let path = "/proc/sys/kernel/rseq_slice_extension_nsec";
             match m.number(path) {
-                Ok(ns) => Ok(Seen::ok(format!("a slice is extended by at most {ns} ns"))),
+                Ok(ns) => Ok(CheckOutcome::ok(format!("a slice is extended by at most {ns} ns"))),
                 Err(why) => Ok(why),
             }
         },
@@ -163,13 +163,13 @@ pub(super) static CHECKS: &[Check] = &[
 
 fn rt_throttle(m: &Machine) -> Look {
     if let Ok(Some(line)) = m.said(&["RT throttling activated"]) {
-        return Ok(Seen::bad(format!("it has happened: {line}")));
+        return Ok(CheckOutcome::bad(format!("it has happened: {line}")));
     }
     let state = m.word("sched.rt_throttling")?;
     Ok(if state == "off" {
-        Seen::ok("off: a real-time thread that never sleeps keeps its CPU")
+        CheckOutcome::ok("off: a real-time thread that never sleeps keeps its CPU")
     } else {
-        Seen::warn(format!("on: {state}"))
+        CheckOutcome::warn(format!("on: {state}"))
     })
 }
 
@@ -181,29 +181,29 @@ fn server(m: &Machine, name: &str) -> Look {
             Ok(text) if text == "0" => {}
             Ok(_) => on.push(cpu),
             Err(_) if m.linux()? < FAIR_SERVER_SINCE => {
-                return Ok(Seen::not_applicable("Linux before 6.12 has no such server"));
+                return Ok(CheckOutcome::not_applicable("Linux before 6.12 has no such server"));
             }
             Err(why) => return Ok(why.into()),
         }
     }
     Ok(if on.is_empty() {
-        Seen::ok("off on the real-time CPUs")
+        CheckOutcome::ok("off on the real-time CPUs")
     } else {
         let on: tailbound_core::CpuSet = on.into_iter().collect();
-        Seen::bad(format!("on for CPUs {on}"))
+        CheckOutcome::bad(format!("on for CPUs {on}"))
     })
 }
 
 fn cgroup_runtime(m: &Machine) -> Look {
     let group = m.group()?;
-    let budget = group.budget.as_ref().map_err(|e| Seen::from(e.clone()))?;
+    let budget = group.budget.as_ref().map_err(|e| CheckOutcome::from(e.clone()))?;
     let found = format!(
         "the group of {}, {}, has {} us in each period",
         m.process(),
         group.path,
         budget.runtime_us
     );
-    Ok(Seen::ok_if(budget.runtime_us != 0, Level::Bad, found))
+    Ok(CheckOutcome::ok_if(budget.runtime_us != 0, Level::Bad, found))
 }
 
 fn prio_99(m: &Machine) -> Look {
@@ -217,9 +217,9 @@ fn prio_99(m: &Machine) -> Look {
     let names: Vec<String> =
         m.threads()?.iter().filter(high).map(|t| format!("{} ({})", t.name, t.tid)).collect();
     Ok(if names.is_empty() {
-        Seen::ok("none but the kernel's own")
+        CheckOutcome::ok("none but the kernel's own")
     } else {
-        Seen::warn(few(&names, 4))
+        CheckOutcome::warn(few(&names, 4))
     })
 }
 
@@ -227,7 +227,7 @@ fn prio_order(m: &Machine) -> Look {
     let target = m.target()?;
     let highest = target.iter().map(|t| t.policy.priority()).max().unwrap_or(0);
     if highest == 0 {
-        return Ok(Seen::not_applicable("the program has no real-time thread"));
+        return Ok(CheckOutcome::not_applicable("the program has no real-time thread"));
     }
     let below: Vec<String> = m
         .threads()?
@@ -239,9 +239,9 @@ fn prio_order(m: &Machine) -> Look {
         .map(|t| format!("{} ({})", t.name, t.policy))
         .collect();
     Ok(if below.is_empty() {
-        Seen::ok(format!("the program has priority {highest}"))
+        CheckOutcome::ok(format!("the program has priority {highest}"))
     } else {
-        Seen::warn(format!(
+        CheckOutcome::warn(format!(
             "the program has priority {highest}, and what serves timerfd and the like less: {}",
             few(&below, 3)
         ))
@@ -276,17 +276,17 @@ fn two_on_one(m: &Machine) -> Look {
     }
     own.append(&mut others);
     Ok(if own.is_empty() {
-        Seen::ok("nothing of equal or higher priority on its CPUs")
+        CheckOutcome::ok("nothing of equal or higher priority on its CPUs")
     } else {
-        Seen::warn(few(&own, 4))
+        CheckOutcome::warn(few(&own, 4))
     })
 }
 
 fn cpu_quota(m: &Machine) -> Look {
     let group = m.group()?;
-    Ok(match group.quota.as_ref().map_err(|e| Seen::from(e.clone()))? {
-        None => Seen::ok("no quota"),
-        Some(quota) => Seen::warn(format!(
+    Ok(match group.quota.as_ref().map_err(|e| CheckOutcome::from(e.clone()))? {
+        None => CheckOutcome::ok("no quota"),
+        Some(quota) => CheckOutcome::warn(format!(
             "the group of {}, {}, may use {} CPUs",
             m.process(),
             group.path,

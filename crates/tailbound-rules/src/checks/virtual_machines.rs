@@ -7,7 +7,7 @@
 use super::PLAIN;
 use crate::check::{Check, Group, Need};
 use crate::machine::Machine;
-use crate::outcome::{Level, Look, Seen};
+use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Virtual, ..PLAIN };
 
@@ -31,7 +31,7 @@ pub(super) static CHECKS: &[Check] = &[
         needs: &[Need::Guest],
         look: |m| {
             let governor = m.word("power.idle_governor")?;
-            Ok(Seen::ok_if(
+            Ok(CheckOutcome::ok_if(
                 governor == "haltpoll",
                 Level::Warn,
                 format!("idle governor {governor}"),
@@ -52,7 +52,7 @@ pub(super) static CHECKS: &[Check] = &[
 fn steal(m: &Machine) -> Look {
     if let Some(sample) = &m.sample {
         let n = sample.stolen()?;
-        return Ok(Seen::ok_if(
+        return Ok(CheckOutcome::ok_if(
             n == 0,
             Level::Bad,
             format!("{n} ticks were taken in {:.0} s", sample.seconds),
@@ -62,16 +62,18 @@ fn steal(m: &Machine) -> Look {
     let ticks = tailbound_host::procstat::read(&m.root)?;
     let n: u64 = ticks.values().filter_map(|t| t.steal).fold(0, u64::saturating_add);
     Ok(if n == 0 {
-        Seen::unknown(format!("none since boot ({state}); whether the host tells is not known"))
+        CheckOutcome::unknown(format!(
+            "none since boot ({state}); whether the host tells is not known"
+        ))
     } else {
-        Seen::bad(format!("{n} ticks (of 10 ms) were taken since boot"))
+        CheckOutcome::bad(format!("{n} ticks (of 10 ms) were taken since boot"))
     })
 }
 
 fn kvm_host(m: &Machine) -> Look {
     const BASE: &str = "/sys/module/kvm/parameters";
     if !m.root.exists(BASE) {
-        return Ok(Seen::not_applicable("KVM is not loaded"));
+        return Ok(CheckOutcome::not_applicable("KVM is not loaded"));
     }
     let mut found = Vec::new();
     if m.text(&format!("{BASE}/kvmclock_periodic_sync")).is_ok_and(|t| t == "Y") {
@@ -84,9 +86,9 @@ fn kvm_host(m: &Machine) -> Look {
         found.push("halt_poll_ns > 0");
     }
     Ok(if found.is_empty() {
-        Seen::ok("set for real-time guests")
+        CheckOutcome::ok("set for real-time guests")
     } else {
-        Seen::warn(found.join(", "))
+        CheckOutcome::warn(found.join(", "))
     })
 }
 

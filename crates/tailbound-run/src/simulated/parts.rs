@@ -13,7 +13,7 @@ use tailbound_core::plan::Plan;
 use tailbound_core::record::{Clocks, Facts, ThreadRecord};
 use tailbound_load::{LoadEnd, LoadSample, PhaseChange};
 use tailbound_probe::{Finished, ProbeError, ProbeOutput, RecordSlot, Recorders, ThreadResult};
-use tailbound_rt::cyclic::{self, Ended, Schedule};
+use tailbound_rt::cyclic::{self, LoopEnd, Schedule};
 use tailbound_stats::random::Random;
 
 use super::disk::Memory;
@@ -29,7 +29,7 @@ struct One {
     slot: RecordSlot,
     recorders: Arc<Recorders>,
     wakes: Arc<Mutex<Wakes>>,
-    thread: JoinHandle<Ended>,
+    thread: JoinHandle<LoopEnd>,
 }
 
 /// The measured threads.
@@ -79,11 +79,11 @@ impl SimulatedThreads {
             let theirs = Arc::clone(&recorders);
             let thread = std::thread::spawn(move || {
                 let mut ended = cyclic::run(&mut port, &warm_up, &theirs.warm_up, stop);
-                if ended == Ended::Complete {
+                if ended == LoopEnd::Complete {
                     (port.recorded, port.sleeps) = (true, sleeps);
                     ended = cyclic::run(&mut port, &measurement, &theirs.measured, stop);
                 } else {
-                    ended = Ended::Stopped(0);
+                    ended = LoopEnd::Stopped(0);
                 }
                 port.stage.end(port.thread);
                 ended
@@ -127,7 +127,7 @@ impl Threads for SimulatedThreads {
     }
     fn join(self) -> Result<(Vec<ThreadResult>, ProbeOutput), ProbeError> {
         let results = self.all.into_iter().map(|One { slot, recorders, thread, .. }| {
-            let ended = thread.join().unwrap_or(Ended::Failed(0, 0));
+            let ended = thread.join().unwrap_or(LoopEnd::Failed(0, 0));
             ThreadResult { slot, recorders, finished: Finished::of(ended) }
         });
         Ok((results.collect(), ProbeOutput::default()))

@@ -99,7 +99,7 @@ impl Fate {
 
 /// A candidate and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tried {
+pub struct CandidateRecord {
     /// Its place among the candidates.
     pub candidate: usize,
     /// What became of it.
@@ -108,16 +108,16 @@ pub struct Tried {
 
 /// All of it.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct ExperimentResult {
     /// The stages, in their order.
     pub stages: Vec<Stage>,
     /// Every candidate.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<CandidateRecord>,
     /// A signal ended it: nothing is kept.
     pub interrupted: bool,
 }
 
-impl Found {
+impl ExperimentResult {
     /// The candidates that are kept.
     #[must_use]
     pub fn kept(&self) -> Vec<usize> {

@@ -23,7 +23,7 @@ mod tests;
 
 pub use cost::{Cost, costs};
 pub use design::{Design, DesignError};
-pub use found::{Answered, Fate, Found, Stage, Tried};
+pub use found::{Answered, CandidateRecord, ExperimentResult, Fate, Stage};
 pub use steps::{UNTOUCHED, search};
 
 use tailbound_core::Run;
@@ -39,7 +39,7 @@ pub struct Set {
 
 /// What a stage measured.
 #[derive(Clone, Debug, Default)]
-pub struct Measured {
+pub struct StageRuns {
     /// All complete runs, with their place in the series.
     pub runs: Vec<Run>,
     /// A signal ended it.
@@ -55,5 +55,6 @@ pub trait Bench {
     ///
     /// # Errors
     /// When a run cannot be made.
-    fn measure(&mut self, stage: &str, sets: &[Set], rounds: u32) -> Result<Measured, Self::Error>;
+    fn measure(&mut self, stage: &str, sets: &[Set], rounds: u32)
+    -> Result<StageRuns, Self::Error>;
 }

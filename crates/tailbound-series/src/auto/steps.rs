@@ -16,7 +16,7 @@ use tailbound_stats::compare::{Settings, Systems, Word};
 
 use super::cost::costs;
 use super::design::{Design, TOGETHER_MAX, half};
-use super::found::{Answered, Fate, Found, Stage, Tried};
+use super::found::{Answered, CandidateRecord, ExperimentResult, Fate, Stage};
 use super::{Bench, Set};
 
 /// The name of the set without changes.
@@ -33,9 +33,9 @@ pub fn search<B: Bench>(
     design: &Design,
     settings: &Settings,
     bench: &mut B,
-) -> Result<Found, B::Error> {
-    let tried = (0..names.len()).map(|candidate| Tried { candidate, fate: Fate::Open });
-    let found = Found { tried: tried.collect(), ..Found::default() };
+) -> Result<ExperimentResult, B::Error> {
+    let tried = (0..names.len()).map(|candidate| CandidateRecord { candidate, fate: Fate::Open });
+    let found = ExperimentResult { tried: tried.collect(), ..ExperimentResult::default() };
     let mut search = Search { names, settings, bench, found };
     search.all(design)?;
     Ok(search.found)
@@ -45,7 +45,7 @@ struct Search<'a, B> {
     names: &'a [String],
     settings: &'a Settings,
     bench: &'a mut B,
-    found: Found,
+    found: ExperimentResult,
 }
 
 impl<B: Bench> Search<'_, B> {
@@ -243,7 +243,7 @@ fn idle(word: Option<Word>, equivalent: Fate) -> Fate {
     }
 }
 
-fn set(found: &mut Found, candidate: usize, fate: Fate) {
+fn set(found: &mut ExperimentResult, candidate: usize, fate: Fate) {
     if let Some(tried) = found.tried.iter_mut().find(|t| t.candidate == candidate) {
         tried.fate = fate;
     }

@@ -11,10 +11,10 @@ use tailbound_core::{EndReason, Run};
 use tailbound_stats::compare::{Settings, Word};
 use tailbound_stats::random::Random;
 
-use super::{Bench, Design, Fate, Found, Measured, Set, UNTOUCHED, costs, search};
+use super::{Bench, Design, ExperimentResult, Fate, Set, StageRuns, UNTOUCHED, costs, search};
 
 /// A machine: 100 µs late, times the factor of each change that is made.
-struct Known {
+struct SyntheticMachine {
     factors: Vec<f64>,
     /// Changes that do the same thing: only the first of each group counts.
     same: Vec<Vec<usize>>,
@@ -28,8 +28,8 @@ struct Known {
     stages: Vec<(String, usize, u32)>,
 }
 
-fn known(factors: &[f64]) -> Known {
-    Known {
+fn known(factors: &[f64]) -> SyntheticMachine {
+    SyntheticMachine {
         factors: factors.to_vec(),
         same: Vec::new(),
         lucky: None,
@@ -40,7 +40,7 @@ fn known(factors: &[f64]) -> Known {
     }
 }
 
-impl Known {
+impl SyntheticMachine {
     fn factor(&self, set: &Set) -> f64 {
         let counts = |c: &&usize| {
             let group = self.same.iter().find(|g| g.contains(c));
@@ -95,12 +95,12 @@ impl Known {
     }
 }
 
-impl Bench for Known {
+impl Bench for SyntheticMachine {
     type Error = Infallible;
-    fn measure(&mut self, stage: &str, sets: &[Set], rounds: u32) -> Result<Measured, Infallible> {
+    fn measure(&mut self, stage: &str, sets: &[Set], rounds: u32) -> Result<StageRuns, Infallible> {
         self.stages.push((stage.to_owned(), sets.len(), rounds));
         if self.stages.len() > self.until {
-            return Ok(Measured { runs: Vec::new(), interrupted: true });
+            return Ok(StageRuns { runs: Vec::new(), interrupted: true });
         }
         let mut runs = Vec::new();
         for round in 0..rounds {
@@ -108,11 +108,11 @@ impl Bench for Known {
                 runs.push(self.run(set, round));
             }
         }
-        Ok(Measured { runs, interrupted: false })
+        Ok(StageRuns { runs, interrupted: false })
     }
 }
 
-fn found(machine: &mut Known) -> Found {
+fn found(machine: &mut SyntheticMachine) -> ExperimentResult {
     let names: Vec<String> = (0..machine.factors.len()).map(|i| format!("c{i}")).collect();
     let quick = Settings { replicates: 200, permutations: 200, ..Settings::default() };
     let Ok(found) = search(&names, &Design::of_rounds(6), &quick, machine);

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use tailbound_core::campaign::Part;
 use tailbound_core::limits;
-use tailbound_stats::campaign::{Measured, Place, State};
+use tailbound_stats::campaign::{CampaignRun, CampaignSystem, State};
 use tailbound_sys::given;
 use tailbound_sys::new_file::{self, Existing};
 
@@ -122,7 +122,7 @@ pub fn systems<C: Caller>(
     parts: &[Part],
     prefix: &str,
     caller: &mut C,
-) -> Result<Vec<(String, Measured)>, SeriesError> {
+) -> Result<Vec<(String, CampaignSystem)>, SeriesError> {
     let failed = |source| SeriesError::Read { path: folder.to_owned(), source };
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -141,7 +141,7 @@ pub fn systems<C: Caller>(
             continue;
         }
         let places = parts.iter().map(|part| place(&system, &name, part, prefix, caller));
-        out.push((name.clone(), Measured::of(&name, places.collect())));
+        out.push((name.clone(), CampaignSystem::of(&name, places.collect())));
     }
     Ok(out)
 }
@@ -152,13 +152,13 @@ fn place<C: Caller>(
     part: &Part,
     prefix: &str,
     caller: &mut C,
-) -> Place {
+) -> CampaignRun {
     let path = run_file(system, &part.id);
     let link = |file: &Path| format!("{prefix}{system_name}/{}", name(file));
     let report = report_file(system, &part.id);
     let report = report.exists().then(|| link(&report));
     let failed = given::text(&failed_file(system, &part.id), limits::TEXT_BYTES_MAX).ok();
-    let absent = |state| Place { part: part.id.clone(), state, file: None, report: None };
+    let absent = |state| CampaignRun { part: part.id.clone(), state, file: None, report: None };
     if !path.exists() {
         return absent(match (failed, &part.not_in_lab) {
             (Some(why), _) => State::Failed(why.trim().to_owned()),
@@ -179,7 +179,7 @@ fn place<C: Caller>(
             State::Cut(Box::new(run), why)
         }
     };
-    Place { part: part.id.clone(), state, file: Some(link(&path)), report }
+    CampaignRun { part: part.id.clone(), state, file: Some(link(&path)), report }
 }
 
 /// The last part of a path.

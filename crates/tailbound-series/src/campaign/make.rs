@@ -11,7 +11,7 @@ use tailbound_core::campaign::Part;
 use tailbound_core::plan::RunConfig;
 use tailbound_core::{Plan, Run};
 
-use super::Ended;
+use super::CampaignEnd;
 use super::folder::{self, Folder};
 use super::follow::{Follow, SoFar};
 use super::options::Options;
@@ -100,7 +100,7 @@ pub fn make<C: CampaignCaller>(
     folder: &Folder,
     caller: &mut C,
     progress: &mut dyn Progress,
-) -> Result<Ended, C::Error> {
+) -> Result<CampaignEnd, C::Error> {
     let name = options.system.clone().map_or_else(release, Ok)?;
     let system = folder.system(&name)?;
     let mut open: Vec<Job<'_>> = Vec::new();
@@ -118,7 +118,7 @@ pub fn make<C: CampaignCaller>(
         match caller.complete(&file) {
             Some(run) if same(&run.header.plan, &plan, part) => kept += 1,
             Some(_) if !options.force => {
-                return Ok(Ended::taken(SeriesError::OtherOptions { path: file }));
+                return Ok(CampaignEnd::taken(SeriesError::OtherOptions { path: file }));
             }
             _ => open.push(Job { part, config, plan }),
         }
@@ -133,10 +133,10 @@ pub fn make<C: CampaignCaller>(
     progress.begins(&Ahead { kept, open: open.len(), benchmarks, left_ns, folder: &system });
     for (at, job) in open.iter().enumerate() {
         if one(job, &system, options.begin_at.as_deref(), &pace.starts(at), caller, progress)? {
-            return Ok(Ended::by_signal());
+            return Ok(CampaignEnd::by_signal());
         }
     }
-    Ok(Ended::default())
+    Ok(CampaignEnd::default())
 }
 
 /// Is the run that is there the one that would be made?
@@ -330,7 +330,8 @@ mod tests {
         assert_eq!(heard.0[0], format!("{} there, 1 open", parts.len() - 1));
         assert_eq!(caller.made, [first]);
         let there = folder::systems(&path, &parts, "", &mut caller).expect("read");
-        let complete = |p: &tailbound_stats::campaign::Place| matches!(p.state, State::Complete(_));
+        let complete =
+            |p: &tailbound_stats::campaign::CampaignRun| matches!(p.state, State::Complete(_));
         assert!(there[0].1.places.iter().all(complete));
     }
 

@@ -27,14 +27,14 @@ use crate::error::SeriesError;
 
 /// How a campaign's runs ended.
 #[derive(Debug, Default)]
-pub struct Ended {
+pub struct CampaignEnd {
     /// By a signal, before all were made.
     pub interrupted: bool,
     /// The folder holds runs made with different options: nothing was made.
     pub taken: Option<SeriesError>,
 }
 
-impl Ended {
+impl CampaignEnd {
     /// By a signal.
     #[must_use]
     pub fn by_signal() -> Self {

@@ -8,7 +8,7 @@ use tailbound_core::Run;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::number::Real as _;
 use tailbound_core::record::Fact;
-use tailbound_stats::decide::flow::{Answer, Known};
+use tailbound_stats::decide::flow::{AnswerEvidence, FlowAnswer};
 
 /// Utilisation from here on is high: a queue is ten times as long as the work.
 pub const HIGH_PERCENT: f64 = 90.0;
@@ -25,9 +25,9 @@ fn value<'a>(run: &'a Run, name: &str) -> Option<&'a serde_json::Value> {
 
 /// Is its utilisation high? Before the run began: what ran then is what else runs on the machine.
 #[must_use]
-pub fn utilisation_high(run: &Run) -> Known {
+pub fn utilisation_high(run: &Run) -> AnswerEvidence {
     if run.header.lab.is_some() {
-        return Known::new(Answer::Unknown, LAB);
+        return AnswerEvidence::new(FlowAnswer::Unknown, LAB);
     }
     let average =
         value(run, "kernel.loadavg").and_then(|v| v.get(0)).and_then(serde_json::Value::as_f64);
@@ -35,45 +35,51 @@ pub fn utilisation_high(run: &Run) -> Known {
         .and_then(|v| v.as_str()?.parse::<CpuSet>().ok())
         .map_or(0, |set| set.len());
     let (Some(average), true) = (average, cpus > 0) else {
-        return Known::new(Answer::Unknown, "the run file lacks the load average of the machine");
+        return AnswerEvidence::new(
+            FlowAnswer::Unknown,
+            "the run file lacks the load average of the machine",
+        );
     };
     let share = average / cpus.real() * 100.0;
     let from = format!(
         "load average {average} on {cpus} CPUs before the measurement; --utilisation gives that of the application"
     );
     match share {
-        s if s >= HIGH_PERCENT => Known::new(Answer::Yes, from),
-        s if s <= HIGH_PERCENT / 2.0 => Known::new(Answer::No, from),
-        _ => Known::new(Answer::Unknown, from),
+        s if s >= HIGH_PERCENT => AnswerEvidence::new(FlowAnswer::Yes, from),
+        s if s <= HIGH_PERCENT / 2.0 => AnswerEvidence::new(FlowAnswer::No, from),
+        _ => AnswerEvidence::new(FlowAnswer::Unknown, from),
     }
 }
 
 /// Is the memory full?
 #[must_use]
-pub fn memory_full(run: &Run) -> Known {
+pub fn memory_full(run: &Run) -> AnswerEvidence {
     if run.header.lab.is_some() {
-        return Known::new(Answer::Unknown, LAB);
+        return AnswerEvidence::new(FlowAnswer::Unknown, LAB);
     }
     let kb = |name| value(run, name).and_then(serde_json::Value::as_f64);
     let (Some(left), Some(total)) =
         (kb("mem.available_kb"), kb("mem.total_kb").filter(|t| *t > 0.0))
     else {
-        return Known::new(Answer::Unknown, "the run file lacks the available memory");
+        return AnswerEvidence::new(FlowAnswer::Unknown, "the run file lacks the available memory");
     };
     let percent = left / total * 100.0;
-    let full = if percent < LEFT_PERCENT { Answer::Yes } else { Answer::No };
-    Known::new(full, format!("{percent:.0} % of memory was available before the measurement"))
+    let full = if percent < LEFT_PERCENT { FlowAnswer::Yes } else { FlowAnswer::No };
+    AnswerEvidence::new(
+        full,
+        format!("{percent:.0} % of memory was available before the measurement"),
+    )
 }
 
 /// Is it a guest?
 #[must_use]
-pub fn virtualised(run: &Run) -> Known {
+pub fn virtualised(run: &Run) -> AnswerEvidence {
     if run.header.lab.is_some() {
-        return Known::new(Answer::Unknown, LAB);
+        return AnswerEvidence::new(FlowAnswer::Unknown, LAB);
     }
     match value(run, "virt.kind").and_then(|v| v.as_str()) {
-        Some("none") => Known::new(Answer::No, "measured: no hypervisor"),
-        Some(kind) => Known::new(Answer::Yes, format!("measured: a guest of {kind}")),
-        None => Known::new(Answer::Unknown, "the run file lacks it"),
+        Some("none") => AnswerEvidence::new(FlowAnswer::No, "measured: no hypervisor"),
+        Some(kind) => AnswerEvidence::new(FlowAnswer::Yes, format!("measured: a guest of {kind}")),
+        None => AnswerEvidence::new(FlowAnswer::Unknown, "the run file lacks it"),
     }
 }

@@ -27,7 +27,7 @@ pub enum State {
 
 /// One run of one system.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct CampaignRun {
     /// The part's name.
     pub part: String,
     /// What became of it.
@@ -38,7 +38,7 @@ pub struct Place {
     pub report: Option<String>,
 }
 
-impl Place {
+impl CampaignRun {
     /// Its run, whole or cut off.
     #[must_use]
     pub fn run(&self) -> Option<&Run> {
@@ -63,72 +63,72 @@ impl Place {
 
 /// A measured system.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct CampaignSystem {
     /// What people call it.
     pub name: String,
     /// Which systems of the publication it is compared with.
     pub kind: Kind,
     /// A place for each part of the campaign, in their order.
-    pub places: Vec<Place>,
+    pub places: Vec<CampaignRun>,
 }
 
-impl Measured {
+impl CampaignSystem {
     /// The system that `places` tell of; `folder` names it where nothing else does.
     #[must_use]
-    pub fn of(folder: &str, places: Vec<Place>) -> Self {
-        let first = places.iter().find_map(Place::run);
+    pub fn of(folder: &str, places: Vec<CampaignRun>) -> Self {
+        let first = places.iter().find_map(CampaignRun::run);
         let name = first.map_or_else(|| folder.to_owned(), |run| name(run, folder));
         Self { name, kind: first.map_or(Kind::Other, kind), places }
     }
 
     /// The place of `part`.
     #[must_use]
-    pub fn place(&self, part: &str) -> Option<&Place> {
+    pub fn place(&self, part: &str) -> Option<&CampaignRun> {
         self.places.iter().find(|p| p.part == part)
     }
 }
 
 /// Everything a page shows.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct CampaignEvidence {
     /// The campaign.
     pub file: CampaignFile,
     /// Its parts, in order.
     pub parts: Vec<Part>,
     /// What was measured.
-    pub systems: Vec<Measured>,
+    pub systems: Vec<CampaignSystem>,
 }
 
-impl Given {
+impl CampaignEvidence {
     /// The campaign with what was measured; systems of one name get their folder's beside it.
     #[must_use]
-    pub fn of(file: CampaignFile, folders: Vec<(String, Measured)>) -> Self {
+    pub fn of(file: CampaignFile, folders: Vec<(String, CampaignSystem)>) -> Self {
         let names: Vec<String> = folders.iter().map(|(_, m)| m.name.clone()).collect();
         let systems = folders.into_iter().map(|(folder, m)| {
             let twice = names.iter().filter(|n| **n == m.name).count() > 1;
             let name = if twice { format!("{} ({folder})", m.name) } else { m.name };
-            Measured { name, ..m }
+            CampaignSystem { name, ..m }
         });
         let systems = systems.collect();
         Self { parts: file.parts(), file, systems }
     }
 
     /// Measured systems of `kind`.
-    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Measured> {
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &CampaignSystem> {
         self.systems.iter().filter(move |s| s.kind == kind && kind != Kind::Other)
     }
 
     /// Did every part of every system come to its end that can be there?
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        let ended = |p: &Place| matches!(p.state, State::Complete(_) | State::NotHere(_));
+        let ended = |p: &CampaignRun| matches!(p.state, State::Complete(_) | State::NotHere(_));
         !self.systems.is_empty() && self.systems.iter().flat_map(|s| &s.places).all(ended)
     }
 
     /// Did a part fail?
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        let failed = |p: &Place| matches!(p.state, State::Failed(_));
+        let failed = |p: &CampaignRun| matches!(p.state, State::Failed(_));
         self.systems.iter().flat_map(|s| &s.places).any(failed)
     }
 }

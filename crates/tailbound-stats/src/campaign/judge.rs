@@ -8,7 +8,7 @@
 use serde::Serialize;
 use tailbound_core::campaign::{Claim, Figure, Relation, Side, Statistic};
 
-use super::given::{Given, Measured, Place, State, share};
+use super::given::{CampaignEvidence, CampaignRun, CampaignSystem, State, share};
 use super::phrases;
 use super::value::{Value, value};
 
@@ -88,12 +88,12 @@ pub struct Judged {
 
 /// Every figure beside ours.
 #[must_use]
-pub fn rows(given: &Given) -> Vec<Row> {
+pub fn rows(given: &CampaignEvidence) -> Vec<Row> {
     let mut out = Vec::new();
     for figure in &given.file.figures {
         for system in &given.file.systems {
             let told = figure.values.get(&system.id);
-            let beside: Vec<&Measured> = given.of_kind(system.kind).collect();
+            let beside: Vec<&CampaignSystem> = given.of_kind(system.kind).collect();
             match told {
                 Some(_) if beside.is_empty() || figure.cannot.is_some() => {
                     out.push(row(given, figure, &system.id, None));
@@ -107,12 +107,12 @@ pub fn rows(given: &Given) -> Vec<Row> {
             }
         }
         // Systems of ours that the publication has no figure for.
-        let told = |m: &Measured| {
+        let told = |m: &CampaignSystem| {
             let of_kind = given.file.systems.iter().filter(|s| s.kind == m.kind);
             of_kind.into_iter().any(|s| figure.values.contains_key(&s.id))
         };
         if figure.cannot.is_none() {
-            let alone: Vec<&Measured> = given.systems.iter().filter(|m| !told(m)).collect();
+            let alone: Vec<&CampaignSystem> = given.systems.iter().filter(|m| !told(m)).collect();
             let alone = alone.iter().map(|m| row(given, figure, "", Some(m)));
             // Nothing beside nothing is no row.
             out.extend(alone.filter(|r| r.value.as_ref().is_some_and(|v| v.value.is_some())));
@@ -121,7 +121,12 @@ pub fn rows(given: &Given) -> Vec<Row> {
     out
 }
 
-fn row(given: &Given, figure: &Figure, system: &str, measured: Option<&Measured>) -> Row {
+fn row(
+    given: &CampaignEvidence,
+    figure: &Figure,
+    system: &str,
+    measured: Option<&CampaignSystem>,
+) -> Row {
     let told = figure.values.get(system);
     let factor = figure.unit.factor();
     let mut out = Row {
@@ -197,7 +202,7 @@ fn compare(
 }
 
 /// A statistic of one system's run of `part`.
-fn of(given: &Given, m: &Measured, part: &str, statistic: &Statistic) -> Value {
+fn of(given: &CampaignEvidence, m: &CampaignSystem, part: &str, statistic: &Statistic) -> Value {
     let Some(place) = m.place(part) else {
         return Value { why: Some("not run yet".to_owned()), ..Value::default() };
     };
@@ -214,19 +219,19 @@ fn of(given: &Given, m: &Measured, part: &str, statistic: &Statistic) -> Value {
     value
 }
 
-fn share_of(given: &Given, m: &Measured, part: &str) -> f64 {
+fn share_of(given: &CampaignEvidence, m: &CampaignSystem, part: &str) -> f64 {
     let found = given.parts.iter().find(|p| p.id == part);
-    let run = m.place(part).and_then(Place::run);
+    let run = m.place(part).and_then(CampaignRun::run);
     found.zip(run).map_or(1.0, |(part, run)| share(part, run))
 }
 
 /// Every claim, judged.
 #[must_use]
-pub fn claims(given: &Given) -> Vec<Judged> {
+pub fn claims(given: &CampaignEvidence) -> Vec<Judged> {
     given.file.claims.iter().map(|claim| judged(given, claim)).collect()
 }
 
-fn judged(given: &Given, claim: &Claim) -> Judged {
+fn judged(given: &CampaignEvidence, claim: &Claim) -> Judged {
     let mut judgements = Vec::new();
     match claim.sides() {
         Ok(Some((left, is, right))) => pairs(given, claim, (&left, is, &right), &mut judgements),
@@ -250,7 +255,10 @@ enum NoSystem {
 }
 
 /// Our systems that a side speaks of; `Err`: which kind is missing.
-fn systems<'a>(given: &'a Given, side: &Side) -> Result<Vec<Option<&'a Measured>>, NoSystem> {
+fn systems<'a>(
+    given: &'a CampaignEvidence,
+    side: &Side,
+) -> Result<Vec<Option<&'a CampaignSystem>>, NoSystem> {
     let Side::Ours { system, .. } = side else { return Ok(vec![None]) };
     let Some(text) = given.file.system(system) else {
         return Err(NoSystem::Unnamed(system.clone()));
@@ -271,7 +279,12 @@ fn with(kind: tailbound_core::campaign::Kind) -> String {
     }
 }
 
-fn pairs(given: &Given, claim: &Claim, sides: (&Side, Relation, &Side), out: &mut Vec<Judgement>) {
+fn pairs(
+    given: &CampaignEvidence,
+    claim: &Claim,
+    sides: (&Side, Relation, &Side),
+    out: &mut Vec<Judgement>,
+) {
     let (left, is, right) = sides;
     let (ours, theirs) = match (systems(given, left), systems(given, right)) {
         (Ok(ours), Ok(theirs)) => (ours, theirs),
@@ -296,35 +309,35 @@ fn pairs(given: &Given, claim: &Claim, sides: (&Side, Relation, &Side), out: &mu
 }
 
 /// One side with its figure, what it rests on and its words.
-struct Known {
+struct ClaimOperand {
     value: Value,
     share: f64,
     words: String,
 }
 
-fn known(given: &Given, side: &Side, m: Option<&Measured>) -> Known {
+fn known(given: &CampaignEvidence, side: &Side, m: Option<&CampaignSystem>) -> ClaimOperand {
     match (side, m) {
         (Side::Ours { part, statistic, .. }, Some(m)) => {
             let value = of(given, m, part, statistic);
             let shown = phrases::shown(&value, statistic);
             let words = format!("{shown} on {} ({part})", m.name);
-            Known { value, share: share_of(given, m, part), words }
+            ClaimOperand { value, share: share_of(given, m, part), words }
         }
-        (Side::Value(v), _) => Known {
+        (Side::Value(v), _) => ClaimOperand {
             value: Value { value: Some(*v), low: Some(*v), high: Some(*v), ..Value::default() },
             share: 1.0,
             words: String::new(),
         },
-        _ => Known { value: Value::default(), share: 1.0, words: String::new() },
+        _ => ClaimOperand { value: Value::default(), share: 1.0, words: String::new() },
     }
 }
 
 fn judge(
-    given: &Given,
+    given: &CampaignEvidence,
     claim: &Claim,
     is: Relation,
-    left: (&Side, Option<&Measured>),
-    right: (&Side, Option<&Measured>),
+    left: (&Side, Option<&CampaignSystem>),
+    right: (&Side, Option<&CampaignSystem>),
 ) -> Judgement {
     let (a, mut b) = (known(given, left.0, left.1), known(given, right.0, right.1));
     if let (Side::Value(v), Side::Ours { statistic, .. }) = (right.0, left.0) {
@@ -342,7 +355,8 @@ fn judge(
         String::new()
     };
     // Without an interval a figure is only a figure; what was the latest or earliest is a fact.
-    let bare = |k: &&Known| k.value.low.is_none() && k.value.high.is_none() && !k.value.extreme;
+    let bare =
+        |k: &&ClaimOperand| k.value.low.is_none() && k.value.high.is_none() && !k.value.extreme;
     let unknown_width = [&a, &b].into_iter().find(bare);
     let word = match unknown_width {
         Some(_) => Word::Undecidable,

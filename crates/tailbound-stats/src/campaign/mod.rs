@@ -15,7 +15,7 @@ mod judge;
 mod phrases;
 mod value;
 
-pub use given::{Given, Measured, Place, State, share};
+pub use given::{CampaignEvidence, CampaignRun, CampaignSystem, State, share};
 pub use judge::{Judged, Judgement, Row, Word, claims, rows};
 pub use phrases::{number, part_of, plain, shown, word};
 pub use value::{Value, repetitions, value};

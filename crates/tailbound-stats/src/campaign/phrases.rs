@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. Units: ns and shares in, people's units out.
 
-use tailbound_core::campaign::{Cost, Of, Statistic, What};
+use tailbound_core::campaign::{Cost, Of, Statistic, StatisticKind};
 use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns, grouped, trimmed};
 
@@ -62,8 +62,8 @@ pub fn plain(v: f64, statistic: &Statistic) -> String {
         return format_ns(v);
     }
     match statistic.what {
-        What::Benchmark(_, Of::Advantage) => format!("{} %", number(v)),
-        What::Benchmark(Cost::Rate, _) => format!("{}/s", number(v)),
+        StatisticKind::Benchmark(_, Of::Advantage) => format!("{} %", number(v)),
+        StatisticKind::Benchmark(Cost::Rate, _) => format!("{}/s", number(v)),
         _ => number(v),
     }
 }
@@ -72,18 +72,18 @@ pub fn plain(v: f64, statistic: &Statistic) -> String {
 #[must_use]
 pub fn word(statistic: &Statistic) -> String {
     let of = match statistic.what {
-        What::N => "activations".to_owned(),
-        What::Min => "earliest".to_owned(),
-        What::Max => "latest".to_owned(),
-        What::Mean => "mean".to_owned(),
-        What::Mode => "mode".to_owned(),
-        What::Median => "median".to_owned(),
-        What::Sd => "standard deviation".to_owned(),
-        What::Skewness => "skewness".to_owned(),
-        What::Kurtosis => "kurtosis".to_owned(),
-        What::Quantile(p) => quantile::label(p),
-        What::Within(ns) => format!("share within {}", format_ns(ns.real())),
-        What::Benchmark(cost, of) => {
+        StatisticKind::N => "activations".to_owned(),
+        StatisticKind::Min => "earliest".to_owned(),
+        StatisticKind::Max => "latest".to_owned(),
+        StatisticKind::Mean => "mean".to_owned(),
+        StatisticKind::Mode => "mode".to_owned(),
+        StatisticKind::Median => "median".to_owned(),
+        StatisticKind::Sd => "standard deviation".to_owned(),
+        StatisticKind::Skewness => "skewness".to_owned(),
+        StatisticKind::Kurtosis => "kurtosis".to_owned(),
+        StatisticKind::Quantile(p) => quantile::label(p),
+        StatisticKind::Within(ns) => format!("share within {}", format_ns(ns.real())),
+        StatisticKind::Benchmark(cost, of) => {
             let cost = match cost {
                 Cost::Real => "real time",
                 Cost::User => "user time",

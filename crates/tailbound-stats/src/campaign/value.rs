@@ -8,7 +8,7 @@
 //! what was measured and have no limit: nothing here extrapolates.
 
 use serde::Serialize;
-use tailbound_core::campaign::{Cost, Of, Statistic, What};
+use tailbound_core::campaign::{Cost, Of, Statistic, StatisticKind};
 use tailbound_core::number::Real as _;
 use tailbound_core::record::BenchmarkRecord;
 use tailbound_core::units::{format_ns_i64, grouped};
@@ -65,7 +65,7 @@ impl Value {
 /// The statistic of `run`; `base` is what an advantage is over.
 #[must_use]
 pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
-    if let What::Benchmark(cost, of) = statistic.what {
+    if let StatisticKind::Benchmark(cost, of) = statistic.what {
         return benchmark(run, cost, of, base);
     }
     let context = statistic.context.or_else(|| run.judged_context());
@@ -99,23 +99,23 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
         .zip(summary.kurtosis)
         .map(|(sd, k)| z * sd * (k + 2.0).max(0.0).sqrt() / (2.0 * root_n));
     match statistic.what {
-        What::N => Value { value: Some(n.real()), n, ..Value::default() },
-        What::Min => extreme(summary.min_ns),
-        What::Max => extreme(summary.max_ns),
-        What::Mean => moment(summary.mean_ns, |p| p.mean_ns, mean_alone),
-        What::Sd => moment(summary.sd_ns, |p| p.sd_ns, sd_alone),
-        What::Skewness => moment(summary.skewness, |p| p.skewness, None),
-        What::Kurtosis => moment(summary.kurtosis, |p| p.kurtosis, None),
-        What::Mode => match summary.mode_below() {
+        StatisticKind::N => Value { value: Some(n.real()), n, ..Value::default() },
+        StatisticKind::Min => extreme(summary.min_ns),
+        StatisticKind::Max => extreme(summary.max_ns),
+        StatisticKind::Mean => moment(summary.mean_ns, |p| p.mean_ns, mean_alone),
+        StatisticKind::Sd => moment(summary.sd_ns, |p| p.sd_ns, sd_alone),
+        StatisticKind::Skewness => moment(summary.skewness, |p| p.skewness, None),
+        StatisticKind::Kurtosis => moment(summary.kurtosis, |p| p.kurtosis, None),
+        StatisticKind::Mode => match summary.mode_below() {
             Some(ns) => {
                 let below = format!("it is < {}: the lowest step of the source", format_ns_i64(ns));
                 Value { n, ..Value::absent(below) }
             }
             None => Value { value: summary.mode.map(|m| m.ns), n, ..Value::default() },
         },
-        What::Median => at(run, context, 0.5),
-        What::Quantile(p) => at(run, context, p),
-        What::Within(limit) => {
+        StatisticKind::Median => at(run, context, 0.5),
+        StatisticKind::Quantile(p) => at(run, context, p),
+        StatisticKind::Within(limit) => {
             let (beyond, unknown) = due.beyond(limit);
             let share = |late: u64| 1.0 - late.real() / n.real();
             Value {
@@ -126,7 +126,7 @@ pub fn value(run: &Run, statistic: &Statistic, base: Option<&Run>) -> Value {
                 ..Value::default()
             }
         }
-        What::Benchmark(..) => Value::absent("not a latency"),
+        StatisticKind::Benchmark(..) => Value::absent("not a latency"),
     }
 }
 

@@ -8,7 +8,7 @@ use tailbound_core::units;
 
 use super::advantage::{self, Advantage};
 use super::breakeven::{self, Crossing, Line, Span};
-use super::flow::{self, Advice, Answer, Answers, Known, Path};
+use super::flow::{self, Advice, AnswerEvidence, Answers, FlowAnswer, Path};
 use super::latency::Figure;
 use super::side::{BenchmarkCost, Side};
 
@@ -150,10 +150,10 @@ fn deadline(real: &Side, fast: &Side, advice: Advice) -> Vec<String> {
 /// Is a work item of `ns` a long one? From hundreds of ms on always, as the paper says; below
 /// that where the work itself decides with every benchmark that was measured, even by the worst
 /// latency and with the least cost that the repetitions leave possible.
-fn by_length(ns: f64, benchmarks: &[BenchmarkChoice]) -> Known {
+fn by_length(ns: f64, benchmarks: &[BenchmarkChoice]) -> AnswerEvidence {
     let length = units::format_ns(ns);
     if ns >= LONG_NS {
-        return Known::new(Answer::Yes, format!("work items of {length}, as given"));
+        return AnswerEvidence::new(FlowAnswer::Yes, format!("work items of {length}, as given"));
     }
     let worst = |w: &&BenchmarkChoice| w.delays.iter().any(|d| d.statistic == "worst");
     let measured: Vec<&BenchmarkChoice> = benchmarks.iter().filter(worst).collect();
@@ -169,11 +169,11 @@ fn by_length(ns: f64, benchmarks: &[BenchmarkChoice]) -> Known {
         .map(|w| w.work.as_str())
         .collect();
     if measured.is_empty() {
-        return Known::new(Answer::No, format!("work items of {length}, as given"));
+        return AnswerEvidence::new(FlowAnswer::No, format!("work items of {length}, as given"));
     }
     if sooner.len() == measured.len() {
-        return Known::new(
-            Answer::Yes,
+        return AnswerEvidence::new(
+            FlowAnswer::Yes,
             format!(
                 "{length} are long here: the real-fast system finishes sooner with every benchmark, even by the worst"
             ),
@@ -183,8 +183,8 @@ fn by_length(ns: f64, benchmarks: &[BenchmarkChoice]) -> Known {
         0 => String::new(),
         _ => format!(", except with {}", sooner.join(", ")),
     };
-    Known::new(
-        Answer::No,
+    AnswerEvidence::new(
+        FlowAnswer::No,
         format!("at {length} real fast is not shown to be done sooner by the worst{exception}"),
     )
 }
@@ -280,18 +280,22 @@ mod tests {
             let step = choice.path.steps.last().cloned().unwrap();
             (step.known.answer, step.known.from)
         };
-        assert_eq!(at(50e3).0, Answer::No);
+        assert_eq!(at(50e3).0, FlowAnswer::No);
         let mixed = at(500e3);
-        assert!(mixed.0 == Answer::No && mixed.1.contains("except with messages"), "{mixed:?}");
+        assert!(mixed.0 == FlowAnswer::No && mixed.1.contains("except with messages"), "{mixed:?}");
         let long = at(5e6);
-        assert!(long.0 == Answer::Yes && long.1.contains("every benchmark"), "{long:?}");
-        assert_eq!(at(2e8).0, Answer::Yes);
+        assert!(long.0 == FlowAnswer::Yes && long.1.contains("every benchmark"), "{long:?}");
+        assert_eq!(at(2e8).0, FlowAnswer::Yes);
 
         let real = spread("rt", 10e3, [("build", 1.1), ("messages", 2.0)], 0.4);
         let fast = spread("fast", 110e3, [("build", 1.0), ("messages", 1.0)], 0.4);
         let choice = choose(real, fast, Answers::default(), Some(5e6));
         let unsure = choice.path.steps.last().map(|s| s.known.answer);
-        assert_eq!(unsure, Some(Answer::No), "three repetitions as scattered as that show nothing");
+        assert_eq!(
+            unsure,
+            Some(FlowAnswer::No),
+            "three repetitions as scattered as that show nothing"
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde::Serialize;
 /// An answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum FlowAnswer {
     /// Yes.
     Yes,
     /// No.
@@ -23,17 +23,17 @@ pub enum Answer {
 
 /// An answer and where it comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Known {
+pub struct AnswerEvidence {
     /// The answer.
-    pub answer: Answer,
+    pub answer: FlowAnswer,
     /// From what: a measurement with its value, or who said so.
     pub from: String,
 }
 
-impl Known {
+impl AnswerEvidence {
     /// An answer from `from`.
     #[must_use]
-    pub fn new(answer: Answer, from: impl Into<String>) -> Self {
+    pub fn new(answer: FlowAnswer, from: impl Into<String>) -> Self {
         Self { answer, from: from.into() }
     }
 }
@@ -42,17 +42,17 @@ impl Known {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Answers {
     /// Does only throughput matter?
-    pub throughput_only: Known,
+    pub throughput_only: AnswerEvidence,
     /// Is utilisation forced to be high?
-    pub utilisation_high: Known,
+    pub utilisation_high: AnswerEvidence,
     /// Do all tasks wait for the last one, as at a barrier?
-    pub barriers: Known,
+    pub barriers: AnswerEvidence,
     /// Is memory full?
-    pub memory_full: Known,
+    pub memory_full: AnswerEvidence,
     /// Does the system run as a guest?
-    pub virtualised: Known,
+    pub virtualised: AnswerEvidence,
     /// Do work items last hundreds of ms?
-    pub long_items: Known,
+    pub long_items: AnswerEvidence,
 }
 
 /// Where the flow ends.
@@ -143,7 +143,7 @@ pub struct Step {
     /// As it is asked.
     pub question: &'static str,
     /// The answer and its source.
-    pub known: Known,
+    pub known: AnswerEvidence,
     /// Was it come to?
     pub taken: bool,
     /// Where its answer ended the way.
@@ -166,7 +166,7 @@ pub struct Path {
 }
 
 impl Answers {
-    fn of(&self, id: &str) -> &Known {
+    fn of(&self, id: &str) -> &AnswerEvidence {
         match id {
             "throughput-only" => &self.throughput_only,
             "utilisation-high" => &self.utilisation_high,
@@ -185,7 +185,7 @@ pub fn walk(answers: &Answers) -> Path {
     let mut end: Option<(Advice, &'static str)> = None;
     let mut would_change = Vec::new();
     let mut certain = true;
-    let high = answers.utilisation_high.answer == Answer::Yes;
+    let high = answers.utilisation_high.answer == FlowAnswer::Yes;
     for q in &QUESTIONS {
         let known = answers.of(q.id).clone();
         // Barriers are the exception of high utilisation, and nothing else.
@@ -194,12 +194,12 @@ pub fn walk(answers: &Answers) -> Path {
         let mut ends_in = None;
         if taken {
             ends_in = match (q.id, known.answer) {
-                ("utilisation-high", Answer::Yes) => None,
-                ("barriers", Answer::No | Answer::Unknown) => Some(Advice::RealFast),
-                (_, Answer::Yes) => Some(q.yes),
+                ("utilisation-high", FlowAnswer::Yes) => None,
+                ("barriers", FlowAnswer::No | FlowAnswer::Unknown) => Some(Advice::RealFast),
+                (_, FlowAnswer::Yes) => Some(q.yes),
                 _ => None,
             };
-            if known.answer == Answer::Unknown {
+            if known.answer == FlowAnswer::Unknown {
                 certain = false;
                 would_change.push(format!("{} Not answered; if yes: {}.", q.text, q.yes.words()));
             }
@@ -224,10 +224,10 @@ pub fn walk(answers: &Answers) -> Path {
 }
 
 /// What the answer that ended the way would have to be instead.
-fn turned(q: &Question, answer: Answer) -> String {
+fn turned(q: &Question, answer: FlowAnswer) -> String {
     match (q.id, answer) {
-        ("barriers", Answer::Unknown) => String::new(),
-        ("barriers", Answer::No) => {
+        ("barriers", FlowAnswer::Unknown) => String::new(),
+        ("barriers", FlowAnswer::No) => {
             "Were the tasks waiting for each other at barriers: try both.".to_owned()
         }
         _ => format!("{} Were the answer no, the questions after it would decide.", q.text),
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     fn path_of(edit: impl FnOnce(&mut Answers)) -> Path {
-        let no = Known::new(Answer::No, "test");
+        let no = AnswerEvidence::new(FlowAnswer::No, "test");
         let mut answers = Answers {
             throughput_only: no.clone(),
             utilisation_high: no.clone(),
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn every_end_of_the_figure_is_reached() {
-        let yes = || Known::new(Answer::Yes, "test");
+        let yes = || AnswerEvidence::new(FlowAnswer::Yes, "test");
         assert_eq!(path_of(|_| ()).advice, Advice::RealTime);
         assert!(path_of(|_| ()).certain);
         assert_eq!(path_of(|a| a.throughput_only = yes()).advice, Advice::RealFast);
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn what_nobody_said_stays_in_the_recommendation() {
-        let path = path_of(|a| a.memory_full = Known::default());
+        let path = path_of(|a| a.memory_full = AnswerEvidence::default());
         assert_eq!((path.advice, path.certain), (Advice::RealTime, false));
         assert!(path.would_change.iter().any(|w| w.contains("memory") && w.contains("real fast")));
         let path = walk(&Answers::default());

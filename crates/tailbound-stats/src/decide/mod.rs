@@ -20,7 +20,7 @@ pub mod sleepers;
 pub use advantage::Advantage;
 pub use breakeven::{Crossing, Line};
 pub use choice::{Choice, METHOD, choose};
-pub use flow::{Advice, Answer, Answers, Known};
+pub use flow::{Advice, AnswerEvidence, Answers, FlowAnswer};
 pub use latency::{Deadline, Figure, Latency};
 pub use published::{PublishedFault, of_published};
 pub use sample::Sample;

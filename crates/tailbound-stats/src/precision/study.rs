@@ -56,7 +56,7 @@ pub const CASES: [Case; 8] = {
 
 /// The intervals of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Held {
+pub struct IntervalCoverage {
     /// Of the mean and of [`QUANTILES`]: whether the interval holds, and its half-width over the
     /// truth; `None`: no interval.
     pub figures: [Option<(bool, f64)>; 4],
@@ -66,7 +66,7 @@ pub struct Held {
 
 /// Draws a run of the case and asks for its intervals.
 #[must_use]
-pub fn once(case: Case, seed: u64) -> Held {
+pub fn once(case: Case, seed: u64) -> IntervalCoverage {
     let mut random = Random::new(seed);
     let blocks = draw(case, &mut random);
     let precision = Precision::of(&blocks, None, &QUANTILES);
@@ -85,7 +85,7 @@ pub fn once(case: Case, seed: u64) -> Held {
         let high = width.high_ns.is_none_or(|high| truth <= high);
         *place = Some((low && high, width.half_ns.map_or(f64::NAN, |h| h / truth)));
     }
-    Held { figures: held, lasting: precision.lasting.is_some() }
+    IntervalCoverage { figures: held, lasting: precision.lasting.is_some() }
 }
 
 /// The quantile of values of which half are of each state.
@@ -140,7 +140,7 @@ pub struct Row {
 impl Row {
     /// Sums up runs of a case.
     #[must_use]
-    pub fn of(case: Case, runs: &[Held]) -> Self {
+    pub fn of(case: Case, runs: &[IntervalCoverage]) -> Self {
         let lasting = runs.iter().filter(|r| r.lasting).count().real();
         let lasting = lasting / runs.len().max(1).real();
         let mut row = Self { case, holds: [f64::NAN; 4], half: [f64::NAN; 4], lasting };

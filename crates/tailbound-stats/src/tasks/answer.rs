@@ -10,7 +10,7 @@ use tailbound_core::units::{format_ns_i64, format_span};
 
 /// Of all threads of a model.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct ResponseTimes {
     /// In the order of the model.
     pub threads: Vec<Thread>,
     /// How long they were watched; `None`: the model was written by hand.
@@ -194,7 +194,7 @@ impl Thread {
     }
 }
 
-impl Answer {
+impl ResponseTimes {
     /// Of all threads together: the worst.
     #[must_use]
     pub fn outcome(&self) -> Outcome {

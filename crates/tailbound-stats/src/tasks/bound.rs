@@ -23,8 +23,8 @@ use response_time_analysis::time::{Duration, Service};
 use tailbound_core::policy::Policy;
 use tailbound_core::tasks::{Model, Task};
 
-use super::answer::{Answer, Bound, NoBound, Thread};
-use super::demand::{Asked, Demand, load};
+use super::answer::{Bound, NoBound, ResponseTimes, Thread};
+use super::demand::{Demand, JobDemand, load};
 use super::terms;
 
 /// How far a fixed point is looked for.
@@ -34,7 +34,7 @@ const STEPS: u64 = 3_000_000;
 
 /// The bound of every thread of a model, or why it has none.
 #[must_use]
-pub fn analyse(model: &Model) -> Answer {
+pub fn analyse(model: &Model) -> ResponseTimes {
     let tasks = &model.tasks;
     let all: Vec<Result<Bound, NoBound>> =
         (0..tasks.len()).map(|k| Problem::of(tasks, k)?.all()).collect();
@@ -66,7 +66,7 @@ pub fn analyse(model: &Model) -> Answer {
         deadline_ns: task.deadline_ns,
         bound,
     });
-    Answer { threads: threads.collect(), watched_ns: model.watched_ns }
+    ResponseTimes { threads: threads.collect(), watched_ns: model.watched_ns }
 }
 
 /// One thread and those that may go before it.
@@ -117,8 +117,8 @@ impl<'a> Problem<'a> {
 
     /// Everything that jobs of `task` ask for. Of latency at least the longest section that any thread met
     /// on this CPU, since that can meet this one too.
-    fn everything<'t>(&self, task: &'t Task) -> Asked<'t> {
-        Asked {
+    fn everything<'t>(&self, task: &'t Task) -> JobDemand<'t> {
+        JobDemand {
             lists: vec![
                 &task.execution_ns,
                 &task.suspension_ns,
@@ -151,7 +151,7 @@ impl<'a> Problem<'a> {
         let higher: Vec<Demand<'_>> = (self.higher.iter())
             .map(|(i, t)| {
                 let lists = vec![t.execution_ns.as_slice()];
-                let execution = Asked { lists, each_ns: 0, last_least_ns: 0 };
+                let execution = JobDemand { lists, each_ns: 0, last_least_ns: 0 };
                 Demand::new(t, bound_of(*i)?, &execution, &left).ok()
             })
             .collect::<Option<_>>()?;

@@ -39,14 +39,14 @@ pub(super) struct Demand<'a> {
 }
 
 /// What successive jobs ask for: the sum of lists, and of something that each job adds.
-pub(super) struct Asked<'t> {
+pub(super) struct JobDemand<'t> {
     pub(super) lists: Vec<&'t [i64]>,
     pub(super) each_ns: i64,
     /// At least this of the last list.
     pub(super) last_least_ns: i64,
 }
 
-impl Asked<'_> {
+impl JobDemand<'_> {
     /// Of so many jobs.
     fn of(&self, jobs: usize) -> i64 {
         let last = self.lists.len().saturating_sub(1);
@@ -78,7 +78,7 @@ impl<'a> Demand<'a> {
     pub(super) fn new(
         task: &Task,
         jitter_ns: i64,
-        asked: &Asked<'_>,
+        asked: &JobDemand<'_>,
         left: Steps<'a>,
     ) -> Result<Self, NoBound> {
         let name = || task.name.clone();

@@ -17,7 +17,7 @@ mod terms;
 mod watched;
 mod what_if;
 
-pub use answer::{Answer, Bound, NoBound, Term, TermKind, Thread};
+pub use answer::{Bound, NoBound, ResponseTimes, Term, TermKind, Thread};
 pub use bound::analyse;
-pub use watched::{WINDOW, Watched};
+pub use watched::{JobHistory, WINDOW};
 pub use what_if::{Change, WhatIfError, named};

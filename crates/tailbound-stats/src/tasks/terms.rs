@@ -31,7 +31,7 @@ pub(super) fn of(
         let later = offset.since_time_zero();
         if window >= later && window - later == found {
             let jobs = own.jobs(offset.closed_since_time_zero());
-            let terms = parts(problem, higher, Place { jobs, window, later });
+            let terms = parts(problem, higher, FixedPoint { jobs, window, later });
             return Some(Bound { ns: ns(u64::from(found)), terms });
         }
         if later > window {
@@ -42,13 +42,13 @@ pub(super) fn of(
     None
 }
 
-struct Place {
+struct FixedPoint {
     jobs: u64,
     window: Duration,
     later: Duration,
 }
 
-fn parts(problem: &Problem<'_>, higher: &[Demand<'_>], at: Place) -> Vec<Term> {
+fn parts(problem: &Problem<'_>, higher: &[Demand<'_>], at: FixedPoint) -> Vec<Term> {
     let task = problem.task;
     let jobs = usize::try_from(at.jobs).unwrap_or(usize::MAX);
     let of = |list: &[i64]| successive(list, jobs);

@@ -3,7 +3,7 @@
 //! successive jobs, the largest of everything else with when it was.
 //!
 //! Context: COLD. Units: ns. Memory: the last [`WINDOW`] jobs and eight lists of that length, however
-//! long a thread is watched. Where events were lost ([`Watched::gap`]) no list counts across.
+//! long a thread is watched. Where events were lost ([`JobHistory::gap`]) no list counts across.
 //! Not here: the grid (`period`), what follows (`bound`).
 //! Source: the shortest windows of n releases are the "delta-min" curves of real-time calculus;
 //! Quinton, Hanke and Ernst 2012 on obtaining them from traces.
@@ -23,7 +23,7 @@ type Sums = [i64; 5];
 
 /// One thread's jobs so far.
 #[derive(Clone, Debug)]
-pub struct Watched {
+pub struct JobHistory {
     record: TaskRecord,
     /// Release and [`Sums`] up to before it, of the last jobs.
     recent: VecDeque<(i64, Sums)>,
@@ -31,7 +31,7 @@ pub struct Watched {
     grid: Grid,
 }
 
-impl Watched {
+impl JobHistory {
     /// Nothing seen yet of thread number `thread` of those watched.
     #[must_use]
     pub fn new(thread: u32, name: &str, tid: Option<u32>, policy: Policy) -> Self {
@@ -196,8 +196,8 @@ mod tests {
         Job { release_ns, end_ns: release_ns + execution_ns, execution_ns, ..Job::default() }
     }
 
-    fn watched(jobs: &[(i64, i64)]) -> Watched {
-        let mut w = Watched::new(0, "w", None, Policy::Fifo(1));
+    fn watched(jobs: &[(i64, i64)]) -> JobHistory {
+        let mut w = JobHistory::new(0, "w", None, Policy::Fifo(1));
         jobs.iter().for_each(|(t, ns)| w.job(&job(*t, *ns)));
         w
     }

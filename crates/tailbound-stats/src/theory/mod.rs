@@ -63,7 +63,7 @@ pub struct ByModel {
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Answer {
+pub struct TheoreticalBound {
     /// Why there is no bound at all.
     pub refused: Vec<String>,
     /// By each model.
@@ -74,7 +74,7 @@ pub struct Answer {
     pub assumptions: Vec<String>,
 }
 
-impl Answer {
+impl TheoreticalBound {
     /// Of one model.
     #[must_use]
     pub fn of(&self, model: Model) -> Option<&ByModel> {
@@ -220,11 +220,11 @@ fn refusals(record: &TheoryRecord) -> Vec<String> {
 
 /// The bound by all models.
 #[must_use]
-pub fn answer(record: &TheoryRecord) -> Answer {
+pub fn answer(record: &TheoryRecord) -> TheoreticalBound {
     let refused = refusals(record);
     let assumptions = words::assumptions(record);
     if !refused.is_empty() {
-        return Answer { refused, models: Vec::new(), terms: Vec::new(), assumptions };
+        return TheoreticalBound { refused, models: Vec::new(), terms: Vec::new(), assumptions };
     }
     let parts = Parts::of(record);
     let models = Model::ALL.map(|model| {
@@ -237,7 +237,7 @@ pub fn answer(record: &TheoryRecord) -> Answer {
             refused: latency.err().or_else(|| sample.err()).map(|r| r.to_string()),
         }
     });
-    Answer { refused, models: models.to_vec(), terms: terms(record, parts), assumptions }
+    TheoreticalBound { refused, models: models.to_vec(), terms: terms(record, parts), assumptions }
 }
 
 fn terms(record: &TheoryRecord, parts: Parts) -> Vec<Term> {

@@ -5,7 +5,7 @@
 
 use tailbound_core::theory::{Holds, TheoryRecord, Variable};
 
-use super::Answer;
+use super::TheoreticalBound;
 
 /// For people.
 #[must_use]
@@ -43,7 +43,7 @@ pub(super) fn assumptions(record: &TheoryRecord) -> Vec<String> {
 
 /// What would lower the greatest terms.
 #[must_use]
-pub fn remedies(answer: &Answer, record: &TheoryRecord) -> Vec<String> {
+pub fn remedies(answer: &TheoreticalBound, record: &TheoryRecord) -> Vec<String> {
     let place = |variable: Variable| {
         let found = record.variables.iter().find(|v| v.variable == variable);
         found.map_or_else(String::new, |v| {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tailbound_core::theory::{
     Evidence, Execution, Holds, Precondition, TheoryRecord, Variable, VariableRecord, Vector,
 };
-use tailbound_stats::theory::{Answer, Model, answer, at, condense, greatest, steps};
+use tailbound_stats::theory::{Model, TheoreticalBound, answer, at, condense, greatest, steps};
 
 fn variable(variable: Variable, ns: i64) -> VariableRecord {
     VariableRecord {
@@ -36,7 +36,7 @@ fn evidence(variables: &[(Variable, i64)], vectors: Vec<Vector>) -> Evidence {
     }
 }
 
-fn latency(answer: &Answer, model: Model) -> Option<i64> {
+fn latency(answer: &TheoreticalBound, model: Model) -> Option<i64> {
     answer.of(model).and_then(|m| m.latency_ns)
 }
 

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tailbound_store::{Filter, Place, Store, StoreError, Value};
+use tailbound_store::{Filter, Store, StoreError, StoreLocation, Value};
 
 use crate::server::Server;
 use crate::{NOW, added, asked, file, incoming, on_both};
 
-fn opened(place: &Place) -> Store {
+fn opened(place: &StoreLocation) -> Store {
     Store::open_or_make(place, NOW).unwrap_or_else(|e| panic!("{place}: {e}"))
 }
 
@@ -52,7 +52,7 @@ fn backed_up(store: &mut Store, folder: &Path, name: &str) -> (Store, std::path:
     assert!(beside.is_empty(), "{beside:?}");
     let copy = folder.join(format!("opened {name}"));
     std::fs::copy(&to, &copy).unwrap_or_else(|e| panic!("{e}"));
-    let mut copy = opened(&Place::File(copy));
+    let mut copy = opened(&StoreLocation::File(copy));
     assert_eq!(copy.count().ok(), Some(n));
     (copy, to)
 }
@@ -140,9 +140,9 @@ fn a_backup_is_restored_into_either_database_and_only_into_an_empty_one() {
         let (mut copy, backup) = backed_up(&mut store, folder.path(), "b");
         assert_eq!(all(&mut copy), before, "{place}");
         let plain = std::fs::read(&backup).ok();
-        let mut targets = vec![Place::File(folder.path().join("new"))];
+        let mut targets = vec![StoreLocation::File(folder.path().join("new"))];
         if let Some(server) = &server {
-            let kind = if matches!(place, Place::File(_)) { "file" } else { "server" };
+            let kind = if matches!(place, StoreLocation::File(_)) { "file" } else { "server" };
             targets.push(server.database(kind).parse().unwrap_or_else(|e| panic!("{e}")));
         }
         for target in &targets {
@@ -166,7 +166,7 @@ fn a_backup_is_restored_into_either_database_and_only_into_an_empty_one() {
 #[test]
 fn what_is_no_backup_is_refused_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
-    let mut store = opened(&Place::File(folder.path().join("store")));
+    let mut store = opened(&StoreLocation::File(folder.path().join("store")));
     added(&mut store, &[file("2026-01-01T00:00:00Z", "6.12.1", 50_000)], None);
     let (_, backup) = backed_up(&mut store, folder.path(), "b");
     let mut bytes = std::fs::read(&backup).unwrap_or_else(|e| panic!("{e}"));
@@ -179,7 +179,7 @@ fn what_is_no_backup_is_refused_and_changes_nothing() {
     let text = folder.path().join("text");
     std::fs::write(&text, "no database at all, but long enough to be looked at as one")
         .unwrap_or_else(|e| panic!("{e}"));
-    let mut new = opened(&Place::File(folder.path().join("new")));
+    let mut new = opened(&StoreLocation::File(folder.path().join("new")));
     for from in [&damaged, &empty, &text, &folder.path().join("missing")] {
         assert!(new.restore(from).is_err(), "{}", from.display());
         assert_eq!(new.count().ok(), Some(0));

@@ -13,7 +13,7 @@ mod work;
 use tailbound_core::lab::LabRecord;
 use tailbound_core::record::{End, Fact, Header, ThreadRecord};
 use tailbound_core::{EndReason, Run, runfile};
-use tailbound_store::{Added, Filter, Incoming, Place, Store, StoreError, Value};
+use tailbound_store::{Added, Filter, Incoming, Store, StoreError, StoreLocation, Value};
 
 use server::Server;
 
@@ -69,9 +69,9 @@ fn asked(store: &mut Store, sql: &str) -> Result<Vec<Vec<Value>>, StoreError> {
 }
 
 /// Does `test` with a store of each kind.
-fn on_both(test: impl Fn(&Place)) {
+fn on_both(test: impl Fn(&StoreLocation)) {
     let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
-    test(&Place::File(folder.path().join("store.sqlite")));
+    test(&StoreLocation::File(folder.path().join("store.sqlite")));
     if let Some(server) = Server::start() {
         test(&server.url().parse().unwrap_or_else(|e| panic!("{e}")));
     }
@@ -269,10 +269,10 @@ fn what_is_no_run_or_no_store_is_refused() {
     let text = folder.path().join("text");
     std::fs::write(&text, "this is no database at all, but a text that is long enough")
         .unwrap_or_else(|e| panic!("{e}"));
-    let place = Place::File(text.clone());
+    let place = StoreLocation::File(text.clone());
     assert!(matches!(Store::open_or_make(&place, NOW), Err(StoreError::Foreign { .. })));
     assert!(std::fs::read_to_string(&text).is_ok_and(|t| t.starts_with("this is no")));
-    let nowhere: Place =
+    let nowhere: StoreLocation =
         "postgresql://tailbound@%2Fno%2Fsuch%2Ffolder/x".parse().unwrap_or_else(|e| panic!("{e}"));
     let error = Store::open(&nowhere, NOW).err().map(|e| e.to_string()).unwrap_or_default();
     assert!(error.contains("no connection") && !error.contains("tailbound@"), "{error}");
@@ -287,7 +287,7 @@ fn a_store_waits_for_another_that_is_begun() {
     let began = other.execute_batch("BEGIN IMMEDIATE; CREATE TABLE begun (x)");
     began.unwrap_or_else(|e| panic!("{e}"));
     std::thread::scope(|s| {
-        let place = Place::File(path);
+        let place = StoreLocation::File(path);
         let store = s.spawn(move || Store::open_or_make(&place, NOW).map(|_| ()));
         std::thread::park_timeout(std::time::Duration::from_millis(300));
         other.execute_batch("ROLLBACK").unwrap_or_else(|e| panic!("{e}"));
@@ -306,7 +306,7 @@ fn a_store_of_a_later_version_is_refused_and_two_may_begin_at_once() {
                 assert_eq!(one.join().ok(), Some(Ok(())), "{place}");
             }
         });
-        let Place::File(path) = place else { return };
+        let StoreLocation::File(path) = place else { return };
         let db = rusqlite::Connection::open(path).unwrap_or_else(|e| panic!("{e}"));
         db.execute("INSERT INTO tailbound_schema VALUES (99, 'of the future', '')", [])
             .unwrap_or_else(|e| panic!("{e}"));

@@ -32,7 +32,7 @@ fn work(id: &str, system: &str) -> Work {
 }
 
 /// A store with `a` and `b` for the press, and what it says of each.
-fn filled(place: &tailbound_store::Place) -> Store {
+fn filled(place: &tailbound_store::StoreLocation) -> Store {
     let mut store = Store::open_or_make(place, NOW).unwrap_or_else(|e| panic!("{e}"));
     for id in ["b", "a"] {
         assert!(store.hand_out(&work(id, "press"), BY).unwrap_or_else(|e| panic!("{e}")));

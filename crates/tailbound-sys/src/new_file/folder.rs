@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::Refused;
+use super::NameRefusal;
 
 /// The folder of a file, opened once.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Folder {
     /// Folder and name of the file `to`.
     pub(super) fn of(to: &Path) -> io::Result<(Self, CString)> {
         let ends_in_name = !to.as_os_str().as_bytes().ends_with(b"/");
-        let name = to.file_name().filter(|_| ends_in_name).ok_or(Refused::NoName)?;
+        let name = to.file_name().filter(|_| ends_in_name).ok_or(NameRefusal::NoName)?;
         let name = CString::new(name.as_bytes())?;
         let shown = match to.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),

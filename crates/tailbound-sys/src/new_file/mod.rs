@@ -11,7 +11,7 @@
 //! | nothing | made | made |
 //! | a file | EEXIST | replaced; the old file's permissions are kept where it is the caller's own |
 //! | a character device, a pipe with a reader | EEXIST | written into, as it is |
-//! | a symbolic link, a folder, a block device, a socket | EEXIST | refused: [`Refused`] |
+//! | a symbolic link, a folder, a block device, a socket | EEXIST | refused: [`NameRefusal`] |
 //!
 //! `/dev/stdout`, `/dev/stderr`, `/dev/fd/N` are the kernel's names of the caller's own descriptors
 //! and count as what they stand for. Only the last part of a path is looked at so: links among its
@@ -55,7 +55,7 @@ impl Existing {
 
 /// Why a name is not written, although its old file may be replaced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum NameRefusal {
     /// A symbolic link, and what it points to.
     #[error(
         "it is a symbolic link to {0:?}, and links are not followed: name that file itself, or remove the link"
@@ -69,8 +69,8 @@ pub enum Refused {
     NoName,
 }
 
-impl From<Refused> for io::Error {
-    fn from(refused: Refused) -> Self {
+impl From<NameRefusal> for io::Error {
+    fn from(refused: NameRefusal) -> Self {
         Self::new(io::ErrorKind::InvalidInput, refused)
     }
 }
@@ -79,11 +79,11 @@ impl From<Refused> for io::Error {
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
-    way: Way,
+    way: WriteStage,
 }
 
 #[derive(Debug)]
-enum Way {
+enum WriteStage {
     /// It is what it is: a device, a pipe.
     InPlace,
     /// Nameless so far, or under the name `beside`.
@@ -97,14 +97,14 @@ impl NewFile {
     /// that a long run is refused at its start.
     ///
     /// # Errors
-    /// `AlreadyExists`; [`Refused`]; those of open(2).
+    /// `AlreadyExists`; [`NameRefusal`]; those of open(2).
     pub fn open(to: &Path, existing: Existing) -> io::Result<Self> {
         if let Some(file) = in_place(to, existing)? {
-            return Ok(Self { file, way: Way::InPlace });
+            return Ok(Self { file, way: WriteStage::InPlace });
         }
         let (folder, name) = Folder::of(to)?;
         let (file, beside) = folder.make()?;
-        let new = Self { file, way: Way::Pending { folder, name, beside, existing } };
+        let new = Self { file, way: WriteStage::Pending { folder, name, beside, existing } };
         new.keep_permissions(to);
         Ok(new)
     }
@@ -118,7 +118,7 @@ impl NewFile {
     /// Is this a file that gets a name, and no device or pipe?
     #[must_use]
     pub fn is_file(&self) -> bool {
-        !matches!(self.way, Way::InPlace)
+        !matches!(self.way, WriteStage::InPlace)
     }
 
     /// Gives the file its name; it can go on being written. What a power failure must not cost when
@@ -126,10 +126,12 @@ impl NewFile {
     /// Does nothing the second time.
     ///
     /// # Errors
-    /// `AlreadyExists`, [`Refused`]: what has the name now; those of rename(2). The file
+    /// `AlreadyExists`, [`NameRefusal`]: what has the name now; those of rename(2). The file
     /// has no name then, and goes when this is dropped.
     pub fn place(&mut self) -> io::Result<()> {
-        let Way::Pending { folder, name, beside, existing } = &mut self.way else { return Ok(()) };
+        let WriteStage::Pending { folder, name, beside, existing } = &mut self.way else {
+            return Ok(());
+        };
         match existing {
             Existing::Keep => folder.name_it(&self.file, beside.as_deref(), name)?,
             Existing::Replace => {
@@ -145,8 +147,10 @@ impl NewFile {
                 renamed?;
             }
         }
-        if let Way::Pending { folder, name, .. } = std::mem::replace(&mut self.way, Way::InPlace) {
-            self.way = Way::Placed { folder, name };
+        if let WriteStage::Pending { folder, name, .. } =
+            std::mem::replace(&mut self.way, WriteStage::InPlace)
+        {
+            self.way = WriteStage::Placed { folder, name };
         }
         Ok(())
     }
@@ -162,14 +166,14 @@ impl NewFile {
         self.file.sync_all()?;
         self.place()?;
         match &self.way {
-            Way::Placed { folder, .. } => folder.sync(),
+            WriteStage::Placed { folder, .. } => folder.sync(),
             _ => Ok(()),
         }
     }
 
     /// Takes the file away again, its name too if it has one and the name is still its own.
     pub fn discard(self) {
-        if let Way::Placed { folder, name } = &self.way {
+        if let WriteStage::Placed { folder, name } = &self.way {
             let own = self.file.metadata();
             let there = folder.look(name);
             if let (Ok(own), Ok(there)) = (own, there)
@@ -195,7 +199,7 @@ impl NewFile {
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        if let Way::Pending { folder, beside: Some(beside), .. } = &self.way {
+        if let WriteStage::Pending { folder, beside: Some(beside), .. } = &self.way {
             folder.unlink(beside);
         }
     }
@@ -204,7 +208,7 @@ impl Drop for NewFile {
 /// Writes `bytes` as the file `to`: whole or not at all, on the disk when this returns.
 ///
 /// # Errors
-/// `AlreadyExists`; [`Refused`]; those of open(2), write(2), fsync(2), rename(2).
+/// `AlreadyExists`; [`NameRefusal`]; those of open(2), write(2), fsync(2), rename(2).
 pub fn write(to: &Path, existing: Existing, bytes: &[u8]) -> io::Result<()> {
     let new = NewFile::open(to, existing)?;
     new.file().write_all(bytes)?;
@@ -231,7 +235,7 @@ pub fn write_with(
 /// May the file `to` be written, as far as its name and its folder go? For work that takes long before it is.
 ///
 /// # Errors
-/// `AlreadyExists`; [`Refused`]; those of stat(2), and of access(2) of the folder, or of the nearest that is there.
+/// `AlreadyExists`; [`NameRefusal`]; those of stat(2), and of access(2) of the folder, or of the nearest that is there.
 pub fn may_write(to: &Path, existing: Existing) -> io::Result<()> {
     let is_own = is_own_descriptor(to);
     match if is_own { to.metadata() } else { to.symlink_metadata() } {
@@ -271,14 +275,14 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
         .open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(Refused::NoFile("something else").into()),
+        false => Err(NameRefusal::NoFile("something else").into()),
     }
 }
 
 /// Opens a log that is only added to, made where it is missing.
 ///
 /// # Errors
-/// [`Refused`]: a symbolic link, or no file; those of open(2).
+/// [`NameRefusal`]: a symbolic link, or no file; those of open(2).
 pub fn append_log(path: &Path) -> io::Result<File> {
     // Says what it is; the flags below hold whoever comes between.
     replaceable(path)?;
@@ -289,7 +293,7 @@ pub fn append_log(path: &Path) -> io::Result<File> {
         .open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(Refused::NoFile("something else").into()),
+        false => Err(NameRefusal::NoFile("something else").into()),
     }
 }
 
@@ -346,15 +350,15 @@ fn replaceable(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let refused = if kind.is_symlink() {
-        Refused::Link(std::fs::read_link(path).unwrap_or_default())
+        NameRefusal::Link(std::fs::read_link(path).unwrap_or_default())
     } else if kind.is_dir() {
-        Refused::NoFile("a folder")
+        NameRefusal::NoFile("a folder")
     } else if kind.is_block_device() {
-        Refused::NoFile("a disk")
+        NameRefusal::NoFile("a disk")
     } else if kind.is_socket() {
-        Refused::NoFile("a socket")
+        NameRefusal::NoFile("a socket")
     } else {
-        Refused::NoFile("a device or a pipe")
+        NameRefusal::NoFile("a device or a pipe")
     };
     Err(refused.into())
 }
@@ -379,7 +383,7 @@ fn in_place(to: &Path, existing: Existing) -> io::Result<Option<File>> {
     let file = File::options().write(true).custom_flags(flags | libc::O_NOCTTY).open(to)?;
     let opened = file.metadata()?.file_type();
     if !own && !opened.is_char_device() && !opened.is_fifo() {
-        return Err(Refused::NoFile("something else than a moment ago").into());
+        return Err(NameRefusal::NoFile("something else than a moment ago").into());
     }
     // SAFETY: a live descriptor and numbers; only O_NONBLOCK is taken off.
     unsafe {

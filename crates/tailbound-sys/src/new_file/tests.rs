@@ -28,7 +28,7 @@ fn open(to: &Path, existing: Existing, named: bool) -> io::Result<NewFile> {
     assert!(in_place(to, existing)?.is_none());
     let (folder, name) = Folder::of(to)?;
     let (file, beside) = folder.make_named()?;
-    Ok(NewFile { file, way: Way::Pending { folder, name, beside: Some(beside), existing } })
+    Ok(NewFile { file, way: WriteStage::Pending { folder, name, beside: Some(beside), existing } })
 }
 
 #[test]

@@ -8,7 +8,7 @@
 
 use tailbound_core::blame::{Cause, Phase, Sureness};
 
-use super::cpu::{Cpu, Segment, What};
+use super::cpu::{Cpu, CpuActivity, Segment};
 use super::engine::{Engine, Mark, STOPPER};
 use super::explain::{Ground, signed};
 use super::thread::ORDINARY;
@@ -40,7 +40,7 @@ const TICK_MAX_NS: u64 = 11_000_000;
 
 /// Where a segment lies on the thread's way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct SegmentContext {
     pub(super) phase: Phase,
     pub(super) cpu: u32,
     pub(super) pid: i32,
@@ -74,7 +74,7 @@ fn likely(cause: Cause, who: String) -> Charge {
     Charge { cause, who, sureness: Sureness::Likely }
 }
 
-impl Place {
+impl SegmentContext {
     pub(super) fn is_short(&self, s: &Segment) -> bool {
         let most = (self.latency_ns / 20).clamp(ORDINARY_WAY_NS.0, ORDINARY_WAY_NS.1);
         !self.crowded && s.ns() <= most
@@ -94,10 +94,11 @@ impl Place {
 
 impl Engine {
     /// Charges one segment. Where a hypervisor may have had the CPU unseen, nothing long is sure.
-    pub(super) fn charge(&self, place: &Place, s: &Segment, ground: &Ground) -> Charge {
+    pub(super) fn charge(&self, place: &SegmentContext, s: &Segment, ground: &Ground) -> Charge {
         let mut charge = self.by_events(place, s, ground);
         let may_be_taken = ground.virtual_machine != Some(false) && !ground.virtual_time;
-        let quick = matches!(s.what, What::Timer(_) | What::Ipi(..) | What::Vector(_));
+        let quick =
+            matches!(s.what, CpuActivity::Timer(_) | CpuActivity::Ipi(..) | CpuActivity::Vector(_));
         if ground.virtual_machine == Some(true) && may_be_taken && quick && self.lasts(place, s) {
             let or =
                 format!("{}, or the hypervisor had the CPU", charge.cause.sentence(&charge.who));
@@ -115,54 +116,58 @@ impl Engine {
     }
 
     /// Is it silent for longer than handlers of timers and of other CPUs' requests take?
-    fn lasts(&self, place: &Place, s: &Segment) -> bool {
+    fn lasts(&self, place: &SegmentContext, s: &Segment) -> bool {
         let gap = self.cpus.get(&place.cpu).map_or(i64::MAX, |c| c.longest_gap(s.from, s.to));
         gap >= HANDLER_MAX_NS
     }
 
     /// Did its CPU record nothing within the segment?
-    fn silent(&self, place: &Place, s: &Segment) -> bool {
+    fn silent(&self, place: &SegmentContext, s: &Segment) -> bool {
         self.cpus.get(&place.cpu).is_none_or(|c| c.records_between(s.from, s.to) == 0)
     }
 
     /// Did its CPU record nothing for so long, most of the segment, that a hypervisor may have had it?
-    fn mostly_silent(&self, place: &Place, s: &Segment) -> bool {
+    fn mostly_silent(&self, place: &SegmentContext, s: &Segment) -> bool {
         let gap = self.cpus.get(&place.cpu).map_or(i64::MAX, |c| c.longest_gap(s.from, s.to));
         gap >= SILENCE_NS && gap.saturating_mul(2) >= s.ns()
     }
 
-    fn by_events(&self, place: &Place, s: &Segment, ground: &Ground) -> Charge {
+    fn by_events(&self, place: &SegmentContext, s: &Segment, ground: &Ground) -> Charge {
         let who = self.who(place.cpu, s);
         match s.what {
-            What::Irq(_) => sure(Cause::Interrupt, who),
-            What::Softirq(_) => sure(Cause::Softirq, who),
-            What::Ipi(..) if place.is_short(s) && who.starts_with("reschedule") => {
+            CpuActivity::Irq(_) => sure(Cause::Interrupt, who),
+            CpuActivity::Softirq(_) => sure(Cause::Softirq, who),
+            CpuActivity::Ipi(..) if place.is_short(s) && who.starts_with("reschedule") => {
                 sure(Cause::WakeUp, String::new())
             }
-            What::Ipi(..) => sure(Cause::Ipi, who),
-            What::Vector(_) => sure(Cause::Interrupt, who),
-            What::Nmi(_) => sure(Cause::Nmi, who),
+            CpuActivity::Ipi(..) => sure(Cause::Ipi, who),
+            CpuActivity::Vector(_) => sure(Cause::Interrupt, who),
+            CpuActivity::Nmi(_) => sure(Cause::Nmi, who),
             // The timer's interrupt is how every such wake-up begins.
-            What::Timer(_)
+            CpuActivity::Timer(_)
                 if place.is_short(s) || place.is_the_timer(s) && s.ns() <= CROWDED_NS =>
             {
                 sure(Cause::WakeUp, String::new())
             }
-            What::Timer(_) => sure(Cause::TimerInterrupt, who),
-            What::Unknown => sure(
+            CpuActivity::Timer(_) => sure(Cause::TimerInterrupt, who),
+            CpuActivity::Unknown => sure(
                 Cause::Unexplained,
                 if ground.lost { "events were lost" } else { "events are missing" }.to_owned(),
             ),
-            What::Idle(_) => self.idle(place, s, ground, who),
-            What::Thread | What::Work(_) | What::Spin(_) if s.pid == place.pid => {
+            CpuActivity::Idle(_) => self.idle(place, s, ground, who),
+            CpuActivity::Thread | CpuActivity::Work(_) | CpuActivity::Spin(_)
+                if s.pid == place.pid =>
+            {
                 self.target(place, s, ground)
             }
-            What::Thread | What::Work(_) | What::Spin(_) => self.other(place, s, ground, who),
+            CpuActivity::Thread | CpuActivity::Work(_) | CpuActivity::Spin(_) => {
+                self.other(place, s, ground, who)
+            }
         }
     }
 
     /// The CPU was idle while the thread waited.
-    fn idle(&self, place: &Place, s: &Segment, ground: &Ground, who: String) -> Charge {
+    fn idle(&self, place: &SegmentContext, s: &Segment, ground: &Ground, who: String) -> Charge {
         if place.is_short(s) {
             return sure(Cause::WakeUp, String::new());
         }
@@ -197,7 +202,7 @@ impl Engine {
     }
 
     /// With RT throttling a CPU idles although real-time threads are ready, where nobody else is.
-    fn throttled_idle(&self, place: &Place, s: &Segment) -> Option<Charge> {
+    fn throttled_idle(&self, place: &SegmentContext, s: &Segment) -> Option<Charge> {
         if place.ready.is_none_or(|ready| ready > s.from) {
             return None;
         }
@@ -205,7 +210,7 @@ impl Engine {
     }
 
     /// Without a wake-up it is not known that the thread wanted the CPU, but where it was seen to wait for it.
-    fn not_ready(&self, place: &Place, s: &Segment) -> Option<Charge> {
+    fn not_ready(&self, place: &SegmentContext, s: &Segment) -> Option<Charge> {
         if place.woken || place.phase != Phase::Switch {
             return None;
         }
@@ -217,7 +222,7 @@ impl Engine {
     }
 
     /// Did the CPU change its frequency about then? It stands still for that.
-    fn frequency(&self, place: &Place, s: &Segment) -> Option<Charge> {
+    fn frequency(&self, place: &SegmentContext, s: &Segment) -> Option<Charge> {
         let from = s.from.saturating_sub(FREQUENCY_NEAR_NS);
         let near = self.marks_between(from, s.to).find_map(|(_, _, m)| match m {
             Mark::Frequency(cpu, khz) if *cpu == place.cpu => Some(*khz),
@@ -228,7 +233,7 @@ impl Engine {
     }
 
     /// The thread itself had the CPU.
-    fn target(&self, place: &Place, s: &Segment, ground: &Ground) -> Charge {
+    fn target(&self, place: &SegmentContext, s: &Segment, ground: &Ground) -> Charge {
         let fault = self.marked(s.from, s.to, |_, m| *m == Mark::Fault(place.pid));
         if fault {
             return sure(Cause::PageFault, String::new());
@@ -259,7 +264,7 @@ impl Engine {
     }
 
     /// Another thread had the CPU.
-    fn other(&self, place: &Place, s: &Segment, ground: &Ground, who: String) -> Charge {
+    fn other(&self, place: &SegmentContext, s: &Segment, ground: &Ground, who: String) -> Charge {
         if place.phase == Phase::Timer {
             return self.before_the_timer(place, s, ground, who);
         }
@@ -272,7 +277,7 @@ impl Engine {
         }
         if prio >= ORDINARY
             && !place.is_short(s)
-            && s.what == What::Thread
+            && s.what == CpuActivity::Thread
             && let Some(shares) = self.shares(place, s, who.clone())
         {
             return shares;
@@ -288,10 +293,10 @@ impl Engine {
         if let Some(server) = self.server(place, s, prio) {
             return Charge { who, ..server };
         }
-        if let What::Spin(_) = s.what {
+        if let CpuActivity::Spin(_) = s.what {
             return sure(Cause::LockSpin, self.with_owner(s, who));
         }
-        if let What::Work(_) = s.what {
+        if let CpuActivity::Work(_) = s.what {
             return sure(Cause::Workqueue, who);
         }
         if let Some(taken) = self.taken(place, s, ground) {
@@ -307,8 +312,14 @@ impl Engine {
     }
 
     /// A thread had the CPU when the timer's interrupt was due: it came late.
-    fn before_the_timer(&self, place: &Place, s: &Segment, ground: &Ground, who: String) -> Charge {
-        if let What::Spin(_) = s.what {
+    fn before_the_timer(
+        &self,
+        place: &SegmentContext,
+        s: &Segment,
+        ground: &Ground,
+        who: String,
+    ) -> Charge {
+        if let CpuActivity::Spin(_) = s.what {
             return sure(Cause::LockSpin, self.with_owner(s, who));
         }
         if self.is_stopper(s.pid) {
@@ -347,7 +358,7 @@ impl Engine {
     }
 
     /// Was the whole machine silent, as it is when something below the kernel takes it?
-    fn taken(&self, place: &Place, s: &Segment, ground: &Ground) -> Option<Charge> {
+    fn taken(&self, place: &SegmentContext, s: &Segment, ground: &Ground) -> Option<Charge> {
         if s.ns() < SILENCE_NS || ground.virtual_time {
             return None;
         }
@@ -365,8 +376,9 @@ impl Engine {
                 return None;
             }
             silent = silent.saturating_add(1);
-            let did = other.between(from, to, What::Thread);
-            let worked = did.iter().all(|s| !matches!(s.what, What::Idle(_) | What::Unknown));
+            let did = other.between(from, to, CpuActivity::Thread);
+            let worked =
+                did.iter().all(|s| !matches!(s.what, CpuActivity::Idle(_) | CpuActivity::Unknown));
             // A thread in user mode makes no records either, from one tick to the next.
             let long = to.saturating_sub(from).saturating_mul(RATE_OVER as u64);
             let before = from.saturating_sub(long);
@@ -386,7 +398,7 @@ impl Engine {
     }
 
     /// Does an ordinary thread, or nobody, have the CPU in time that the scheduler keeps for ordinary ones?
-    fn server(&self, place: &Place, s: &Segment, prio: i32) -> Option<Charge> {
+    fn server(&self, place: &SegmentContext, s: &Segment, prio: i32) -> Option<Charge> {
         if place.prio >= ORDINARY || prio < ORDINARY {
             return None;
         }
@@ -398,7 +410,7 @@ impl Engine {
         let urgent = |x: &Segment| {
             x.what.is_thread() && self.threads.get(&x.pid).is_some_and(|t| t.prio < ORDINARY)
         };
-        if cpu.between(*since, s.from.max(*since), What::Unknown).iter().any(urgent) {
+        if cpu.between(*since, s.from.max(*since), CpuActivity::Unknown).iter().any(urgent) {
             return None;
         }
         let near = |name: &str| {
@@ -444,7 +456,7 @@ impl Engine {
         // Of a CPU that is taken off the begin alone is recorded.
         let on = |from, to| {
             let begun = |cpu| self.marked(from, to, |c, m| c == cpu && *m == Mark::Stopper);
-            let has = |c: &Cpu| c.between(from, to, What::Thread).iter().any(stops);
+            let has = |c: &Cpu| c.between(from, to, CpuActivity::Thread).iter().any(stops);
             self.cpus.iter().filter(|(cpu, c)| has(c) || begun(**cpu)).count()
         };
         // They do not begin and end at one moment, and a CPU that is taken off does not come back.
@@ -456,7 +468,7 @@ impl Engine {
         }
     }
 
-    fn console(&self, place: &Place, s: &Segment) -> bool {
+    fn console(&self, place: &SegmentContext, s: &Segment) -> bool {
         // What the thread did after it had made another record is not the message any more.
         let from = s.from.saturating_sub(CONSOLE_BEFORE_NS);
         let here = self.marks_between(from, s.to).filter(|(_, cpu, _)| *cpu == place.cpu);
@@ -474,7 +486,7 @@ impl Engine {
     /// `hackbench-3975 (last got by hackbench-3838)`.
     pub(super) fn with_owner(&self, s: &Segment, who: String) -> String {
         match s.what {
-            What::Spin(owner) if owner > 0 => {
+            CpuActivity::Spin(owner) if owner > 0 => {
                 format!("{who} (last got by {})", self.thread_name(owner))
             }
             _ => who,
@@ -497,7 +509,7 @@ impl Engine {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::engine::Watched;
+    use super::super::engine::WatchFilter;
     use super::*;
     use crate::symbols::Symbols;
 
@@ -506,7 +518,7 @@ mod tests {
         let tick = 0xffff_ffff_8100_0000;
         let symbols = Arc::new(Symbols::parse("ffffffff81000000 T tick_nohz_handler\n"));
         let due = |ticks: [u64; 2]| {
-            let mut engine = Engine::new(Watched::All, symbols.clone());
+            let mut engine = Engine::new(WatchFilter::All, symbols.clone());
             engine.marks.extend(ticks.map(|t_ns| (t_ns, 0, Mark::Timer(tick))));
             engine.tick_due(0, 22_000_000, 30_000_000)
         };

@@ -12,7 +12,7 @@ use crate::event::Flags;
 
 /// What runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum CpuActivity {
     /// Events are missing.
     Unknown,
     /// Nothing; the idle state, where told.
@@ -37,7 +37,7 @@ pub(super) enum What {
     Nmi(u64),
 }
 
-impl What {
+impl CpuActivity {
     /// Does it run with interrupts disabled, over everything else?
     pub(super) fn is_hard(self) -> bool {
         matches!(
@@ -57,7 +57,7 @@ impl What {
 pub(super) struct Segment {
     pub(super) from: u64,
     pub(super) to: u64,
-    pub(super) what: What,
+    pub(super) what: CpuActivity,
     /// The thread beneath.
     pub(super) pid: i32,
     /// The record at its end was made by the thread, with interrupts disabled.
@@ -80,7 +80,7 @@ pub(super) struct Cpu {
     /// The idle state, while nothing runs.
     pub(super) idle: Option<u32>,
     /// What lies over the thread, the innermost last.
-    pub(super) frames: Vec<What>,
+    pub(super) frames: Vec<CpuActivity>,
     pub(super) segments: VecDeque<Segment>,
     /// Real-time threads that are ready here and have no CPU, each since when.
     pub(super) ready: Vec<(i32, u64)>,
@@ -97,7 +97,7 @@ pub(super) struct Cpu {
 impl Cpu {
     /// Ends the open segment at `t`, in which `thread` says what the thread beneath did; the record
     /// that ends it has `flags`.
-    pub(super) fn close(&mut self, t: u64, thread: What, flags: Flags) {
+    pub(super) fn close(&mut self, t: u64, thread: CpuActivity, flags: Flags) {
         self.times.push_back(t);
         if self.pid.is_none() {
             self.open_from = t;
@@ -119,11 +119,11 @@ impl Cpu {
     }
 
     /// The open segment as it stands at `t`.
-    pub(super) fn open(&self, t: u64, thread: What) -> Option<Segment> {
+    pub(super) fn open(&self, t: u64, thread: CpuActivity) -> Option<Segment> {
         let pid = self.pid?;
         let what = match self.frames.last() {
             Some(frame) => *frame,
-            None if pid == 0 => What::Idle(self.idle),
+            None if pid == 0 => CpuActivity::Idle(self.idle),
             None => thread,
         };
         (t > self.open_from).then_some(Segment {
@@ -142,7 +142,7 @@ impl Cpu {
     }
 
     /// The last `ns` before now went to `what`, which is told only at its end.
-    pub(super) fn told_late(&mut self, t: u64, ns: i64, what: What) {
+    pub(super) fn told_late(&mut self, t: u64, ns: i64, what: CpuActivity) {
         let from = t.saturating_sub(ns.max(0).cast_unsigned());
         let Some(last) = self.segments.back_mut().filter(|s| s.to == t && s.from < t) else {
             return;
@@ -157,12 +157,12 @@ impl Cpu {
         self.segments.push_back(Segment { from, to: t, what, pid, irqs_off, need_resched });
     }
 
-    pub(super) fn push(&mut self, what: What) {
+    pub(super) fn push(&mut self, what: CpuActivity) {
         self.frames.push(what);
     }
 
     /// Ends the innermost frame that `is`, and whatever was left over above it.
-    pub(super) fn pop(&mut self, is: impl Fn(What) -> bool) {
+    pub(super) fn pop(&mut self, is: impl Fn(CpuActivity) -> bool) {
         if let Some(at) = self.frames.iter().rposition(|f| is(*f)) {
             self.frames.truncate(at);
         }
@@ -176,7 +176,7 @@ impl Cpu {
             }
         } else if !self.frames.iter().any(|f| f.is_hard()) {
             // An interrupt that this kernel has no events for.
-            self.frames.push(What::Vector("interrupt"));
+            self.frames.push(CpuActivity::Vector("interrupt"));
         }
         if flags.in_thread() {
             self.frames.clear();
@@ -184,14 +184,14 @@ impl Cpu {
     }
 
     /// What ran between `from` and `to`, cut to it; times that nothing is known of are `Unknown`.
-    pub(super) fn between(&self, from: u64, to: u64, thread: What) -> Vec<Segment> {
+    pub(super) fn between(&self, from: u64, to: u64, thread: CpuActivity) -> Vec<Segment> {
         let mut out = Vec::new();
         let mut at = from;
         let first = self.segments.partition_point(|s| s.to <= from);
         let unknown = |from, to| Segment {
             from,
             to,
-            what: What::Unknown,
+            what: CpuActivity::Unknown,
             pid: -1,
             irqs_off: false,
             need_resched: false,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tailbound_core::words::Word;
 
 use super::clocks::Clocks;
-use super::cpu::{Cpu, What};
+use super::cpu::{Cpu, CpuActivity};
 use super::map::Map;
 use super::thread::{ORDINARY, State, Thread};
 use super::wakeup::{Allowed, At, WakeUp, Waker};
@@ -38,7 +38,7 @@ const NOT_ITS_OWN: [&str; 5] = ["sched_", "tick_", "hrtick", "dl_task_timer", "i
 
 /// Whose wake-ups are of interest.
 #[derive(Clone, Debug)]
-pub enum Watched {
+pub enum WatchFilter {
     /// These threads.
     Threads(BTreeSet<i32>),
     /// Every thread with a real-time priority that is not the kernel's own stopper.
@@ -108,7 +108,7 @@ struct Set {
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    watched: Watched,
+    watched: WatchFilter,
     due_times: DueTimes,
     pub(super) symbols: Arc<Symbols>,
     pub(super) cpus: BTreeMap<u32, Cpu>,
@@ -131,7 +131,7 @@ pub struct Engine {
 impl Engine {
     /// Nothing is known yet.
     #[must_use]
-    pub fn new(watched: Watched, symbols: Arc<Symbols>) -> Self {
+    pub fn new(watched: WatchFilter, symbols: Arc<Symbols>) -> Self {
         Self {
             watched,
             due_times: DueTimes::default(),
@@ -163,7 +163,7 @@ impl Engine {
 
     /// One thread more is of interest, from here on.
     pub fn watch(&mut self, pid: i32) {
-        if let Watched::Threads(pids) = &mut self.watched {
+        if let WatchFilter::Threads(pids) = &mut self.watched {
             pids.insert(pid);
         }
     }
@@ -228,22 +228,22 @@ impl Engine {
 
     fn watches(&self, pid: i32) -> bool {
         match &self.watched {
-            Watched::Threads(pids) => pids.contains(&pid),
-            Watched::All => pid > 0,
-            Watched::Named(names) => {
+            WatchFilter::Threads(pids) => pids.contains(&pid),
+            WatchFilter::All => pid > 0,
+            WatchFilter::Named(names) => {
                 let thread = self.threads.get(&pid);
                 thread.is_some_and(|t| names.iter().any(|n| n == t.comm.as_str()))
             }
-            Watched::Realtime => {
+            WatchFilter::Realtime => {
                 pid > 0
                     && self.threads.get(&pid).is_some_and(|t| t.prio < ORDINARY - 1 && t.prio > 0)
             }
         }
     }
 
-    fn thread_what(&self, cpu: u32) -> What {
+    fn thread_what(&self, cpu: u32) -> CpuActivity {
         let pid = self.cpus.get(&cpu).and_then(|c| c.pid);
-        pid.and_then(|p| self.threads.get(&p)).map_or(What::Thread, Thread::what)
+        pid.and_then(|p| self.threads.get(&p)).map_or(CpuActivity::Thread, Thread::what)
     }
 
     /// Takes the next event; those of one CPU must come in the order of their times.
@@ -296,7 +296,7 @@ impl Engine {
             && last.what.is_thread()
         {
             // Either of the two may have had the time since the last record.
-            last.what = What::Unknown;
+            last.what = CpuActivity::Unknown;
         }
     }
 
@@ -425,31 +425,31 @@ impl Engine {
         match e.event {
             Event::IrqEntry { irq, .. } => {
                 // The entry itself is made within the interrupt: what `settle` took for one.
-                cpu.frames.retain(|f| *f != What::Vector("interrupt"));
-                cpu.push(What::Irq(irq));
+                cpu.frames.retain(|f| *f != CpuActivity::Vector("interrupt"));
+                cpu.push(CpuActivity::Irq(irq));
             }
-            Event::IrqExit { irq } => cpu.pop(|f| f == What::Irq(irq)),
-            Event::SoftirqEntry { vec } => cpu.push(What::Softirq(vec)),
-            Event::SoftirqExit { vec } => cpu.pop(|f| f == What::Softirq(vec)),
+            Event::IrqExit { irq } => cpu.pop(|f| f == CpuActivity::Irq(irq)),
+            Event::SoftirqEntry { vec } => cpu.push(CpuActivity::Softirq(vec)),
+            Event::SoftirqExit { vec } => cpu.pop(|f| f == CpuActivity::Softirq(vec)),
             Event::VectorEntry(vector) => {
-                cpu.frames.retain(|f| *f != What::Vector("interrupt"));
+                cpu.frames.retain(|f| *f != CpuActivity::Vector("interrupt"));
                 cpu.push(match vector {
-                    Vector::Timer => What::Timer(0),
-                    Vector::Ipi(name) => What::Ipi(name, 0),
-                    Vector::Other(name) => What::Vector(name),
+                    Vector::Timer => CpuActivity::Timer(0),
+                    Vector::Ipi(name) => CpuActivity::Ipi(name, 0),
+                    Vector::Other(name) => CpuActivity::Vector(name),
                 });
             }
             Event::VectorExit(vector) => cpu.pop(|f| match vector {
-                Vector::Timer => matches!(f, What::Timer(_)),
-                Vector::Ipi(name) => matches!(f, What::Ipi(n, _) if n == name),
-                Vector::Other(name) => f == What::Vector(name),
+                Vector::Timer => matches!(f, CpuActivity::Timer(_)),
+                Vector::Ipi(name) => matches!(f, CpuActivity::Ipi(n, _) if n == name),
+                Vector::Other(name) => f == CpuActivity::Vector(name),
             }),
             Event::CallEntry { function } => {
-                if let Some(What::Ipi(_, asked)) = cpu.frames.last_mut() {
+                if let Some(CpuActivity::Ipi(_, asked)) = cpu.frames.last_mut() {
                     *asked = function;
                 }
             }
-            Event::Nmi { handler, ns } => cpu.told_late(e.t_ns, ns, What::Nmi(handler)),
+            Event::Nmi { handler, ns } => cpu.told_late(e.t_ns, ns, CpuActivity::Nmi(handler)),
             Event::Idle { state } => cpu.idle = state,
             _ => {}
         }
@@ -500,10 +500,13 @@ impl Engine {
         let at = At { t_ns: e.t_ns, cpu: e.cpu };
         self.fires.insert(e.cpu, at);
         if let Some(cpu) = self.cpus.get_mut(&e.cpu)
-            && let Some(frame) =
-                cpu.frames.iter_mut().rev().find(|f| matches!(f, What::Timer(_) | What::Vector(_)))
+            && let Some(frame) = cpu
+                .frames
+                .iter_mut()
+                .rev()
+                .find(|f| matches!(f, CpuActivity::Timer(_) | CpuActivity::Vector(_)))
         {
-            *frame = What::Timer(function);
+            *frame = CpuActivity::Timer(function);
         }
         if let Some(set) = self.timers.remove(&timer) {
             let prio = self.threads.get(&set.pid).map_or(ORDINARY, |t| t.prio);
@@ -538,7 +541,7 @@ impl Engine {
         let frame = self
             .cpus
             .get(&e.cpu)
-            .is_some_and(|c| c.frames.iter().any(|f| matches!(f, What::Timer(_))));
+            .is_some_and(|c| c.frames.iter().any(|f| matches!(f, CpuActivity::Timer(_))));
         let wakeup = self.open.entry(pid).or_insert_with(|| WakeUp::new(pid, prio));
         wakeup.prio = prio;
         wakeup.asleep_ns = asleep_ns.or(wakeup.asleep_ns);
@@ -559,7 +562,8 @@ impl Engine {
         }
         let thread = self.threads.entry(pid).or_default();
         (thread.comm, thread.prio, thread.cpu) = (comm, prio, e.cpu);
-        thread.frames = frames.into_iter().filter(|f| matches!(f, What::Softirq(_))).collect();
+        thread.frames =
+            frames.into_iter().filter(|f| matches!(f, CpuActivity::Softirq(_))).collect();
         thread.state = if ready { State::Ready(e.t_ns) } else { State::Asleep(e.t_ns) };
         if !ready {
             // What is set on the way to sleep and had no end is not of the next time.

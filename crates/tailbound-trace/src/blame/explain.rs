@@ -10,8 +10,8 @@ use tailbound_core::blame::{
 };
 use tailbound_core::units::format_ns_i64;
 
-use super::charge::{Charge, Place};
-use super::cpu::{Segment, What};
+use super::charge::{Charge, SegmentContext};
+use super::cpu::{CpuActivity, Segment};
 use super::engine::{Engine, Mark};
 use super::thread::ORDINARY;
 use super::wakeup::{Allowed, WakeUp};
@@ -113,7 +113,7 @@ impl Engine {
             parts.push(part(Phase::Timer, 0, since(until, late.due_ns), charge));
         }
         for stretch in self.stretches(late, wakeup) {
-            let place = Place {
+            let place = SegmentContext {
                 phase: stretch.phase,
                 cpu: stretch.cpu,
                 pid: late.pid,
@@ -166,14 +166,14 @@ impl Engine {
         let thread = |c: &super::cpu::Cpu| {
             c.pid
                 .and_then(|p| self.threads.get(&p))
-                .map_or(What::Thread, super::thread::Thread::what)
+                .map_or(CpuActivity::Thread, super::thread::Thread::what)
         };
         match self.cpus.get(&cpu) {
             Some(c) => c.between(from, to, thread(c)),
             None => vec![Segment {
                 from,
                 to,
-                what: What::Unknown,
+                what: CpuActivity::Unknown,
                 pid: -1,
                 irqs_off: false,
                 need_resched: false,
@@ -187,7 +187,7 @@ impl Engine {
         &self,
         late: &Late,
         wakeup: Option<&WakeUp>,
-        place: &Place,
+        place: &SegmentContext,
         stretch: &Stretch,
         ground: &Ground,
     ) -> Vec<BlamePart> {
@@ -199,7 +199,7 @@ impl Engine {
         let mut segments = self.on(stretch.cpu, stretch.from, stretch.to);
         thin(&mut segments);
         let short = total(segments.iter().filter(|s| place.is_short(s)).map(Segment::ns));
-        let place = &Place { crowded: place.is_crowded(short), ..*place };
+        let place = &SegmentContext { crowded: place.is_crowded(short), ..*place };
         for s in segments {
             let charge = blamed.clone().unwrap_or_else(|| self.charge(place, &s, ground));
             let records = self.cpus.get(&stretch.cpu).map_or(0, |c| c.records_from(s.from, s.to));
@@ -338,17 +338,17 @@ fn told(parts: &[BlamePart]) -> Vec<BlamePart> {
 
 pub(super) fn activity(s: &Segment, target: i32) -> Option<Activity> {
     Some(match s.what {
-        What::Unknown => return None,
-        What::Idle(_) => Activity::Idle,
-        What::Thread if s.pid == target => Activity::Target,
-        What::Thread => Activity::Thread,
-        What::Work(_) => Activity::Work,
-        What::Spin(_) => Activity::Spin,
-        What::Irq(_) | What::Vector(_) => Activity::Interrupt,
-        What::Timer(_) => Activity::Timer,
-        What::Ipi(..) => Activity::Ipi,
-        What::Softirq(_) => Activity::Softirq,
-        What::Nmi(_) => Activity::Nmi,
+        CpuActivity::Unknown => return None,
+        CpuActivity::Idle(_) => Activity::Idle,
+        CpuActivity::Thread if s.pid == target => Activity::Target,
+        CpuActivity::Thread => Activity::Thread,
+        CpuActivity::Work(_) => Activity::Work,
+        CpuActivity::Spin(_) => Activity::Spin,
+        CpuActivity::Irq(_) | CpuActivity::Vector(_) => Activity::Interrupt,
+        CpuActivity::Timer(_) => Activity::Timer,
+        CpuActivity::Ipi(..) => Activity::Ipi,
+        CpuActivity::Softirq(_) => Activity::Softirq,
+        CpuActivity::Nmi(_) => Activity::Nmi,
     })
 }
 

@@ -13,7 +13,7 @@ use tailbound_core::Distribution;
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::words::Word;
 
-use super::engine::{DueTimes, Engine, Watched};
+use super::engine::{DueTimes, Engine, WatchFilter};
 use super::explain::{Ground, Late};
 use super::thread::ORDINARY;
 use super::wakeup::WakeUp;
@@ -33,7 +33,7 @@ const THREADS_MAX: usize = 4096;
 
 /// Which wake-ups count, and which of them are taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct BlameSelection {
     /// Those of real-time threads alone.
     pub realtime: bool,
     /// Taken apart are those later than this.
@@ -59,7 +59,7 @@ pub struct Followed {
 
 /// What a trace held of the watched threads.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct BlameSummary {
     /// The latest wake-ups, the latest first.
     pub records: Vec<BlameRecord>,
     /// The threads by their number.
@@ -81,24 +81,29 @@ pub struct Found {
 pub struct Follow {
     engine: Engine,
     ground: Ground,
-    wanted: Wanted,
+    wanted: BlameSelection,
     holes: Vec<u64>,
     look: u32,
-    found: Found,
+    found: BlameSummary,
     names: BTreeMap<i32, Word>,
 }
 
 impl Follow {
     /// Nothing was seen yet.
     #[must_use]
-    pub fn new(watched: Watched, symbols: Arc<Symbols>, ground: Ground, wanted: Wanted) -> Self {
+    pub fn new(
+        watched: WatchFilter,
+        symbols: Arc<Symbols>,
+        ground: Ground,
+        wanted: BlameSelection,
+    ) -> Self {
         Self {
             engine: Engine::new(watched, symbols),
             ground,
             wanted,
             holes: Vec::new(),
             look: 0,
-            found: Found::default(),
+            found: BlameSummary::default(),
             names: BTreeMap::new(),
         }
     }
@@ -190,7 +195,7 @@ impl Follow {
 
     /// What was found so far.
     #[must_use]
-    pub fn so_far(&self) -> &Found {
+    pub fn so_far(&self) -> &BlameSummary {
         &self.found
     }
 
@@ -208,7 +213,7 @@ impl Follow {
 
     /// What was found in all.
     #[must_use]
-    pub fn finish(mut self) -> Found {
+    pub fn finish(mut self) -> BlameSummary {
         for (pid, thread) in &mut self.found.threads {
             if thread.comm.is_empty()
                 && let Some(name) = self.names.get(pid)

@@ -8,8 +8,8 @@
 
 use tailbound_core::blame::{BlamePart, Cause, Phase, Sureness};
 
-use super::charge::{Charge, Place};
-use super::cpu::{Segment, What};
+use super::charge::{Charge, SegmentContext};
+use super::cpu::{CpuActivity, Segment};
 use super::engine::Engine;
 use super::explain::{Ground, join, part};
 use super::thread::ORDINARY;
@@ -60,22 +60,24 @@ impl Engine {
         let who = self.who(s.cpu, segment);
         let sure = |cause, who| Charge { cause, who, sureness: Sureness::Sure };
         match segment.what {
-            What::Irq(_) | What::Vector(_) => sure(Cause::Interrupt, who),
-            What::Timer(_) => sure(Cause::TimerInterrupt, who),
-            What::Ipi(..) => sure(Cause::Ipi, who),
-            What::Softirq(_) => sure(Cause::Softirq, who),
-            What::Nmi(_) => sure(Cause::Nmi, who),
-            What::Spin(_) if segment.pid == s.pid => {
+            CpuActivity::Irq(_) | CpuActivity::Vector(_) => sure(Cause::Interrupt, who),
+            CpuActivity::Timer(_) => sure(Cause::TimerInterrupt, who),
+            CpuActivity::Ipi(..) => sure(Cause::Ipi, who),
+            CpuActivity::Softirq(_) => sure(Cause::Softirq, who),
+            CpuActivity::Nmi(_) => sure(Cause::Nmi, who),
+            CpuActivity::Spin(_) if segment.pid == s.pid => {
                 sure(Cause::LockSpin, self.with_owner(segment, String::new()))
             }
-            What::Thread | What::Work(_) if segment.pid == s.pid => sure(Cause::Own, String::new()),
+            CpuActivity::Thread | CpuActivity::Work(_) if segment.pid == s.pid => {
+                sure(Cause::Own, String::new())
+            }
             _ => sure(Cause::Unexplained, "events are missing".to_owned()),
         }
     }
 
     fn preempted(&self, s: &Stretch, segment: &Segment, prio: i32, ground: &Ground) -> Charge {
         let length = i64::try_from(s.to.saturating_sub(s.from)).unwrap_or(i64::MAX);
-        let place = Place {
+        let place = SegmentContext {
             phase: s.phase,
             cpu: s.cpu,
             pid: s.pid,

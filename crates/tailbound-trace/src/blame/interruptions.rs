@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use tailbound_core::blame::{Activity, Interrupted, OnCpu, Sender, without_numbers};
 
-use super::cpu::What;
-use super::engine::{Engine, Watched};
+use super::cpu::CpuActivity;
+use super::engine::{Engine, WatchFilter};
 use super::explain::activity;
 use crate::event::{Entry, Event};
 use crate::symbols::Symbols;
@@ -58,7 +58,7 @@ impl Interruptions {
     /// Nothing was seen yet.
     #[must_use]
     pub fn new(chosen: BTreeSet<u32>, symbols: Arc<Symbols>) -> Self {
-        let engine = Engine::new(Watched::Threads(BTreeSet::new()), symbols);
+        let engine = Engine::new(WatchFilter::Threads(BTreeSet::new()), symbols);
         let cpus = chosen.iter().map(|c| (*c, OnCpu::default())).collect();
         let found = Interrupted { cpus, ..Interrupted::default() };
         Self { engine, chosen, stacks: BTreeMap::new(), look: 0, found }
@@ -122,7 +122,7 @@ impl Interruptions {
             if last <= from {
                 continue;
             }
-            for s in known.between(from, last, What::Thread) {
+            for s in known.between(from, last, CpuActivity::Thread) {
                 let ns = s.to.saturating_sub(s.from);
                 match activity(&s, -1) {
                     None => on.unknown_ns = on.unknown_ns.saturating_add(ns),
@@ -191,7 +191,7 @@ impl Stack {
 
 #[cfg(test)]
 mod tests {
-    use tailbound_core::blame::Taken;
+    use tailbound_core::blame::TimeTotals;
     use tailbound_core::words::Word;
 
     use super::*;
@@ -244,7 +244,7 @@ mod tests {
         let found = all.finish();
         let on = &found.cpus[&1];
         let one = |a: Activity, who: &str| on.taken.get(&(a, who.to_owned())).copied();
-        let irq = Taken { count: 2, ns: 600, ns_max: 500 };
+        let irq = TimeTotals { count: 2, ns: 600, ns_max: 500 };
         assert_eq!(one(Activity::Interrupt, "36 eth0"), Some(irq), "{on:?}");
         let work = one(Activity::Thread, "work").expect("the thread");
         assert_eq!((work.count, work.ns), (1, 2_300), "interrupted twice, switched out once");

@@ -23,23 +23,23 @@ mod inside;
 mod interruptions;
 mod map;
 mod names;
+mod note;
 mod owners;
 mod ready;
 mod shared;
 mod thread;
-mod told;
 mod wakeup;
 
 #[cfg(test)]
 mod tests;
 
-pub use engine::{DueTimes, Engine, Watched};
+pub use engine::{DueTimes, Engine, WatchFilter};
 pub use explain::{Ground, Late};
 pub(crate) use explain::{sentences, shorten, since, total};
-pub use follow::{Follow, Followed, Found, Wanted};
+pub use follow::{BlameSelection, BlameSummary, Follow, Followed};
 pub(crate) use inside::Stretch;
 pub use interruptions::Interruptions;
-pub use told::{Told, ToldKind};
+pub use note::{BlameNote, BlameNoteKind};
 pub use wakeup::{At, WakeUp, Waker};
 
 pub use tailbound_core::blame::BlameRecord;

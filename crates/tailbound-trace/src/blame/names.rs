@@ -3,7 +3,7 @@
 //!
 //! Context: COLD. No address of the kernel is ever part of a name.
 
-use super::cpu::{Segment, What};
+use super::cpu::{CpuActivity, Segment};
 use super::engine::Engine;
 
 /// How long before its begin an interrupt from another CPU may have been sent.
@@ -31,25 +31,25 @@ impl Engine {
     /// Who runs in a segment.
     pub(super) fn who(&self, cpu: u32, s: &Segment) -> String {
         match s.what {
-            What::Unknown => String::new(),
-            What::Idle(Some(state)) => format!("state {state}"),
-            What::Idle(None) => String::new(),
-            What::Thread | What::Spin(_) => self.thread_name(s.pid),
-            What::Work(function) => {
+            CpuActivity::Unknown => String::new(),
+            CpuActivity::Idle(Some(state)) => format!("state {state}"),
+            CpuActivity::Idle(None) => String::new(),
+            CpuActivity::Thread | CpuActivity::Spin(_) => self.thread_name(s.pid),
+            CpuActivity::Work(function) => {
                 format!("{} {}", self.thread_name(s.pid), self.function(function))
             }
-            What::Irq(irq) => match self.interrupts.get(&irq) {
+            CpuActivity::Irq(irq) => match self.interrupts.get(&irq) {
                 Some(name) => format!("{irq} {name}"),
                 None => irq.to_string(),
             },
-            What::Timer(0) => String::new(),
-            What::Timer(function) => self.function(function).to_owned(),
-            What::Ipi(name, function) => self.ipi(cpu, s, name, function),
-            What::Vector(name) => name.to_owned(),
-            What::Softirq(vec) => SOFTIRQS
+            CpuActivity::Timer(0) => String::new(),
+            CpuActivity::Timer(function) => self.function(function).to_owned(),
+            CpuActivity::Ipi(name, function) => self.ipi(cpu, s, name, function),
+            CpuActivity::Vector(name) => name.to_owned(),
+            CpuActivity::Softirq(vec) => SOFTIRQS
                 .get(vec as usize)
                 .map_or_else(|| format!("number {vec}"), |name| (*name).to_owned()),
-            What::Nmi(handler) => self.function(handler).to_owned(),
+            CpuActivity::Nmi(handler) => self.function(handler).to_owned(),
         }
     }
 

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use tailbound_core::blame::{Cause, Sureness};
 use tailbound_core::units::format_ns_i64;
 
-use super::charge::{Charge, Place};
-use super::cpu::What;
+use super::charge::{Charge, SegmentContext};
+use super::cpu::CpuActivity;
 use super::engine::Engine;
 use super::explain::{offset, since, total};
 use super::thread::ORDINARY;
@@ -34,7 +34,7 @@ struct Wait {
 
 impl Engine {
     /// What the time until a wake-up by another thread is charged to; `None` where an interrupt woke it.
-    pub(super) fn waker(&self, place: &Place, waker: Waker, from: u64) -> Option<Charge> {
+    pub(super) fn waker(&self, place: &SegmentContext, waker: Waker, from: u64) -> Option<Charge> {
         if waker.by_interrupt || waker.pid <= 0 {
             return None;
         }
@@ -68,8 +68,10 @@ impl Engine {
         let mut by: BTreeMap<i32, i64> = BTreeMap::new();
         for (begin, end) in thread.waits_between(from, to) {
             kept_off_ns = kept_off_ns.saturating_add(since(end, begin));
-            let segments =
-                self.cpus.get(&cpu).map_or_else(Vec::new, |c| c.between(begin, end, What::Thread));
+            let segments = self
+                .cpus
+                .get(&cpu)
+                .map_or_else(Vec::new, |c| c.between(begin, end, CpuActivity::Thread));
             for s in segments.iter().filter(|s| s.what.is_thread() && s.pid > 0 && s.pid != pid) {
                 let sum = by.entry(s.pid).or_default();
                 *sum = sum.saturating_add(s.ns());

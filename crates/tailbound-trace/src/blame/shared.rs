@@ -9,8 +9,8 @@
 
 use tailbound_core::blame::{Cause, Phase, Sureness};
 
-use super::charge::{Charge, Place};
-use super::cpu::{Segment, What};
+use super::charge::{Charge, SegmentContext};
+use super::cpu::{CpuActivity, Segment};
 use super::engine::{Engine, Mark};
 use super::thread::ORDINARY;
 
@@ -23,14 +23,19 @@ const IDLE_MIN_NS: i64 = 50_000;
 
 impl Engine {
     /// Why an ordinary thread waits while `s` goes on, and another ordinary thread of this name, or nobody, has the CPU.
-    pub(super) fn shares(&self, place: &Place, s: &Segment, who: String) -> Option<Charge> {
+    pub(super) fn shares(
+        &self,
+        place: &SegmentContext,
+        s: &Segment,
+        who: String,
+    ) -> Option<Charge> {
         let waits = place.prio >= ORDINARY
             && matches!(place.phase, Phase::Switch | Phase::Preempted)
             && place.ready.is_some_and(|ready| ready <= s.from);
         if !waits {
             return None;
         }
-        let idle = matches!(s.what, What::Idle(_));
+        let idle = matches!(s.what, CpuActivity::Idle(_));
         let since = if idle { s.from } else { place.to.saturating_sub(REFILL_NEAR_NS).max(s.from) };
         let refilled = self.marked(since, place.to.saturating_add(1), |_, m| match m {
             Mark::Timer(function) => {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use tailbound_core::words::Word;
 
-use super::cpu::What;
+use super::cpu::CpuActivity;
 
 /// The first priority that is not real-time.
 pub(super) const ORDINARY: i32 = 100;
@@ -44,7 +44,7 @@ pub(super) struct Thread {
     /// It spins for a lock, which this thread got before (0: not known).
     pub(super) spins: Option<i32>,
     /// Soft interrupts that were running in it when it lost the CPU (PREEMPT_RT).
-    pub(super) frames: Vec<What>,
+    pub(super) frames: Vec<CpuActivity>,
     /// When it was ready and had no CPU.
     pub(super) waits: VecDeque<(u64, u64)>,
     /// When it was woken, and by which thread (0: by an interrupt).
@@ -70,11 +70,11 @@ impl Default for Thread {
 
 impl Thread {
     /// What it does while it has the CPU.
-    pub(super) fn what(&self) -> What {
+    pub(super) fn what(&self) -> CpuActivity {
         match (self.spins, self.work) {
-            (Some(owner), _) => What::Spin(owner),
-            (None, Some(function)) => What::Work(function),
-            (None, None) => What::Thread,
+            (Some(owner), _) => CpuActivity::Spin(owner),
+            (None, Some(function)) => CpuActivity::Work(function),
+            (None, None) => CpuActivity::Thread,
         }
     }
 

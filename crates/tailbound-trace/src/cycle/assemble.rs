@@ -15,14 +15,14 @@ use tailbound_core::cycle::{Activation, CycleCause, CycleRecord, Job, Pace};
 use tailbound_core::tasks::Job as TaskJob;
 
 use super::calls::Calls;
-use super::choose::{Choice, Known, choose};
+use super::choose::{Choice, CycleHints, choose};
 use super::job::{self, Cycle, Delayers};
-use super::lateness::{Ended, Lateness};
+use super::lateness::{CycleOutcome, Lateness};
 use super::locks::{Locks, Said};
-use super::part::{Part, Parts, What, Whats};
+use super::part::{Part, PartCharge, Parts, Whats};
 use super::seconds::Seconds;
 use super::wait::{Piece, Wait};
-use super::{Found, LateWakeUp};
+use super::{LateWakeUp, ThreadCycles};
 use crate::blame::{Engine, Late, sentences, shorten, since, total};
 
 /// Pieces and time after which the wait is told if it is likely; and after which it is told in any case.
@@ -42,7 +42,7 @@ const CAUSES_MAX: usize = 256;
 /// What is wanted of every thread.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
-    pub(super) known: Known,
+    pub(super) known: CycleHints,
     pub(super) deadline_ns: Option<i64>,
     /// The longest cycles that are kept part by part.
     pub(super) worst: usize,
@@ -275,7 +275,7 @@ impl Assembly {
         let mut parts = wait.way;
         if !wait.slept {
             // What it did before it asked for the next cycle was of the cycle before.
-            let what = What {
+            let what = PartCharge {
                 phase: Phase::WakeUp,
                 cause: Cause::Backlog,
                 who: String::new(),
@@ -351,7 +351,7 @@ impl Assembly {
         }
         let limit = g.options.deadline_ns.map(i64::cast_unsigned).or(period);
         let late = limit.is_some_and(|limit| response > signed(limit));
-        let ended = Ended { sums: &sums, late, overran: next_release < end };
+        let ended = CycleOutcome { sums: &sums, late, overran: next_release < end };
         self.lateness.add(g.whats, &ended);
         self.sum(g.whats, &sums);
         let job = Job {
@@ -372,7 +372,7 @@ impl Assembly {
             None => {
                 let what = whats.get(part)?.clone();
                 let (what, by) = Locks::group(what);
-                let what = What { who: without_numbers(&what.who), ..what };
+                let what = PartCharge { who: without_numbers(&what.who), ..what };
                 let key = whats.number(what.clone());
                 self.locks.holds(part.what, key, &what, by);
                 self.keys.insert(part.what, key);
@@ -459,7 +459,7 @@ impl Assembly {
     }
 
     /// Everything is said: what was found. The cycle under way has no end, and does not count.
-    pub(super) fn end(mut self, g: &mut Ground<'_>) -> Found {
+    pub(super) fn end(mut self, g: &mut Ground<'_>) -> ThreadCycles {
         if self.choice.is_none() {
             self.learn(g, true);
         }
@@ -509,7 +509,7 @@ impl Assembly {
             jobs: r.jobs,
         };
         let (seconds, blocks) = r.seconds.finish();
-        Found {
+        ThreadCycles {
             cycles: record,
             late: self.late,
             seconds,

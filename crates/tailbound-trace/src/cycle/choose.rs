@@ -49,7 +49,7 @@ pub(super) struct Choice {
 
 /// What the user knows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct CycleHints {
     pub(super) period_ns: Option<i64>,
     /// The name of the system call that paces the threads.
     pub(super) call: Option<String>,
@@ -62,7 +62,7 @@ struct Candidate<'a> {
 }
 
 /// The wait that paces the thread which did `pieces`.
-pub(super) fn choose(calls: &Calls, pieces: &[Piece], known: &Known) -> Option<Choice> {
+pub(super) fn choose(calls: &Calls, pieces: &[Piece], known: &CycleHints) -> Option<Choice> {
     let mut all: HashMap<Site, Candidate<'_>> = HashMap::new();
     let waits = || pieces.iter().filter_map(|p| p.wait.as_ref());
     // A loop that is always late hardly sleeps: its timer was due when it was set, and tells the rhythm.
@@ -117,7 +117,7 @@ pub(super) fn choose(calls: &Calls, pieces: &[Piece], known: &Known) -> Option<C
     Some(Choice { site, words, sureness, pace, waits })
 }
 
-fn named(calls: &Calls, wait: &Wait, known: &Known) -> bool {
+fn named(calls: &Calls, wait: &Wait, known: &CycleHints) -> bool {
     let Some(name) = &known.call else { return true };
     wait.call.and_then(|c| calls.name(c.id)) == Some(name)
 }
@@ -126,7 +126,7 @@ fn releases(c: &Candidate<'_>, most: usize) -> Vec<u64> {
     c.waits.iter().filter(|w| !w.lost).map(|w| w.release).take(most).collect()
 }
 
-fn score(c: &Candidate<'_>, span: u64, known: &Known) -> f64 {
+fn score(c: &Candidate<'_>, span: u64, known: &CycleHints) -> f64 {
     let share = c.asleep_ns.real() / span.real();
     let irregular = Pace::irregularity(&releases(c, LOOKED_AT), known.period_ns);
     (share + FLOOR).ln() - (irregular + EXACT).ln()

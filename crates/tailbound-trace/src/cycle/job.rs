@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tailbound_core::blame::{Cause, Phase};
 use tailbound_core::tasks::Job;
 
-use super::part::{Part, What, Whats};
+use super::part::{Part, PartCharge, Whats};
 
 /// Begin and end of a cycle.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ enum Kind {
     Before,
 }
 
-fn kind(what: &What, watched: &BTreeSet<i32>) -> Kind {
+fn kind(what: &PartCharge, watched: &BTreeSet<i32>) -> Kind {
     match (what.phase, what.cause) {
         (Phase::Running | Phase::Return, _) => Kind::Execution,
         (Phase::Blocked, Cause::PriorityInversion) => Kind::Blocked,
@@ -126,7 +126,7 @@ mod tests {
             (Phase::WakeUp, Cause::Backlog, "", 4096),
         ] {
             let who = who.to_owned();
-            let what = whats.number(What { phase, cause, who, sureness: Sureness::Sure });
+            let what = whats.number(PartCharge { phase, cause, who, sureness: Sureness::Sure });
             parts.push(Part { ns, what });
         }
         let cycle = Cycle { release: 100, start: 131, end: 100 + 8191, cpu: 1 };

@@ -12,7 +12,7 @@ use tailbound_core::blame::Cause;
 use tailbound_core::cycle::LateReason;
 
 use super::locks::Said;
-use super::part::{What, Whats};
+use super::part::{PartCharge, Whats};
 
 /// Most reasons that are kept apart.
 const REASONS_MAX: usize = 64;
@@ -27,7 +27,7 @@ struct Sum {
 
 /// A finished cycle.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ended<'a> {
+pub(super) struct CycleOutcome<'a> {
     /// What its time went to, by what is the same in all cycles.
     pub(super) sums: &'a [(u32, u64)],
     /// It took longer than its deadline, or than its period.
@@ -49,7 +49,7 @@ pub(super) struct Lateness {
 
 impl Lateness {
     /// One cycle more.
-    pub(super) fn add(&mut self, whats: &Whats, cycle: &Ended<'_>) {
+    pub(super) fn add(&mut self, whats: &Whats, cycle: &CycleOutcome<'_>) {
         let is_backlog = |key: u32| whats.of(key).is_some_and(|w| w.cause == Cause::Backlog);
         let in_backlog = cycle.sums.iter().any(|(key, _)| is_backlog(*key));
         if !in_backlog {
@@ -95,7 +95,7 @@ impl Lateness {
     /// The reasons, those of most cycles first.
     pub(super) fn reasons(&self, whats: &Whats, said: &HashMap<u32, Said>) -> Vec<LateReason> {
         let reason = |(key, sum): (&u32, &Sum)| {
-            let What { phase, cause, who, sureness } = whats.of(*key)?.clone();
+            let PartCharge { phase, cause, who, sureness } = whats.of(*key)?.clone();
             let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
             Some(LateReason {
                 phase,
@@ -123,7 +123,7 @@ mod tests {
     fn a_row_of_late_cycles_has_the_reason_of_its_first() {
         let mut whats = Whats::default();
         let mut key = |phase, cause, who: &str| {
-            whats.number(What { phase, cause, who: who.to_owned(), sureness: Sureness::Sure })
+            whats.number(PartCharge { phase, cause, who: who.to_owned(), sureness: Sureness::Sure })
         };
         let own = key(Phase::Running, Cause::Own, "");
         let write = key(Phase::Blocked, Cause::Blocked, "in write of descriptor 4");
@@ -131,7 +131,7 @@ mod tests {
         let backlog = key(Phase::WakeUp, Cause::Backlog, "");
         let mut lateness = Lateness::default();
         let mut add = |sums: &[(u32, u64)], late, overran| {
-            lateness.add(&whats, &Ended { sums, late, overran });
+            lateness.add(&whats, &CycleOutcome { sums, late, overran });
         };
         // Four of five are its work; a wait of three is what is more than usual.
         (0..10).for_each(|_| add(&[(own, 4)], false, false));

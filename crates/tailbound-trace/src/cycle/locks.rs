@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use tailbound_core::blame::{Cause, Phase, without_numbers};
 use tailbound_core::units::format_ns_i64;
 
-use super::part::What;
+use super::part::PartCharge;
 
 /// What stands between a wait and who ended it.
 const RELEASED: &str = ", released by ";
@@ -52,7 +52,7 @@ pub(super) struct Locks {
 
 impl Locks {
     /// `what` without who ended the wait, and who that was.
-    pub(super) fn group(mut what: What) -> (What, Option<EndedBy>) {
+    pub(super) fn group(mut what: PartCharge) -> (PartCharge, Option<EndedBy>) {
         if what.cause == Cause::FairShare {
             let name = without_numbers(&std::mem::take(&mut what.who));
             return (what, Some(EndedBy { name, ..EndedBy::default() }));
@@ -68,7 +68,7 @@ impl Locks {
                 behind: Some(without_numbers(behind)),
             };
             let who = format!("in futex{lock}");
-            return (What { cause: Cause::Blocked, who, ..what }, Some(by));
+            return (PartCharge { cause: Cause::Blocked, who, ..what }, Some(by));
         }
         if what.phase != Phase::Blocked || what.cause != Cause::Blocked {
             return (what, None);
@@ -83,7 +83,7 @@ impl Locks {
     }
 
     /// `what` is counted under `key`, whose waits are all `of`.
-    pub(super) fn holds(&mut self, what: u32, key: u32, of: &What, by: Option<EndedBy>) {
+    pub(super) fn holds(&mut self, what: u32, key: u32, of: &PartCharge, by: Option<EndedBy>) {
         let Some(by) = by else { return };
         self.waits.insert(what, Wait { key, by, ns: 0 });
         self.bare.entry(key).or_insert_with(|| Said { cause: of.cause, who: of.who.clone() });
@@ -153,7 +153,7 @@ mod tests {
         let mut locks = Locks::default();
         for (number, (cause, who, ns)) in (1..).zip(waits) {
             let (cause, who) = (*cause, (*who).to_owned());
-            let what = What { phase: Phase::Blocked, cause, who, sureness: Sureness::Sure };
+            let what = PartCharge { phase: Phase::Blocked, cause, who, sureness: Sureness::Sure };
             let (what, by) = Locks::group(what);
             assert_eq!((what.cause, what.who.as_str()), (Cause::Blocked, "in futex 0x40"));
             locks.holds(number, 77, &what, by);

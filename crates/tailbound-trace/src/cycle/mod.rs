@@ -40,13 +40,13 @@ use tailbound_core::cycle::CycleRecord;
 use tailbound_core::record::{BlockRecord, SecondRecord};
 use tailbound_core::tasks::Job;
 
-use crate::blame::{Engine, Ground, WakeUp, Watched};
+use crate::blame::{Engine, Ground, WakeUp, WatchFilter};
 use crate::event::{Entry, Event};
 use crate::symbols::Symbols;
 use assemble::{Assembly, Options};
 use calls::Call;
 pub use calls::Calls;
-use choose::Known;
+use choose::CycleHints;
 use job::Delayers;
 use part::Whats;
 use resume::Resume;
@@ -88,7 +88,7 @@ struct Thread {
 
 /// What a watched thread came to.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ThreadCycles {
     /// Its cycles; thread, process and policy are the caller's to fill in.
     pub cycles: CycleRecord,
     /// Its latest wake-ups at the begin of a cycle, the latest first.
@@ -173,7 +173,7 @@ impl Cycles {
     /// Nothing was seen yet, and nobody is watched.
     #[must_use]
     pub fn new(symbols: Arc<Symbols>, calls: Arc<Calls>, ground: Ground, wish: Wish) -> Self {
-        let known = Known { period_ns: wish.period_ns, call: wish.activation };
+        let known = CycleHints { period_ns: wish.period_ns, call: wish.activation };
         let options = Options {
             known,
             deadline_ns: wish.deadline_ns,
@@ -182,7 +182,7 @@ impl Cycles {
         };
         Self {
             common: Common {
-                engine: Engine::new(Watched::Threads(BTreeSet::new()), symbols),
+                engine: Engine::new(WatchFilter::Threads(BTreeSet::new()), symbols),
                 calls,
                 ground,
                 options,
@@ -324,7 +324,7 @@ impl Cycles {
 
     /// What was found of each thread.
     #[must_use]
-    pub fn finish(mut self) -> BTreeMap<i32, Found> {
+    pub fn finish(mut self) -> BTreeMap<i32, ThreadCycles> {
         let mut out = BTreeMap::new();
         for (pid, mut thread) in std::mem::take(&mut self.threads) {
             for piece in thread.resume.end() {

@@ -14,7 +14,7 @@ pub(super) const PARTS_MAX: usize = 256;
 
 /// What a part went to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct What {
+pub(super) struct PartCharge {
     pub(super) phase: Phase,
     pub(super) cause: Cause,
     pub(super) who: String,
@@ -31,13 +31,13 @@ pub(super) struct Part {
 /// Everything that parts went to so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Whats {
-    all: Vec<What>,
-    numbers: HashMap<What, u32>,
+    all: Vec<PartCharge>,
+    numbers: HashMap<PartCharge, u32>,
 }
 
 impl Whats {
     /// The number of `what`.
-    pub(super) fn number(&mut self, mut what: What) -> u32 {
+    pub(super) fn number(&mut self, mut what: PartCharge) -> u32 {
         if let Some(n) = self.numbers.get(&what) {
             return *n;
         }
@@ -54,11 +54,11 @@ impl Whats {
     }
 
     /// What a number means.
-    pub(super) fn of(&self, number: u32) -> Option<&What> {
+    pub(super) fn of(&self, number: u32) -> Option<&PartCharge> {
         self.all.get(usize::try_from(number).ok()?)
     }
 
-    pub(super) fn get(&self, part: Part) -> Option<&What> {
+    pub(super) fn get(&self, part: Part) -> Option<&PartCharge> {
         self.all.get(usize::try_from(part.what).ok()?)
     }
 

@@ -14,7 +14,7 @@ use tailbound_core::blame::{BlamePart, Cause, Phase, Sureness};
 
 use super::blocked::trusted;
 use super::calls::{Call, Calls, Kind};
-use super::part::{Part, Parts, What, Whats};
+use super::part::{Part, PartCharge, Parts, Whats};
 use super::wait::{Piece, Site, Wait, sites};
 use crate::blame::{Engine, Ground, Late, Stretch, WakeUp};
 use crate::event::{Entry, Event};
@@ -51,7 +51,7 @@ impl Ctx<'_> {
         who: String,
         sureness: Sureness,
     ) -> u32 {
-        self.whats.number(What { phase, cause, who, sureness })
+        self.whats.number(PartCharge { phase, cause, who, sureness })
     }
 
     fn unexplained(&mut self, phase: Phase) -> u32 {

@@ -11,7 +11,7 @@ use super::clock::Tsc;
 use super::source::Source;
 use super::{DatError, TraceFile};
 use crate::event::{Entry, EventDecoder};
-use crate::page::{Held, PageLayout};
+use crate::page::{PageLayout, PageTally};
 
 /// Bytes that are read at once, of all CPUs together and of one.
 const BLOCKS_BYTES: usize = 32 << 20;
@@ -23,7 +23,7 @@ const TWICE_NS: u64 = 20_000;
 
 /// What is handed over.
 #[derive(Clone, Copy, Debug)]
-pub enum Seen<'a> {
+pub enum MergeItem<'a> {
     /// An event.
     Entry(&'a Entry),
     /// Events of some CPU were lost, or damaged and passed over, just before this time.
@@ -77,7 +77,7 @@ impl<R> Reading<'_, R> {
         }
     }
 
-    pub(super) fn lost(&mut self, t_ns: u64, held: &Held) {
+    pub(super) fn lost(&mut self, t_ns: u64, held: &PageTally) {
         self.end.holes = self.end.holes.saturating_add(1);
         self.end.lost = self.end.lost.saturating_add(held.lost);
         self.holes.push(t_ns);
@@ -117,7 +117,7 @@ impl<R> Reading<'_, R> {
 pub(super) fn read<R: Read + Seek>(
     file: TraceFile<R>,
     decoder: &EventDecoder,
-    each: &mut dyn FnMut(Seen<'_>) -> bool,
+    each: &mut dyn FnMut(MergeItem<'_>) -> bool,
 ) -> Result<ReadEnd, DatError> {
     let TraceFile { source, layout, tsc, mut streams, info } = file;
     let mut twice = (info.buffers.len() > 1).then(Twice::default);
@@ -153,18 +153,18 @@ pub(super) fn read<R: Read + Seek>(
                 break;
             }
             for t_ns in reading.holes.drain(..) {
-                each(Seen::Lost(t_ns));
+                each(MergeItem::Lost(t_ns));
             }
             let again = twice.as_mut().is_some_and(|t| t.again(stream.buffer, &entry));
             if again {
                 reading.end.twice = reading.end.twice.saturating_add(1);
-            } else if !each(Seen::Entry(&entry)) {
+            } else if !each(MergeItem::Entry(&entry)) {
                 break 'all;
             }
             *slot = stream.next(&mut reading)?;
             if reading.bytes != told {
                 told = reading.bytes;
-                if !each(Seen::Bytes(told)) {
+                if !each(MergeItem::Bytes(told)) {
                     break 'all;
                 }
             }

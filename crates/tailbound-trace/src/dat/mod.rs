@@ -36,7 +36,7 @@ use tailbound_core::printable::excerpt;
 
 pub use clock::{TraceClock, Tsc};
 pub use lacking::{Lack, RECORD, lacking};
-pub use merge::{ReadEnd, Seen};
+pub use merge::{MergeItem, ReadEnd};
 pub use write::{Described, Head};
 
 use self::part::Part;
@@ -193,7 +193,7 @@ impl<R: Read + Seek> TraceFile<R> {
         if endian != 0 {
             return Err(DatError::BigEndian);
         }
-        let mut found = Found::default();
+        let mut found = DatContents::default();
         match version.as_str() {
             "6" => version6::read(&mut part, &mut source, &mut found)?,
             "7" => version7::read(&mut part, &mut source, &mut found)?,
@@ -222,7 +222,7 @@ impl<R: Read + Seek> TraceFile<R> {
     pub fn read(
         self,
         decoder: &EventDecoder,
-        each: &mut dyn FnMut(Seen<'_>) -> bool,
+        each: &mut dyn FnMut(MergeItem<'_>) -> bool,
     ) -> Result<ReadEnd, DatError> {
         merge::read(self, decoder, each)
     }
@@ -230,7 +230,7 @@ impl<R: Read + Seek> TraceFile<R> {
 
 /// What the two versions put together.
 #[derive(Debug, Default)]
-struct Found {
+struct DatContents {
     version: u32,
     texts: Texts,
     page: String,
@@ -253,7 +253,7 @@ struct Buffer {
     streams: Vec<Stream>,
 }
 
-impl Found {
+impl DatContents {
     fn opened<R: Read + Seek>(mut self, source: Source<R>) -> Result<TraceFile<R>, DatError> {
         let layout = PageLayout::parse(&self.page)?;
         let buffers = std::mem::take(&mut self.buffers);

@@ -11,7 +11,7 @@ use super::DatError;
 use super::merge::Reading;
 use super::unpack::Packing;
 use crate::event::Entry;
-use crate::page::{PageError, Place};
+use crate::page::{PageCursor, PageError};
 
 /// The largest chunk that is unpacked at once.
 const CHUNK_BYTES_MAX: u32 = 16 << 20;
@@ -34,7 +34,7 @@ pub(super) struct Stream {
     /// The page within `held`, and where the first byte of `held` lies in the file.
     page: usize,
     held_at: u64,
-    place: Place,
+    place: PageCursor,
     /// The time of the last event: no later one lies before it.
     last_ns: u64,
     /// Something damaged was passed over since then.
@@ -64,7 +64,7 @@ impl Stream {
             held: Vec::new(),
             page: 0,
             held_at: 0,
-            place: Place::default(),
+            place: PageCursor::default(),
             last_ns: 0,
             gap: false,
         }
@@ -123,7 +123,7 @@ impl Stream {
                 }
                 Err(e) => {
                     self.damaged(reading, self.page_at(), &rest_of_page(&e));
-                    self.place = Place::default();
+                    self.place = PageCursor::default();
                 }
             }
         }
@@ -167,7 +167,7 @@ impl Stream {
             }
             self.page = 0;
         }
-        self.place = Place::default();
+        self.place = PageCursor::default();
         let end = self.page.saturating_add(self.page_bytes).min(self.held.len());
         let page = self.held.get(self.page..end).unwrap_or_default();
         match reading.layout.begin(page) {

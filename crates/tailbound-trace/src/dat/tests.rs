@@ -121,7 +121,7 @@ fn what_is_written_is_read_again() {
     let mut seen = Vec::new();
     trace
         .read(&decoder, &mut |s| {
-            if let Seen::Entry(e) = s {
+            if let MergeItem::Entry(e) = s {
                 seen.push((e.t_ns, e.cpu, e.pid, e.event));
             }
             true
@@ -143,9 +143,9 @@ fn times_that_go_back_and_records_that_do_not_fit_are_told_and_are_holes() {
         let (mut times, mut holes) = (Vec::new(), Vec::new());
         let end = trace.read(&decoder, &mut |s| {
             match s {
-                Seen::Entry(e) => times.push(e.t_ns),
-                Seen::Lost(t_ns) => holes.push(t_ns),
-                Seen::Bytes(_) => {}
+                MergeItem::Entry(e) => times.push(e.t_ns),
+                MergeItem::Lost(t_ns) => holes.push(t_ns),
+                MergeItem::Bytes(_) => {}
             }
             true
         });

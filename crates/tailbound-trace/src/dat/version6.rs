@@ -13,7 +13,7 @@ use super::part::{Part, text_of};
 use super::source::Source;
 use super::stream::Stream;
 use super::texts::{self, Texts};
-use super::{Buffer, CPUS_MAX, DatError, Found, SHOWN_MAX, version7};
+use super::{Buffer, CPUS_MAX, DatContents, DatError, SHOWN_MAX, version7};
 
 const BUFFER: u16 = 3;
 /// The longest name of a clock, with its brackets.
@@ -22,7 +22,7 @@ pub(super) const CLOCK_MAX: u64 = 32;
 pub(super) fn read<R: Read + Seek>(
     part: &mut Part<'_>,
     source: &mut Source<R>,
-    found: &mut Found,
+    found: &mut DatContents,
 ) -> Result<(), DatError> {
     found.version = 6;
     found.page = texts::header(part)?;

@@ -13,7 +13,7 @@ use super::source::Source;
 use super::stream::Stream;
 use super::texts::{self, Texts};
 use super::unpack::Packing;
-use super::{Buffer, CPUS_MAX, DatError, Found, TEXTS_BYTES_MAX};
+use super::{Buffer, CPUS_MAX, DatContents, DatError, TEXTS_BYTES_MAX};
 use crate::counts::Counts;
 
 const DONE: u16 = 0;
@@ -50,7 +50,7 @@ struct Head {
 pub(super) fn read<R: Read + Seek>(
     part: &mut Part<'_>,
     source: &mut Source<R>,
-    found: &mut Found,
+    found: &mut DatContents,
 ) -> Result<(), DatError> {
     found.version = 7;
     let packing = Packing::of(part.text()?)?;
@@ -145,7 +145,7 @@ fn described<R: Read + Seek>(
     file: &mut File<'_, R>,
     id: u16,
     at: u64,
-    found: &mut Found,
+    found: &mut DatContents,
 ) -> Result<(), DatError> {
     let within = "a description";
     let bytes = file.section(at, id, within)?;
@@ -164,7 +164,7 @@ fn described<R: Read + Seek>(
 fn buffer<R: Read + Seek>(
     file: &mut File<'_, R>,
     part: &mut Part<'_>,
-    found: &mut Found,
+    found: &mut DatContents,
 ) -> Result<(), DatError> {
     part.within("the option of a buffer");
     let (section, name, clock) = (part.u64()?, part.text()?, part.text()?);
@@ -191,7 +191,7 @@ fn buffer<R: Read + Seek>(
 }
 
 /// An option that both versions have. What cannot be read of it is not known.
-pub(super) fn option(id: u16, data: &[u8], found: &mut Found) {
+pub(super) fn option(id: u16, data: &[u8], found: &mut DatContents) {
     let mut part = Part::new(data, 0, "an option");
     match id {
         CPUSTAT => {

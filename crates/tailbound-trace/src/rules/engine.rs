@@ -17,7 +17,8 @@ use super::cycle::Wait;
 use super::judge::{self, Futex};
 use super::locks::is_contended;
 use super::task::{
-    Call, DEAD, Fault, INTERRUPTIBLE, InCall, ORDINARY, Refused, Sleep, Task, Waker, Who, sleeps,
+    Call, DEAD, Fault, INTERRUPTIBLE, InCall, ORDINARY, PolicyRefusal, Sleep, Task, Waker, Who,
+    sleeps,
 };
 use crate::event::{Entry, Event};
 
@@ -314,7 +315,7 @@ impl Rules {
         } else if ret == EPERM && realtime {
             let times = task.refused.map_or(0, |r| r.times).saturating_add(1);
             let t_ns = task.refused.map_or(e.t_ns, |r| r.t_ns);
-            task.refused = Some(Refused { t_ns, call: call.name, error: ret, times });
+            task.refused = Some(PolicyRefusal { t_ns, call: call.name, error: ret, times });
         }
     }
 

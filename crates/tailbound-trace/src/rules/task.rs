@@ -115,7 +115,7 @@ pub(super) struct Fault {
 
 /// A real-time policy that was asked for and refused.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Refused {
+pub(super) struct PolicyRefusal {
     pub(super) t_ns: u64,
     pub(super) call: &'static str,
     pub(super) error: i64,
@@ -142,7 +142,7 @@ pub(super) struct Task {
     pub(super) pending: Vec<Violation>,
     /// Who woke it, until it sleeps again, and how long it waited for a CPU then.
     pub(super) woken_by: Option<(Who, u64, Option<u64>)>,
-    pub(super) refused: Option<Refused>,
+    pub(super) refused: Option<PolicyRefusal>,
     /// When it was last seen on a CPU.
     pub(super) seen_ns: u64,
     /// It has ended.

@@ -17,7 +17,7 @@ use tailbound_host::Root;
 use tailbound_probe::recording::Recording;
 use tailbound_probe::watch::{Target, Watching};
 use tailbound_report::blame::{self as words, ThreadRow};
-use tailbound_trace::blame::{Follow, Followed, Found, Ground, Wanted, Watched};
+use tailbound_trace::blame::{BlameSelection, BlameSummary, Follow, Followed, Ground, WatchFilter};
 
 use super::blame_trace;
 use crate::cli_blame::BlameArgs;
@@ -39,7 +39,7 @@ pub(crate) struct Answer {
     pub(crate) name: String,
     pub(crate) records: Vec<BlameRecord>,
     /// Threads that were followed; none for a run file, which has its own figures.
-    pub(crate) found: Option<Found>,
+    pub(crate) found: Option<BlameSummary>,
     /// What a reader must know.
     pub(crate) notes: Vec<String>,
     /// The file of another tool that it is from, in words.
@@ -132,7 +132,7 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
     if !root.exists(&format!("/proc/{pid}")) {
         return Err(Failure::usage(format!("{pid}: there is no file and no process of that name")));
     }
-    let wanted = Wanted {
+    let wanted = BlameSelection {
         realtime: !args.all && args.comm.is_empty(),
         above_ns: above(args)?,
         most: args.keep,
@@ -147,7 +147,7 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
             event_ns: recording.event_ns().unwrap_or(0),
             ..Ground::default()
         };
-        let watched = Watched::Threads(BTreeSet::new());
+        let watched = WatchFilter::Threads(BTreeSet::new());
         Follow::new(watched, recording.symbols(), ground, wanted)
     };
     let mut watching = Watching::begin(root, &exe, target, false, make)
@@ -186,7 +186,7 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
     Ok(Answer { name, records, found: Some(found), notes, ..Answer::default() })
 }
 
-fn progress(found: &Found) -> String {
+fn progress(found: &BlameSummary) -> String {
     let latest = found.threads.values().filter_map(|t| t.wakeups.max_ns).max();
     let wakeups: u64 = found.threads.values().map(|t| t.wakeups.n).sum();
     let latest = latest.map_or_else(|| "-".to_owned(), format_ns_i64);
@@ -194,7 +194,7 @@ fn progress(found: &Found) -> String {
 }
 
 /// As rows of a table.
-pub(crate) fn rows(found: &Found) -> Vec<ThreadRow<'_>> {
+pub(crate) fn rows(found: &BlameSummary) -> Vec<ThreadRow<'_>> {
     let row = |(pid, t): (&i32, &'_ Followed)| (*pid, t.prio, t.cpu, t.moved);
     found
         .threads
@@ -264,7 +264,7 @@ fn tell(args: &BlameArgs, answer: &Answer) -> Result<(), Failure> {
     say::answer_in(&text, style)
 }
 
-fn extent(found: &Found) -> String {
+fn extent(found: &BlameSummary) -> String {
     let span = found.span_ns.map_or(0, |(from, to)| to.saturating_sub(from));
     let span = format_span(i64::try_from(span).unwrap_or(i64::MAX));
     let apart = if found.late > 0 {
@@ -276,7 +276,7 @@ fn extent(found: &Found) -> String {
     format!("{} events in {span}{apart}.", grouped(found.events))
 }
 
-fn nobody(found: &Found) -> String {
+fn nobody(found: &BlameSummary) -> String {
     match found.ordinary {
         0 => "No thread that was asked for woke in this time.\n".to_owned(),
         n => format!(

@@ -17,8 +17,8 @@ use tailbound_host::Root;
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
 use tailbound_trace::EventDecoder;
-use tailbound_trace::blame::{DueTimes, Follow, Found, Ground, Wanted, Watched};
-use tailbound_trace::dat::{self, DatError, Info, ReadEnd, Seen, TraceFile};
+use tailbound_trace::blame::{BlameSelection, BlameSummary, DueTimes, Follow, Ground, WatchFilter};
+use tailbound_trace::dat::{self, DatError, Info, MergeItem, ReadEnd, TraceFile};
 use tailbound_trace::event::{Entry, WANTED};
 
 use super::blame::{Answer, above, virtual_machine};
@@ -48,15 +48,15 @@ pub(crate) fn answer(args: &BlameArgs, path: &Path, file: File) -> Result<Answer
     let info = trace.info().clone();
     let decoder = EventDecoder::new(&info.formats);
     needed(path, &info.formats.iter().map(|f| f.name.as_str()).collect::<Vec<_>>())?;
-    let wanted = Wanted {
+    let wanted = BlameSelection {
         realtime: !args.all && args.comm.is_empty(),
         above_ns: above(args)?,
         most: args.keep,
     };
     let watched = match (args.comm.is_empty(), args.all) {
-        (false, _) => Watched::Named(args.comm.clone()),
-        (true, true) => Watched::All,
-        (true, false) => Watched::Realtime,
+        (false, _) => WatchFilter::Named(args.comm.clone()),
+        (true, true) => WatchFilter::All,
+        (true, false) => WatchFilter::Realtime,
     };
     let mut notes = info.notes.clone();
     if symbols.is_empty() {
@@ -183,9 +183,9 @@ fn read(
     let mut batch = Batch::default();
     let end = trace.read(decoder, &mut |seen| {
         match seen {
-            Seen::Entry(e) => batch.entries.push(*e),
-            Seen::Lost(t_ns) => batch.holes.push(t_ns),
-            Seen::Bytes(bytes) => batch.bytes = bytes,
+            MergeItem::Entry(e) => batch.entries.push(*e),
+            MergeItem::Lost(t_ns) => batch.holes.push(t_ns),
+            MergeItem::Bytes(bytes) => batch.bytes = bytes,
         }
         if batch.entries.len() < BATCH {
             return true;
@@ -267,7 +267,7 @@ fn lost(info: &Info, end: &ReadEnd) -> u64 {
     info.lost.max(end.lost)
 }
 
-fn for_scripts(info: &Info, end: &ReadEnd, found: &Found, whole: bool) -> serde_json::Value {
+fn for_scripts(info: &Info, end: &ReadEnd, found: &BlameSummary, whole: bool) -> serde_json::Value {
     json!({
         "version": info.version,
         "clock": info.clock.to_string(),

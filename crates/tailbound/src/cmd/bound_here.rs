@@ -18,8 +18,8 @@ use tailbound_probe::section_trace::{SectionEvent, SectionTrace};
 use tailbound_probe::smi;
 use tailbound_report::text::Style;
 use tailbound_report::theory::{self as words, OfCpu};
-use tailbound_rules::{Machine, Precondition as Checked, Wanted};
-use tailbound_stats::theory::{self, Answer, Model};
+use tailbound_rules::{CheckScope, Machine, Precondition as Checked};
+use tailbound_stats::theory::{self, Model, TheoreticalBound};
 use tailbound_sys::{clock, sched};
 
 use super::bound_theory::Theory;
@@ -35,7 +35,7 @@ const DURATION: Duration = Duration::from_secs(10);
 pub(super) struct Here {
     /// The CPU of the bound.
     cpu: u32,
-    cpus: Vec<(u32, TheoryRecord, Answer)>,
+    cpus: Vec<(u32, TheoryRecord, TheoreticalBound)>,
     events: u64,
     lost: u64,
     span_ns: i64,
@@ -70,7 +70,7 @@ pub(super) fn record(args: &BoundArgs) -> Result<Theory, Failure> {
     preemptirq::needed(&root).map_err(|e| cannot(&e))?;
     let facts = Machine::read(
         &root,
-        Wanted { rt_cpus: chosen.iter().collect(), ..Wanted::default() },
+        CheckScope { rt_cpus: chosen.iter().collect(), ..CheckScope::default() },
         None,
     );
     move_away(&chosen, &machine, &mut notes);
@@ -124,7 +124,7 @@ pub(super) fn record(args: &BoundArgs) -> Result<Theory, Failure> {
 }
 
 /// `None` where there is no bound, which is worse than any.
-fn latency(answer: &Answer) -> Option<i64> {
+fn latency(answer: &TheoreticalBound) -> Option<i64> {
     answer.of(Model::Window)?.latency_ns
 }
 

@@ -10,7 +10,7 @@ use tailbound_core::Run;
 use tailbound_core::limits;
 use tailbound_core::record::Fact;
 use tailbound_core::theory::TheoryRecord;
-use tailbound_stats::theory::{self, Answer};
+use tailbound_stats::theory::{self, TheoreticalBound};
 use tailbound_sys::given;
 
 use super::bound_here::Here;
@@ -41,7 +41,7 @@ enum Member {
 #[derive(Debug)]
 pub(super) struct Theory {
     pub(super) record: TheoryRecord,
-    pub(super) answer: Answer,
+    pub(super) answer: TheoreticalBound,
     pub(super) kernel: Option<String>,
     /// It was recorded on a machine, and is not of the lab.
     pub(super) machine: bool,

@@ -15,7 +15,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tailbound_host::root::{Missing, REFUSED, Root, TEXT_MAX};
 use tailbound_host::{Cpus, kmsg};
-use tailbound_rules::{Answers, Machine, Wanted, Workload};
+use tailbound_rules::{Answers, CheckScope, Machine, Workload};
 
 use super::check::{self, cpus, refuse_offline};
 use crate::cli_check::CaptureArgs;
@@ -68,7 +68,7 @@ pub(super) fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
         rt_cpus = online.iter().filter(|c| *c != 0).collect();
     }
     for workload in [Workload::Cyclic, Workload::Polling] {
-        let wanted = Wanted { rt_cpus: rt_cpus.clone(), workload, pid: args.pid };
+        let wanted = CheckScope { rt_cpus: rt_cpus.clone(), workload, pid: args.pid };
         drop(Answers::of(&Machine::read(&root, wanted, None)));
     }
     let (bytes, n) = archive(&root).map_err(Failure::cannot)?;

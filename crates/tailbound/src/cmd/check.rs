@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tailbound_archive::{ArchiveError, Kind, Limits};
 use tailbound_core::{CpuSet, units};
 use tailbound_host::{Root, Tree, TreeError};
-use tailbound_rules::{Answers, Glance, Level, Machine, Sample, Wanted, Workload};
+use tailbound_rules::{Answers, CheckScope, Glance, Level, Machine, Sample, Workload};
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
 
@@ -28,7 +28,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
         Some(path) => captured(path)?,
         None => Root::real(),
     };
-    let wanted = Wanted {
+    let wanted = CheckScope {
         rt_cpus: cpus(args.rt_cpus.as_deref())?,
         workload: match args.workload {
             WorkloadArg::Cyclic => Workload::Cyclic,

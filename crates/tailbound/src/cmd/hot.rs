@@ -11,7 +11,7 @@ use tailbound_core::units::{grouped, parse_ns};
 use tailbound_host::{Cpus, Root};
 use tailbound_probe::hot::{Moment, Sampler, sees_every_process};
 use tailbound_report::hot::Hot;
-use tailbound_stats::hot::{Kind, Place, Tally};
+use tailbound_stats::hot::{Kind, SampleSite, Tally};
 use tailbound_sys::perf::Source;
 use tailbound_sys::signal::Signals;
 use tailbound_trace::samples::Spent;
@@ -136,7 +136,7 @@ fn add(tally: &mut Tally, m: &Moment<'_>) {
         Spent::Interrupt => Kind::Interrupt,
         Spent::Other => Kind::Other,
     };
-    let place = Place {
+    let place = SampleSite {
         function: m.function.to_owned(),
         object: m.object.to_owned(),
         kind,

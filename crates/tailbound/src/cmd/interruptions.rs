@@ -10,7 +10,7 @@ use serde_json::json;
 use tailbound_core::CpuSet;
 use tailbound_core::units::grouped;
 use tailbound_host::{Cpus, Root};
-use tailbound_probe::recording::{Recording, Seen};
+use tailbound_probe::recording::{Recording, RecordingItem};
 use tailbound_report::blame::{interruptions as text, interruptions_json};
 use tailbound_sys::sched;
 use tailbound_trace::blame::Interruptions;
@@ -67,11 +67,11 @@ pub(crate) fn interruptions(args: &InterruptionsArgs) -> Result<ExitCode, Failur
     Ok(ExitCode::SUCCESS)
 }
 
-fn take(all: &mut Interruptions, seen: Seen<'_>) {
+fn take(all: &mut Interruptions, seen: RecordingItem<'_>) {
     match seen {
-        Seen::Entry(e) => all.entry(e),
+        RecordingItem::Entry(e) => all.entry(e),
         // The engine takes what runs from the next record of that CPU.
-        Seen::Lost(_) => {}
+        RecordingItem::Lost(_) => {}
     }
 }
 

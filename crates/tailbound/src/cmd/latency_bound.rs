@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tailbound_core::tasks::{Model, TaskRecord};
 use tailbound_core::units::{format_ns_i64, parse_ns};
-use tailbound_report::tasks::{LatencyBound, Told};
+use tailbound_report::tasks::{LatencyBound, TaskReport};
 use tailbound_stats::tasks::analyse;
 use tailbound_stats::theory::Model as Interference;
 
@@ -58,11 +58,11 @@ pub(super) fn tell<T>(
     records: &[TaskRecord],
     deadline_ns: Option<i64>,
     latency: &LatencyBound,
-    say: impl FnOnce(&Told<'_>) -> T,
+    say: impl FnOnce(&TaskReport<'_>) -> T,
 ) -> T {
     let mut model = Model::of(records).with_latency_bound(latency.ns);
     model.tasks.iter_mut().for_each(|t| t.deadline_ns = deadline_ns);
     let answer = analyse(&model);
     let latency = Some(latency.clone());
-    say(&Told { name, model: &model, answer: &answer, records, what_if: None, latency })
+    say(&TaskReport { name, model: &model, answer: &answer, records, what_if: None, latency })
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
 use tailbound_host::Root;
-use tailbound_monitor::{Asked, By, Monitor, MonitorError, ProbeError, Record};
+use tailbound_monitor::{By, Monitor, MonitorError, MonitorOptions, ProbeError, Record};
 use tailbound_sys::signal::Signals;
 
 use crate::cli_monitor::{AUTO, MonitorArgs, Way};
@@ -50,7 +50,7 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
         let why = "--record needs --by bpf: a program in the kernel stops it as soon as a wake-up was late";
         return Err(Failure::usage(why));
     }
-    let asked = Asked {
+    let asked = MonitorOptions {
         every_ns: time("--every", &args.every, SHORTEST_NS)?,
         threshold_ns: threshold.map(i64::unsigned_abs),
         out: args.out.clone(),

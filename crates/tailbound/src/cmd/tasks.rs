@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use tailbound_core::tasks::{Model, TaskRecord, parse};
 use tailbound_core::units::parse_ns;
-use tailbound_report::tasks::{self as words, Told};
+use tailbound_report::tasks::{self as words, TaskReport};
 use tailbound_stats::tasks::{Change, analyse, named};
 
 use super::latency_bound;
@@ -39,7 +39,7 @@ pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
     }
     let answer = analyse(&model);
     let after = (!changes.is_empty()).then(|| analyse(&then));
-    let told = Told {
+    let told = TaskReport {
         name: input::name(&args.file),
         model: &model,
         answer: &answer,

@@ -17,8 +17,8 @@ use tailbound_core::{EndReason, Run, runfile};
 use tailbound_host::Root;
 use tailbound_probe::recording::Recording;
 use tailbound_probe::rules::{RuleCheck, RulesFound, WithRules};
-use tailbound_probe::watch::{Known, Target, WatchEnd, Watching};
-use tailbound_probe::watched::Watched;
+use tailbound_probe::watch::{Target, ThreadListing, WatchEnd, Watching};
+use tailbound_probe::watched::WatchOutcome;
 use tailbound_report::tasks::LatencyBound;
 use tailbound_report::{cycles as words, rules as rule_words};
 use tailbound_run::watched::{About, run_of};
@@ -146,7 +146,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let broken = sink.rules.map(RuleCheck::finish);
     let RulesFound { records: violations, notes: unjudged } = broken.unwrap_or_default();
     let end = WatchEnd { sink: sink.inner, known, recorded };
-    let watched = Watched::of(end, began.monotonic_ns.max(0).cast_unsigned());
+    let watched = WatchOutcome::of(end, began.monotonic_ns.max(0).cast_unsigned());
     let mut notes = ended.notes;
     notes.extend(watched.recorded.notes.iter().cloned());
     notes.extend(unjudged);
@@ -184,7 +184,7 @@ fn check(args: &WatchArgs, root: &Root, begin_ns: i64) -> Result<Option<RuleChec
 }
 
 /// Threads of which there is nothing to tell.
-fn without_cycles(watched: &Watched) -> Vec<String> {
+fn without_cycles(watched: &WatchOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     let idle: Vec<String> = watched
         .threads
@@ -327,7 +327,7 @@ fn follow(
 }
 
 fn progress(watching: &Watching<WithRules<Cycles>>) -> String {
-    let of = |(tid, k): (&i32, &Known)| {
+    let of = |(tid, k): (&i32, &ThreadListing)| {
         let (cycles, longest, told) = watching.so_far().inner.so_far(*tid)?;
         let words = match longest.filter(|_| told) {
             Some(ns) => format!("{} cycles, longest {}", grouped(cycles), format_ns_i64(ns)),

@@ -11,7 +11,7 @@ use tailbound_report::matrix::{self, Cell, Labels};
 use tailbound_report::{Style, bound, decide, history, html, json, pictures, text};
 use tailbound_stats::Analysis;
 use tailbound_stats::bound::of_run;
-use tailbound_stats::campaign::{Given, Measured, Place, State};
+use tailbound_stats::campaign::{CampaignEvidence, CampaignRun, CampaignSystem, State};
 use tailbound_stats::change::Settings as Series;
 use tailbound_stats::compare::{Settings, Systems};
 use tailbound_stats::decide::{Answers, choose, of_runs};
@@ -118,14 +118,14 @@ impl<'a> Known<'a> {
 
 /// The pages of a campaign of which every part was measured and is `run`.
 pub(crate) fn of_campaign(run: &Run, file: &CampaignFile, folder: &str) -> Checked {
-    let places = file.parts().into_iter().map(|part| Place {
+    let places = file.parts().into_iter().map(|part| CampaignRun {
         part: part.id,
         state: State::Complete(Box::new(run.clone())),
         file: Some(format!("{folder}/run")),
         report: Some(format!("{folder}/x.html")),
     });
-    let measured = Measured::of(folder, places.collect());
-    let given = Given::of(file.clone(), vec![(folder.to_owned(), measured)]);
+    let measured = CampaignSystem::of(folder, places.collect());
+    let given = CampaignEvidence::of(file.clone(), vec![(folder.to_owned(), measured)]);
     of_text("campaign", &campaign::text(&given, Style::default()))?;
     of_json("campaign", &campaign::json(&given))?;
     markup("campaign", &campaign::html(&given), 3)

@@ -10,18 +10,18 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::asked::{LabgridPlace, Wanted};
 use super::console::{Console, Port};
 use super::keeper::Keeper;
-use super::shell::{self, Way, quoted};
+use super::reservation::{LabgridPlace, PlaceSelector};
+use super::shell::{self, ShellLauncher, quoted};
 use super::shells::Shell;
 use super::strategy::Reached;
 use super::target::Target;
 use super::{Engine, EngineError, Facts, Lease, Load, Placed, Power, Task, lease};
 
-mod shown;
+mod place_status;
 
-use shown::Shown;
+use place_status::PlaceStatus;
 
 const ASKING: &str = "asking labgrid";
 const TAKING: &str = "acquiring the place";
@@ -46,7 +46,7 @@ struct Acquired {
     /// As labgrid-client takes it: `NAME`, or `+TOKEN` of a reservation.
     place: String,
     // Given back last.
-    shown: Shown,
+    shown: PlaceStatus,
     console: Option<Console>,
     booted: Option<Reached>,
     keeper: Keeper,
@@ -54,7 +54,7 @@ struct Acquired {
 
 impl Labgrid {
     pub(super) fn of(target: &Target, place: &LabgridPlace) -> Self {
-        let shell = Shell::of(target, Way::here());
+        let shell = Shell::of(target, ShellLauncher::here());
         Self { target: target.clone(), place: place.clone(), shell }
     }
 
@@ -67,9 +67,9 @@ impl Labgrid {
         all
     }
 
-    fn show(&self, place: &str) -> Result<Shown, EngineError> {
+    fn show(&self, place: &str) -> Result<PlaceStatus, EngineError> {
         let said = shell::tell(&self.client(&["--place", place, "show"]), ASKING)?;
-        Ok(shown::read(&said))
+        Ok(place_status::read(&said))
     }
 
     /// What frees a place, as commands of a shell.
@@ -81,7 +81,7 @@ impl Labgrid {
     /// Acquires the place; one that somebody has is theirs.
     fn acquire(&self, heard: &mut dyn FnMut(&str)) -> Result<Acquired, EngineError> {
         let (place, keeper) = match (&self.place.wanted, self.place.wait_s) {
-            (Wanted::Place(name), None) => {
+            (PlaceSelector::Place(name), None) => {
                 let held = self.show(name)?.acquired;
                 if let Some(who) = held {
                     return Err(EngineError::Held(format!("{who} has the place {name}")));
@@ -89,10 +89,10 @@ impl Labgrid {
                 let keeper = Keeper::start("", &self.freeing(&["--place", name, "release"]))?;
                 (name.clone(), keeper)
             }
-            (Wanted::Place(name), Some(wait_s)) => {
+            (PlaceSelector::Place(name), Some(wait_s)) => {
                 self.reserve(&[format!("name={name}")], Some(wait_s), heard)?
             }
-            (Wanted::Tags(tags), wait_s) => self.reserve(tags, wait_s, heard)?,
+            (PlaceSelector::Tags(tags), wait_s) => self.reserve(tags, wait_s, heard)?,
         };
         shell::tell(&self.client(&["--place", &place, "acquire"]), TAKING)?;
         let shown = self.show(&place)?;
@@ -128,9 +128,11 @@ impl Labgrid {
     ) -> Result<Option<Console>, EngineError> {
         let begun = Instant::now();
         loop {
-            let wanted =
-                |s: &&shown::Serial| self.place.console.as_ref().is_none_or(|n| *n == s.name);
-            let found: Vec<&shown::Serial> = held.shown.serial.iter().filter(wanted).collect();
+            let wanted = |s: &&place_status::Serial| {
+                self.place.console.as_ref().is_none_or(|n| *n == s.name)
+            };
+            let found: Vec<&place_status::Serial> =
+                held.shown.serial.iter().filter(wanted).collect();
             let names = || {
                 let names: Vec<&str> = held.shown.serial.iter().map(|s| s.name.as_str()).collect();
                 names.join(", ")
@@ -213,7 +215,7 @@ impl Labgrid {
     }
 
     /// To the board's shell.
-    fn way(&self, shown: &Shown) -> Result<Way, EngineError> {
+    fn way(&self, shown: &PlaceStatus) -> Result<ShellLauncher, EngineError> {
         let service = shown.service.as_ref().ok_or_else(|| {
             EngineError::failed(ASKING, "the place has no NetworkService, so ssh does not reach it")
         })?;
@@ -224,7 +226,7 @@ impl Labgrid {
         add("-p", &service.port);
         add("-l", &service.user);
         add("-J", &service.proxy);
-        Ok(Way::ssh(&service.address, self.place.config.as_deref(), &options))
+        Ok(ShellLauncher::ssh(&service.address, self.place.config.as_deref(), &options))
     }
 
     /// Off and on, until it answers.
@@ -277,7 +279,7 @@ impl Engine for Labgrid {
         if under.is_some() {
             return self.shell.list(under);
         }
-        let Wanted::Place(name) = &self.place.wanted else {
+        let PlaceSelector::Place(name) = &self.place.wanted else {
             let why = "which place has these tags is known when one is reserved";
             return Err(EngineError::failed(ASKING, why));
         };
@@ -294,7 +296,7 @@ impl Engine for Labgrid {
         let way = self.way(&held.shown)?;
         let Acquired { place, shown, console, booted, keeper } = held;
         let mut lease = lease::Lease::take(way, true, "", Some(keeper), heard)?;
-        let Shown { acquired, changed, .. } = shown;
+        let PlaceStatus { acquired, changed, .. } = shown;
         let elsewhere = lease::Elsewhere { place, acquired, changed, console, booted };
         lease.elsewhere = Some(Box::new(elsewhere));
         let lease = Lease::Shell(lease);

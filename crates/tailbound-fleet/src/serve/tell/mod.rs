@@ -15,7 +15,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tailbound_agent::hook::Hook;
 use tailbound_core::utc;
-use tailbound_store::{Notice, Place, Receiver, Store, StoreError, SystemRow};
+use tailbound_store::{Notice, Receiver, Store, StoreError, StoreLocation, SystemRow};
 
 use super::app::Clock;
 use super::page::log;
@@ -35,7 +35,7 @@ const SCHEMA: &str = "tailbound-webhook/1";
 
 /// What the threads share.
 struct Shared {
-    place: Place,
+    place: StoreLocation,
     clock: Clock,
     hooks: Vec<(Receiver, Arc<Hook>)>,
     bell: Bell,
@@ -70,7 +70,7 @@ pub(super) struct Teller(Option<(Sender<String>, Arc<Shared>)>);
 
 impl Teller {
     /// Begins to look and to send, where there is somebody to be told.
-    pub(super) fn begin(place: &Place, clock: &Clock, hooks: &[Arc<Hook>]) -> Self {
+    pub(super) fn begin(place: &StoreLocation, clock: &Clock, hooks: &[Arc<Hook>]) -> Self {
         let mut named: Vec<(Receiver, Arc<Hook>)> = Vec::new();
         for hook in hooks {
             let receiver = number(&[hook.url()]);

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tailbound_core::Context;
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
-use tailbound_rt::cyclic::{Ended, Schedule};
+use tailbound_rt::cyclic::{LoopEnd, Schedule};
 use tailbound_rt::recorder::Recorder;
 use tailbound_sys::error::SysError;
 use tailbound_sys::futex::{self, Locked, Scope};
@@ -270,7 +270,7 @@ impl Controller {
         recorder: &Recorder,
         thread: &ThreadContext,
         (measuring, sum): (bool, &mut Sum),
-    ) -> Ended {
+    ) -> LoopEnd {
         let [hand_over, wait, control] = self.beside.each_ref().map(|r| of_phase(r, measuring));
         let mut control = trials::writer(control, schedule);
         let Options { lengths, links, planted, control: every, .. } = self.options;

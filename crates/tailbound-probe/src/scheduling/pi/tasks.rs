@@ -38,7 +38,7 @@ pub(super) struct Lengths {
 
 /// What a task stamped in one trial; 0: never.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct TrialStamps {
     /// When it ran, if it spins.
     pub(super) pace: Pace,
     /// Its first instruction.
@@ -78,12 +78,12 @@ pub(super) struct Group {
     pub(super) asked_ns: AtomicI64,
     /// Across CPUs, when the urgent task had left its own to the witness; 0: not yet.
     pub(super) asleep_ns: AtomicI64,
-    low_seen: Mutex<Seen>,
-    middle_seen: Mutex<Seen>,
-    high_seen: Mutex<Seen>,
+    low_seen: Mutex<TrialStamps>,
+    middle_seen: Mutex<TrialStamps>,
+    high_seen: Mutex<TrialStamps>,
 }
 
-fn open(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+fn open(seen: &Mutex<TrialStamps>) -> MutexGuard<'_, TrialStamps> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -146,7 +146,7 @@ impl Group {
     }
 
     /// What the tasks saw: the holder, the spinner, the urgent one.
-    pub(super) fn seen(&self) -> [Seen; 3] {
+    pub(super) fn seen(&self) -> [TrialStamps; 3] {
         [*open(&self.low_seen), *open(&self.middle_seen), *open(&self.high_seen)]
     }
 
@@ -163,7 +163,7 @@ impl Group {
 #[inline]
 fn run_for(
     group: &Group,
-    seen: &mut Seen,
+    seen: &mut TrialStamps,
     length_ns: i64,
     patience_ns: i64,
     now: impl Fn() -> i64,
@@ -196,7 +196,7 @@ pub(super) fn low(group: &Group, lengths: Lengths, clock_id: i32, stop: &AtomicB
     let patience_ns = lengths.hold_ns + lengths.spin_ns + PATIENCE_NS;
     while let Some(ring) = group.low.wait(rings, stop) {
         rings = ring;
-        let mut seen = Seen { first_ns: now(), ..Seen::default() };
+        let mut seen = TrialStamps { first_ns: now(), ..TrialStamps::default() };
         seen.errno = group.take(0, tid);
         seen.got_ns = now();
         group.controller.ring();
@@ -230,7 +230,7 @@ pub(super) fn middle(group: &Group, lengths: Lengths, clock_id: i32, stop: &Atom
     let patience_ns = lengths.spin_ns + PATIENCE_NS;
     while let Some(ring) = group.middle.wait(rings, stop) {
         rings = ring;
-        let mut seen = Seen { first_ns: now(), ..Seen::default() };
+        let mut seen = TrialStamps { first_ns: now(), ..TrialStamps::default() };
         if group.across {
             group.controller.ring();
         }
@@ -246,7 +246,7 @@ pub(super) fn high(group: &Group, last: usize, clock_id: i32, stop: &AtomicBool)
     let now = || clock::now_ns(clock_id);
     while let Some(ring) = group.high.wait(rings, stop) {
         rings = ring;
-        let mut seen = Seen { first_ns: now(), ..Seen::default() };
+        let mut seen = TrialStamps { first_ns: now(), ..TrialStamps::default() };
         if group.across {
             group.witness.ring();
         }

@@ -13,7 +13,7 @@ use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
 
 use super::super::pace::GAP_NS;
 use super::super::trials::Timed;
-use super::tasks::{Group, Lengths, Seen};
+use super::tasks::{Group, Lengths, TrialStamps};
 
 /// A trial is stuck when it takes this much longer than its tasks want to run.
 const PATIENCE_NS: i64 = 3_000_000_000;
@@ -39,7 +39,7 @@ pub(super) struct Trial {
     /// Across CPUs, when the urgent task was seen asleep; 0: never.
     asleep_ns: i64,
     /// The holder, the spinner, the urgent task.
-    pub(super) seen: [Seen; 3],
+    pub(super) seen: [TrialStamps; 3],
 }
 
 /// What a trial showed.
@@ -162,15 +162,18 @@ mod tests {
     /// Across CPUs: the urgent task asks at 100 µs, the spinner runs from 50 µs to `stopped`, and from
     /// `again` to 500 µs; the holder comes at `resumed` and releases at `released`.
     fn trial(asleep: i64, stopped: i64, (resumed, released): (i64, i64), again: i64) -> Trial {
-        let mut middle = Seen { first_ns: 50_000, resumed_ns: 100_000, ..Seen::default() };
+        let mut middle =
+            TrialStamps { first_ns: 50_000, resumed_ns: 100_000, ..TrialStamps::default() };
         for (from, to) in [(50_000, stopped), (again, 500_000)] {
             for at in (from..=to).step_by(1_000) {
                 middle.pace.step(at);
             }
         }
         middle.end_ns = if again > 500_000 { stopped } else { 500_000 };
-        let low = Seen { resumed_ns: resumed, released_ns: released, ..Seen::default() };
-        let high = Seen { asked_ns: 100_000, got_ns: released + 3_000, ..Seen::default() };
+        let low =
+            TrialStamps { resumed_ns: resumed, released_ns: released, ..TrialStamps::default() };
+        let high =
+            TrialStamps { asked_ns: 100_000, got_ns: released + 3_000, ..TrialStamps::default() };
         let [began_ns, called_ns] = [0, 90_000];
         Trial { across: true, began_ns, called_ns, asleep_ns: asleep, seen: [low, middle, high] }
     }

@@ -12,7 +12,7 @@
 
 use core::sync::atomic::AtomicBool;
 
-use tailbound_rt::{Ended, Port, Recorder, Schedule, Wake};
+use tailbound_rt::{LoopEnd, Port, Recorder, Schedule, Wake};
 
 const CLOCK_MONOTONIC: i32 = 1;
 const TIMER_ABSTIME: i32 = 1;
@@ -78,9 +78,9 @@ pub extern "C" fn tailbound_link_probe(
     let [first_ns, interval_ns, activations] = *schedule;
     let schedule = Schedule { first_ns, interval_ns, activations: activations.unsigned_abs() };
     match tailbound_rt::cyclic::run(&mut Monotonic, &schedule, recorder, stop) {
-        Ended::Complete => activations,
-        Ended::Stopped(n) => n.cast_signed(),
-        Ended::Failed(_, n) => n.cast_signed().wrapping_neg(),
+        LoopEnd::Complete => activations,
+        LoopEnd::Stopped(n) => n.cast_signed(),
+        LoopEnd::Failed(_, n) => n.cast_signed().wrapping_neg(),
     }
 }
 

@@ -6,7 +6,7 @@
 use tailbound_core::policy::Policy;
 use tailbound_core::tasks::{Arrivals, Model, Task, TaskRecord};
 use tailbound_stats::random::Random;
-use tailbound_stats::tasks::{Watched, analyse};
+use tailbound_stats::tasks::{JobHistory, analyse};
 
 use super::scheduler::{Op, Played, play};
 use super::sets::{Habits, between, set};
@@ -23,7 +23,7 @@ fn records(played: &[Played], exit_ns: i64) -> Vec<TaskRecord> {
         .zip(0..)
         .map(|((task, jobs), thread)| {
             let policy = Policy::Fifo(task.priority);
-            let mut watched = Watched::new(thread, &format!("t{thread}"), None, policy);
+            let mut watched = JobHistory::new(thread, &format!("t{thread}"), None, policy);
             assert_eq!(jobs.len(), task.jobs.len(), "every job is done");
             for job in &jobs {
                 let of = job.execution_ns + job.suspension_ns + job.blocked_ns + job.latency_ns;

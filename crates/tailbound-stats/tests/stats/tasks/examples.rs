@@ -6,7 +6,9 @@
 use tailbound_core::Outcome;
 use tailbound_core::policy::Policy;
 use tailbound_core::tasks::{Arrivals, Model, Task, parse};
-use tailbound_stats::tasks::{Answer, Change, NoBound, TermKind, Watched, analyse, named};
+use tailbound_stats::tasks::{
+    Change, JobHistory, NoBound, ResponseTimes, TermKind, analyse, named,
+};
 
 const MS: i64 = 1_000_000;
 
@@ -20,7 +22,8 @@ fn set(tasks: &[(i64, i64)]) -> Model {
 }
 
 fn bounds(model: &Model) -> Vec<Option<i64>> {
-    let ns = |a: Answer| a.threads.into_iter().map(|t| t.bound.ok().map(|b| b.ns / MS)).collect();
+    let ns =
+        |a: ResponseTimes| a.threads.into_iter().map(|t| t.bound.ok().map(|b| b.ns / MS)).collect();
     ns(analyse(model))
 }
 
@@ -220,7 +223,7 @@ fn a_section_that_one_thread_met_can_meet_every_thread_of_its_cpu() {
 
 #[test]
 fn what_was_watched_is_a_condition() {
-    let mut watched = Watched::new(0, "w", None, Policy::Fifo(9));
+    let mut watched = JobHistory::new(0, "w", None, Policy::Fifo(9));
     for k in 0..100 {
         watched.job(&tailbound_core::tasks::Job {
             release_ns: k * 10 * MS,
@@ -244,7 +247,7 @@ fn what_was_watched_is_a_condition() {
 /// A stall that is longer than the period holds several jobs up, but once.
 #[test]
 fn one_stall_of_several_periods_is_not_one_for_each_job() {
-    let mut watched = Watched::new(0, "w", None, Policy::Fifo(9));
+    let mut watched = JobHistory::new(0, "w", None, Policy::Fifo(9));
     for k in 0..1000i64 {
         // From job 500 on: 6.5 ms late, and the next ones as late as they still have to be.
         let stall_end = 500 * 2 * MS + 13 * MS / 2;

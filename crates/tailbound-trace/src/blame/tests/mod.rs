@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness};
 use tailbound_core::words::Word;
 
-use super::{DueTimes, Engine, Follow, Ground, Late, Wanted, Watched};
+use super::{BlameSelection, DueTimes, Engine, Follow, Ground, Late, WatchFilter};
 use crate::event::{Entry, Event, Flags, Vector};
 use crate::symbols::Symbols;
 
@@ -112,7 +112,7 @@ impl Story {
     fn explain(self, ground: Ground) -> BlameRecord {
         let mut entries = self.entries;
         entries.sort_by_key(|e| e.t_ns);
-        let mut engine = Engine::new(Watched::Threads(BTreeSet::from([TARGET])), symbols());
+        let mut engine = Engine::new(WatchFilter::Threads(BTreeSet::from([TARGET])), symbols());
         entries.iter().for_each(|e| engine.entry(e));
         let mut wakeups = engine.take_wakeups();
         wakeups.extend(engine.open_wakeups());
@@ -477,8 +477,8 @@ fn due_times_of_another_clock_are_carried_over() {
                 *now_ns = due_ns + 300;
             }
         }
-        let watched = Watched::Threads(BTreeSet::from([TARGET]));
-        let wanted = Wanted { realtime: true, above_ns: 0, most: 1 };
+        let watched = WatchFilter::Threads(BTreeSet::from([TARGET]));
+        let wanted = BlameSelection { realtime: true, above_ns: 0, most: 1 };
         let mut follow = Follow::new(watched, symbols(), Ground::default(), wanted);
         follow.due_times(due_times);
         story.entries.iter().for_each(|e| follow.entry(e));

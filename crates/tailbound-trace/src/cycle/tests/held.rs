@@ -5,7 +5,7 @@ use tailbound_core::blame::Cause;
 use tailbound_core::cycle::PaceKind;
 use tailbound_core::words::Word;
 
-use super::super::{Calls, Cycles, Found, Wish};
+use super::super::{Calls, Cycles, ThreadCycles, Wish};
 use super::story::{CALLS, NANOSLEEP, WRITE};
 use crate::blame::Ground;
 use crate::event::{Entry, Event, Flags, Vector};
@@ -132,7 +132,7 @@ impl Loop {
         self.works(NANOSLEEP);
     }
 
-    fn found(&self, wish: Wish) -> Found {
+    fn found(&self, wish: Wish) -> ThreadCycles {
         let symbols = "1 t hrtimer_wakeup\n2 t x\n3 t sched_cfs_period_timer\n4 t end\n";
         let all: Vec<(i64, &'static str)> =
             CALLS.iter().copied().chain([(RESTART, "restart_syscall")]).collect();
@@ -150,12 +150,12 @@ fn wish() -> Wish {
 }
 
 /// The cause and cycles of each reason to be late.
-fn reasons(found: &Found) -> Vec<(Cause, u64)> {
+fn reasons(found: &ThreadCycles) -> Vec<(Cause, u64)> {
     found.cycles.late_reasons.iter().map(|r| (r.cause, r.cycles)).collect()
 }
 
 /// Every time lies within what was watched, and each instant counts once.
-fn is_within(found: &Found, l: &Loop) {
+fn is_within(found: &ThreadCycles, l: &Loop) {
     let watched = i64::try_from(l.now - 100 * MS).expect("a time");
     let c = &found.cycles;
     assert!(c.total_ns() <= watched, "{} of {watched}", c.total_ns());
@@ -348,7 +348,7 @@ fn timer_slack_accuses_nobody() {
 }
 
 /// In its cycle it loses the CPU to `other` for 60 ms, until its group's quota is filled up or not.
-fn preempted(refill: bool, other: i32) -> Found {
+fn preempted(refill: bool, other: i32) -> ThreadCycles {
     let mut l = Loop::new(120, 0, 0);
     for k in 0..60u64 {
         l.fires(l.at());

@@ -2,14 +2,14 @@
 //! Cycles of made-up traces against what they are known to be.
 
 mod held;
+mod parts;
 mod sets;
 mod story;
-mod told;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::{Calls, Cycles, Found, Wish};
+use super::{Calls, Cycles, ThreadCycles, Wish};
 use crate::blame::Ground;
 use crate::event::Entry;
 use crate::symbols::Symbols;
@@ -21,7 +21,7 @@ fn cycles(
     entries: &[Entry],
     holes: &[(u64, u64)],
     wish: Wish,
-) -> BTreeMap<i32, Found> {
+) -> BTreeMap<i32, ThreadCycles> {
     let symbols = Arc::new(Symbols::parse("1 t hrtimer_wakeup\n2 t end\n"));
     let calls = Arc::new(Calls::new(story::CALLS));
     let mut cycles = Cycles::new(symbols, calls, Ground::default(), wish);
@@ -42,7 +42,7 @@ fn cycles(
 }
 
 /// What is wrong with what was found of one thread, where it is known what its cycles were.
-fn faults(found: &Found, truth: &[Truth], holes: &[(u64, u64)]) -> Vec<String> {
+fn faults(found: &ThreadCycles, truth: &[Truth], holes: &[(u64, u64)]) -> Vec<String> {
     let mut out = Vec::new();
     let by_end: HashMap<u64, &Truth> = truth.iter().map(|t| (t.end, t)).collect();
     let jobs = &found.cycles.jobs;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tailbound_core::campaign::Part;
 use tailbound_core::units::{format_ns_i64, format_span, grouped};
 use tailbound_series::campaign::{
-    self as series, Ahead, Chosen, Ended, Folder, Follow, Now, Progress, SoFar,
+    self as series, Ahead, CampaignEnd, Chosen, Folder, Follow, Now, Progress, SoFar,
 };
 
 use super::options;
@@ -30,7 +30,7 @@ pub(super) fn make(
     chosen: &Chosen,
     parts: &[Part],
     folder: &Folder,
-) -> Result<Ended, Failure> {
+) -> Result<CampaignEnd, Failure> {
     let to = |path: &PathBuf| {
         let opened = File::options().append(true).open(path);
         opened.map_err(|e| Failure::usage(format!("--progress: {}: {e}", path.display())))

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use tailbound_core::campaign::Part;
 use tailbound_core::units::format_span;
 use tailbound_lab::{Labelled, Request};
-use tailbound_series::campaign::{Chosen, Ended, Folder, folder};
+use tailbound_series::campaign::{CampaignEnd, Chosen, Folder, folder};
 use tailbound_series::{Caller as _, SeriesError};
 use tailbound_stats::Analysis;
 
@@ -36,7 +36,7 @@ pub(super) fn make(
     chosen: &Chosen,
     parts: &[Part],
     folder: &Folder,
-) -> Result<Ended, Failure> {
+) -> Result<CampaignEnd, Failure> {
     let can: Vec<&Part> = parts.iter().filter(|p| p.not_in_lab.is_none()).collect();
     length(args, chosen, &can)?;
     let bench = Bench::open(&args.host)?;
@@ -58,7 +58,7 @@ pub(super) fn make(
         match there {
             Some(r) if same(&r) => {}
             Some(_) if !args.force => {
-                return Ok(Ended::taken(SeriesError::OtherVersion { path: file }));
+                return Ok(CampaignEnd::taken(SeriesError::OtherVersion { path: file }));
             }
             _ => open.push(job),
         }
@@ -92,9 +92,9 @@ pub(super) fn make(
     });
     match (broken, made) {
         (Some(failure), _) => Err(failure),
-        (None, Ok(())) => Ok(Ended::default()),
+        (None, Ok(())) => Ok(CampaignEnd::default()),
         // Ended by a signal.
-        (None, Err(e)) if e.is_cut_off() => Ok(Ended::by_signal()),
+        (None, Err(e)) if e.is_cut_off() => Ok(CampaignEnd::by_signal()),
         (None, Err(e)) => Err(e),
     }
 }

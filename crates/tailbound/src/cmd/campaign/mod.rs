@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use tailbound_core::campaign::Part;
 use tailbound_core::plan::RunConfig;
 use tailbound_series::SeriesError;
-use tailbound_series::campaign::{self as series, Chosen, Ended, Folder, Options};
+use tailbound_series::campaign::{self as series, CampaignEnd, Chosen, Folder, Options};
 
 use crate::cli_campaign::{Campaign, CampaignRunArgs};
 use crate::consent;
@@ -104,7 +104,7 @@ fn run_in(
         Err(taken) if taken.is_taken() => return Ok(Err(taken)),
         Err(e) => return Err(e.into()),
     };
-    let ended: Ended = if in_lab {
+    let ended: CampaignEnd = if in_lab {
         #[cfg(not(feature = "lab"))]
         return Err(super::without_lab::told("campaign run --kernel"));
         #[cfg(feature = "lab")]

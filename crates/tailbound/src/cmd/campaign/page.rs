@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use tailbound_core::campaign::CampaignFile;
 use tailbound_report::campaign::{html, json, text};
 use tailbound_series::campaign::{Folder, find, folder};
-use tailbound_stats::campaign::{Given, Word, claims};
+use tailbound_stats::campaign::{CampaignEvidence, Word, claims};
 
 use crate::caller::Machine;
 use crate::cli_campaign::CampaignPageArgs;
@@ -65,7 +65,7 @@ pub(super) fn finish(
         let first = first.display();
         return Err(Failure::cut_off(format!("{first}: contains no run of this campaign yet")));
     }
-    let given = Given::of(file, systems);
+    let given = CampaignEvidence::of(file, systems);
     input::write(&out, &html(&given), true)?;
     if as_json {
         say::answer_json(&json(&given))?;
@@ -82,7 +82,7 @@ fn shown(path: &Path) -> String {
 }
 
 /// A run that could not be made, a claim that does not hold, runs that are missing.
-fn status(given: &Given) -> u8 {
+fn status(given: &CampaignEvidence) -> u8 {
     if given.has_failed() {
         3
     } else if !given.is_complete() {

@@ -8,7 +8,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use tailbound_series::decide::{Sides, measured};
-use tailbound_stats::decide::flow::{self, Answer, Answers, Known};
+use tailbound_stats::decide::flow::{self, AnswerEvidence, Answers, FlowAnswer};
 
 use crate::cli_decide::DecideArgs;
 use crate::say::Failure;
@@ -16,41 +16,41 @@ use crate::say::Failure;
 /// What the flags and the runs answer.
 pub(super) fn answers(args: &DecideArgs, given: &Sides) -> Result<Answers, Failure> {
     let run = given.runs.first();
-    let flag = |word: &Option<String>, or: Known| match word.as_deref() {
-        Some("yes") => Known::new(Answer::Yes, "as given"),
-        Some(_) => Known::new(Answer::No, "as given"),
+    let flag = |word: &Option<String>, or: AnswerEvidence| match word.as_deref() {
+        Some("yes") => AnswerEvidence::new(FlowAnswer::Yes, "as given"),
+        Some(_) => AnswerEvidence::new(FlowAnswer::No, "as given"),
         None => or,
     };
-    let throughput = given.deadline.as_ref().map_or_else(Known::default, |d| {
-        Known::new(Answer::No, format!("a deadline of {d} is required"))
+    let throughput = given.deadline.as_ref().map_or_else(AnswerEvidence::default, |d| {
+        AnswerEvidence::new(FlowAnswer::No, format!("a deadline of {d} is required"))
     });
     let utilisation = match &args.utilisation {
         Some(text) => percent(text)?,
-        None => run.map_or_else(Known::default, measured::utilisation_high),
+        None => run.map_or_else(AnswerEvidence::default, measured::utilisation_high),
     };
     Ok(Answers {
         throughput_only: flag(&args.throughput_only, throughput),
         utilisation_high: utilisation,
-        barriers: flag(&args.barriers, Known::default()),
+        barriers: flag(&args.barriers, AnswerEvidence::default()),
         memory_full: flag(
             &args.memory_full,
-            run.map_or_else(Known::default, measured::memory_full),
+            run.map_or_else(AnswerEvidence::default, measured::memory_full),
         ),
         virtualised: flag(
             &args.virtualised,
-            run.map_or_else(Known::default, measured::virtualised),
+            run.map_or_else(AnswerEvidence::default, measured::virtualised),
         ),
-        long_items: Known::default(),
+        long_items: AnswerEvidence::default(),
     })
 }
 
-fn percent(text: &str) -> Result<Known, Failure> {
+fn percent(text: &str) -> Result<AnswerEvidence, Failure> {
     let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
     let percent = number.filter(|p| (0.0..=100.0).contains(p)).ok_or_else(|| {
         Failure::usage(format!("--utilisation {text}: write a percentage, for example 80%"))
     })?;
-    let high = if percent >= measured::HIGH_PERCENT { Answer::Yes } else { Answer::No };
-    Ok(Known::new(high, format!("{percent} %, as given")))
+    let high = if percent >= measured::HIGH_PERCENT { FlowAnswer::Yes } else { FlowAnswer::No };
+    Ok(AnswerEvidence::new(high, format!("{percent} %, as given")))
 }
 
 /// Asks the person at the terminal what is still unknown and on the way.
@@ -73,7 +73,7 @@ pub(super) fn request(
         let open = path
             .steps
             .iter()
-            .find(|s| s.taken && s.known.answer == Answer::Unknown && !seen.contains(&s.id));
+            .find(|s| s.taken && s.known.answer == FlowAnswer::Unknown && !seen.contains(&s.id));
         let Some(step) = open else { return Ok(answers) };
         seen.push(step.id);
         let hint = if step.known.from.is_empty() {
@@ -88,11 +88,11 @@ pub(super) fn request(
         let mut line = String::new();
         io::stdin().lock().read_line(&mut line).map_err(Failure::cannot)?;
         let answer = match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => Answer::Yes,
-            "n" | "no" => Answer::No,
+            "y" | "yes" => FlowAnswer::Yes,
+            "n" | "no" => FlowAnswer::No,
             _ => continue,
         };
-        let known = Known::new(answer, "as answered");
+        let known = AnswerEvidence::new(answer, "as answered");
         match step.id {
             "throughput-only" => answers.throughput_only = known,
             "utilisation-high" => answers.utilisation_high = known,

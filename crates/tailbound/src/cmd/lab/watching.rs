@@ -110,7 +110,7 @@ pub(in crate::cmd) struct Watched {
     /// What was watched.
     pub(in crate::cmd) record: PathsRecord,
     /// The theoretical bound from it, where it was asked for.
-    pub(super) bound: Option<theory::Answer>,
+    pub(super) bound: Option<theory::TheoreticalBound>,
     /// What each of the three runs cost the host.
     pub(super) costs: Value,
 }

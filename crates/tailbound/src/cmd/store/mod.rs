@@ -15,7 +15,7 @@ use serde_json::{Map, json};
 use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
 use tailbound_core::{csv, utc};
 use tailbound_report::table::Table;
-use tailbound_store::{Added, Filter, Incoming, Listed, Place, Store, StoreError, Value};
+use tailbound_store::{Added, Filter, Incoming, Listed, Store, StoreError, StoreLocation, Value};
 
 use crate::cli_store::{
     ChosenArgs, StoreAddArgs, StoreArg, StoreGetArgs, StoreLsArgs, StoreNoteArgs, StorePruneArgs,
@@ -72,7 +72,7 @@ pub(super) fn now() -> String {
 }
 
 /// Where the store is, by the words of the command line and the environment.
-fn place(arg: &StoreArg) -> Result<Place, Failure> {
+fn place(arg: &StoreArg) -> Result<StoreLocation, Failure> {
     let given = arg
         .place
         .clone()
@@ -89,7 +89,7 @@ fn place(arg: &StoreArg) -> Result<Place, Failure> {
     };
     let folder = folder
         .ok_or_else(|| Failure::usage("--store: there is no $HOME to keep one in: say where"))?;
-    Ok(Place::File(folder.join("tailbound/store.sqlite")))
+    Ok(StoreLocation::File(folder.join("tailbound/store.sqlite")))
 }
 
 pub(super) fn opened(arg: &StoreArg) -> Result<Store, Failure> {
@@ -98,7 +98,7 @@ pub(super) fn opened(arg: &StoreArg) -> Result<Store, Failure> {
 
 pub(super) fn made(arg: &StoreArg) -> Result<Store, Failure> {
     let place = place(arg)?;
-    if let Place::File(path) = &place
+    if let StoreLocation::File(path) = &place
         && let Some(folder) = path.parent().filter(|_| arg.place.is_none())
     {
         std::fs::create_dir_all(folder)

@@ -9,7 +9,7 @@ use tailbound_host::interrupts::{Class, Interrupt, interrupts};
 use tailbound_host::threads::{Thread, threads};
 use tailbound_host::{Cpus, Found, Missing, Root};
 use tailbound_report::machine::{
-    ClassRow, InterruptRow, Known, Look, Switches, ThreadId, ThreadRow, Which,
+    ClassRow, InterruptRow, Look, MachineFact, Switches, ThreadId, ThreadRow, Which,
 };
 
 /// Looks at what `which` names; threads are always read, they handle interrupts.
@@ -36,7 +36,7 @@ pub(crate) fn look(root: &Root, cpus: &Cpus, at_ns: i64, which: Which) -> Look {
     look.with_handlers()
 }
 
-fn known<T>(found: Found<T>) -> Known<T> {
+fn known<T>(found: Found<T>) -> MachineFact<T> {
     found.map_err(|e: Missing| e.reason().to_owned())
 }
 

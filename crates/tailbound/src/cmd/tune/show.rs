@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use tailbound_core::CpuSet;
 use tailbound_core::units;
 use tailbound_host::{Cpus, CpusError, Root};
-use tailbound_report::machine::{self, Choice, Kind, Look, Shown, Sort, Which};
+use tailbound_report::machine::{self, Choice, Kind, Look, MachineView, Sort, Which};
 use tailbound_sys::clock;
 use tailbound_sys::signal::Signals;
 
@@ -118,7 +118,7 @@ impl Asked {
         })
     }
 
-    fn chosen(&self, mut shown: Shown) -> Shown {
+    fn chosen(&self, mut shown: MachineView) -> MachineView {
         self.choice.apply(&mut shown);
         self.sort.apply(&mut shown);
         shown

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use tailbound_archive::{ArchiveError, Kind as Member, Limits};
 use tailbound_core::CpuSet;
 use tailbound_host::{Root, Tree};
-use tailbound_rules::{Answers, Machine, Wanted};
+use tailbound_rules::{Answers, CheckScope, Machine};
 use tailbound_tune::{Profile, Recipe};
 
 use super::{Kind, Reader};
@@ -124,7 +124,7 @@ fn contents() -> Reader {
 fn checked(tree: Tree, cpus: &str) -> Result<(), String> {
     let root = Root::of_tree(tree);
     let rt_cpus: CpuSet = cpus.parse().unwrap_or_default();
-    let machine = Machine::read(&root, Wanted { rt_cpus, ..Wanted::default() }, None);
+    let machine = Machine::read(&root, CheckScope { rt_cpus, ..CheckScope::default() }, None);
     let answers = Answers::of(&machine);
     drop(answers.json());
     drop(answers.text(true, |_, text| text.to_owned()));

@@ -11,9 +11,11 @@ use tailbound_core::blame::BlameRecord;
 use tailbound_paths::machine::{CpuEvents, Names};
 use tailbound_report::{Style, blame, cycles};
 use tailbound_stats::theory;
-use tailbound_trace::blame::{DueTimes, Follow, Ground, Interruptions, Wanted, Watched};
+use tailbound_trace::blame::{
+    BlameSelection, DueTimes, Follow, Ground, Interruptions, WatchFilter,
+};
 use tailbound_trace::cycle::{Calls, Cycles, Wish};
-use tailbound_trace::dat::{Seen, TraceFile};
+use tailbound_trace::dat::{MergeItem, TraceFile};
 use tailbound_trace::event::Entry;
 use tailbound_trace::rules::{CallTable, Rules};
 use tailbound_trace::symbols::Symbols;
@@ -80,7 +82,7 @@ impl Followers {
             lost: false,
             event_ns: [0, 200][random.below(2)],
         };
-        let wanted = Wanted { realtime: false, above_ns: 0, most: 20 };
+        let wanted = BlameSelection { realtime: false, above_ns: 0, most: 20 };
         let calls = Calls::new(&[(230, "clock_nanosleep"), (202, "futex"), (0, "read")]);
         let wish = Wish {
             period_ns: [None, Some(1_000_000)][random.below(2)],
@@ -91,7 +93,7 @@ impl Followers {
         };
         let table = CallTable::of("x86_64").unwrap();
         Self {
-            blame: Follow::new(Watched::All, symbols.clone(), ground, wanted),
+            blame: Follow::new(WatchFilter::All, symbols.clone(), ground, wanted),
             taken: Interruptions::new(BTreeSet::from([0, 1]), symbols.clone()),
             cycles: Cycles::new(symbols.clone(), Arc::new(calls), ground, wish),
             rules: Rules::new(table),
@@ -183,13 +185,13 @@ fn file(bytes: &[u8], random: &mut Random) -> Result<bool, String> {
     let mut back = None;
     let end = file.read(&decoder, &mut |seen| {
         match seen {
-            Seen::Entry(e) => {
+            MergeItem::Entry(e) => {
                 back = back.or((e.t_ns < last).then_some((last, e.t_ns)));
                 last = e.t_ns;
                 all.entry(e);
             }
-            Seen::Lost(t_ns) => all.lost(t_ns),
-            Seen::Bytes(_) => {}
+            MergeItem::Lost(t_ns) => all.lost(t_ns),
+            MergeItem::Bytes(_) => {}
         }
         true
     });

@@ -9,7 +9,7 @@ use tailbound_core::runfile::{read_run, write_run};
 use tailbound_core::tasks;
 use tailbound_host::Root;
 use tailbound_report::Style;
-use tailbound_report::tasks::{self as words, Told};
+use tailbound_report::tasks::{self as words, TaskReport};
 use tailbound_stats::tasks::analyse;
 use tailbound_tune::Profile;
 
@@ -134,8 +134,14 @@ fn model(bytes: &[u8]) -> Result<bool, String> {
     let Ok(model) = tasks::parse(&text(bytes)) else { return Ok(false) };
     let answer = analyse(&model);
     let name = "x".to_owned();
-    let told =
-        Told { name, model: &model, answer: &answer, records: &[], what_if: None, latency: None };
+    let told = TaskReport {
+        name,
+        model: &model,
+        answer: &answer,
+        records: &[],
+        what_if: None,
+        latency: None,
+    };
     drop(words::text(&told, Style::default()));
     drop(words::json(&told));
     Ok(true)

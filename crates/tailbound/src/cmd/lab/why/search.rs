@@ -9,8 +9,8 @@ use tailbound_core::why::{
     Changes, DecisiveInstant, TriedInstant, VariedSample, WhyEvent, WhyRecord,
 };
 use tailbound_lab::{Happened, LabError, on_cores};
-use tailbound_paths::decisive::{self, Decisive, Instants, What};
-use tailbound_paths::inevitable::{self, Bounds, Depth, Found, Outcome, Tried};
+use tailbound_paths::decisive::{self, Decisive, DecisiveEvent, Instants};
+use tailbound_paths::inevitable::{self, BackwardSearch, Bounds, Depth, InstantTrial, Outcome};
 use tailbound_paths::plan::Plan;
 use tailbound_paths::random_numbers::RandomNumbers;
 use tailbound_paths::varied::{Event, Events, Reached, Varies};
@@ -102,7 +102,7 @@ pub(super) fn search(
     };
     let mut probe = |instants: &[u64], depth: Depth| search.probe(instants, depth, shown);
     let mut found = match search.variations {
-        0 => Found::default(),
+        0 => BackwardSearch::default(),
         _ => inevitable::search(bounds, &mut probe)?,
     };
     let mut is_whole = !base.bench.stopped();
@@ -114,8 +114,8 @@ pub(super) fn search(
             None => is_whole = false,
         }
     }
-    let name = |t: &Tried| base.symbols.name(t.address).filter(|_| t.address >> 63 == 1);
-    let told = |t: &Tried| search.told(t, &search.which_of(t), name(t));
+    let name = |t: &InstantTrial| base.symbols.name(t.address).filter(|_| t.address >> 63 == 1);
+    let told = |t: &InstantTrial| search.told(t, &search.which_of(t), name(t));
     record.tried = found.tried.iter().map(told).collect();
     // Other random numbers all the time: do they matter at all?
     let seeds: Vec<u64> = (search.variations..search.variations + search.seeds).collect();
@@ -184,7 +184,7 @@ impl Search<'_> {
         instants: &[u64],
         depth: Depth,
         shown: &Shown,
-    ) -> Result<Option<Vec<Tried>>, Failure> {
+    ) -> Result<Option<Vec<InstantTrial>>, Failure> {
         self.probe_which(instants, &self.which(depth), shown)
     }
 
@@ -194,7 +194,7 @@ impl Search<'_> {
         instants: &[u64],
         which: &[u64],
         shown: &Shown,
-    ) -> Result<Option<Vec<Tried>>, Failure> {
+    ) -> Result<Option<Vec<InstantTrial>>, Failure> {
         let each = which.len();
         let tasks: Vec<(u64, u64)> =
             instants.iter().flat_map(|at| which.iter().map(|nth| (*at, *nth))).collect();
@@ -204,7 +204,7 @@ impl Search<'_> {
             let reached = made.first().and_then(|(_, reached)| *reached);
             let (at_ns, address) = reached.map_or((*at_ns, 0), |r| (r.at_ns, r.address));
             let outcomes = made.iter().map(|(outcome, _)| *outcome).collect();
-            let tried = Tried { at_ns, address, outcomes };
+            let tried = InstantTrial { at_ns, address, outcomes };
             let before = self.base.sample.due_ns.cast_signed() - at_ns.cast_signed();
             shown.note(&format!(
                 "{} before its timer was due: {} of {each} variations late",
@@ -250,12 +250,12 @@ impl Search<'_> {
     }
 
     /// Variations of an instant that was tried in the search.
-    fn which_of(&self, tried: &Tried) -> Vec<u64> {
+    fn which_of(&self, tried: &InstantTrial) -> Vec<u64> {
         let first = tried.outcomes.len() < self.count();
         self.which(if first { Depth::First } else { Depth::All })
     }
 
-    fn told(&self, tried: &Tried, which: &[u64], function: Option<&str>) -> TriedInstant {
+    fn told(&self, tried: &InstantTrial, which: &[u64], function: Option<&str>) -> TriedInstant {
         let latencies = || {
             tried.outcomes.iter().filter_map(|o| match o {
                 Outcome::Latency(ns) => Some(*ns),
@@ -300,7 +300,7 @@ impl Search<'_> {
     }
 
     /// What happened at the instant that was found, and from there to the sample.
-    fn decisive(&self, found: &Found, record: &mut WhyRecord) -> Result<(), Failure> {
+    fn decisive(&self, found: &BackwardSearch, record: &mut WhyRecord) -> Result<(), Failure> {
         let Some(at_ns) = found.inevitable_at() else { return Ok(()) };
         let open_ns = found.open_at();
         let sample = self.base.sample;
@@ -355,12 +355,12 @@ impl Search<'_> {
 
 fn name(told: &mut DecisiveInstant, found: Decisive) {
     let (what, name) = match found.what {
-        What::Switched(name) => ("switch", Some(name)),
-        What::Interrupted(name) => ("interrupt", Some(name)),
-        What::Called(name) => ("call", name),
-        What::Closed(name) => ("section", Some(name)),
-        What::Executed(name) => ("function", Some(name)),
-        What::Idle => ("idle", None),
+        DecisiveEvent::Switched(name) => ("switch", Some(name)),
+        DecisiveEvent::Interrupted(name) => ("interrupt", Some(name)),
+        DecisiveEvent::Called(name) => ("call", name),
+        DecisiveEvent::Closed(name) => ("section", Some(name)),
+        DecisiveEvent::Executed(name) => ("function", Some(name)),
+        DecisiveEvent::Idle => ("idle", None),
     };
     what.clone_into(&mut told.what);
     told.name = name.filter(|name| !name.is_empty());

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tailbound_core::units::format_span;
 use tailbound_report::compare::Answer;
 use tailbound_report::experiment::{Experiment, Row, SCHEMA};
-use tailbound_series::auto::{Answered, Design, Found, UNTOUCHED};
+use tailbound_series::auto::{Answered, Design, ExperimentResult, UNTOUCHED};
 use tailbound_stats::compare::sentence::{margin_words, sentence};
 use tailbound_stats::compare::{Settings, Systems};
 use tailbound_tune::{Recipe, apply_here};
@@ -32,7 +32,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// Says it, and keeps what helps.
-pub(super) fn answer(asked: &Asked<'_>, found: &Found) -> Result<ExitCode, Failure> {
+pub(super) fn answer(asked: &Asked<'_>, found: &ExperimentResult) -> Result<ExitCode, Failure> {
     let kept: Vec<&Candidate> =
         found.kept().into_iter().filter_map(|c| asked.candidates.get(c)).collect();
     let written = profile("auto", &kept);
@@ -84,7 +84,7 @@ pub(super) fn answer(asked: &Asked<'_>, found: &Found) -> Result<ExitCode, Failu
     Ok(ExitCode::from(if found.interrupted { 5 } else { 0 }))
 }
 
-fn sentences(asked: &Asked<'_>, found: &Found, kept: &[&Candidate]) -> Vec<String> {
+fn sentences(asked: &Asked<'_>, found: &ExperimentResult, kept: &[&Candidate]) -> Vec<String> {
     if found.interrupted {
         let restored = if asked.args.lab { "" } else { " Every setting is as before." };
         return vec![format!(
@@ -133,9 +133,9 @@ fn sentences(asked: &Asked<'_>, found: &Found, kept: &[&Candidate]) -> Vec<Strin
     out
 }
 
-fn rows<'a>(candidates: &[Candidate], found: &'a Found) -> Vec<Row<'a>> {
+fn rows<'a>(candidates: &[Candidate], found: &'a ExperimentResult) -> Vec<Row<'a>> {
     let difference = |a: &'a Answered| a.difference.as_ref().ok();
-    let row = |(t, c): (&tailbound_series::auto::Tried, &Candidate)| {
+    let row = |(t, c): (&tailbound_series::auto::CandidateRecord, &Candidate)| {
         let alone = found.alone(t.candidate).map(|(_, a)| a);
         Row {
             change: c.name.clone(),
@@ -151,7 +151,7 @@ fn rows<'a>(candidates: &[Candidate], found: &'a Found) -> Vec<Row<'a>> {
     found.tried.iter().zip(candidates).map(row).collect()
 }
 
-fn design(asked: &Asked<'_>, found: &Found) -> Vec<String> {
+fn design(asked: &Asked<'_>, found: &ExperimentResult) -> Vec<String> {
     let mut out = vec![format!(
         "Each measurement lasted {}; a change helps if it is earlier by more than the margin ({}), and one regression of any figure makes it none.",
         if asked.args.lab {
@@ -184,7 +184,7 @@ fn design(asked: &Asked<'_>, found: &Found) -> Vec<String> {
 }
 
 /// The comparison of the last stage, for the page.
-fn last(asked: &Asked<'_>, found: &Found) -> Result<Option<Answer>, Failure> {
+fn last(asked: &Asked<'_>, found: &ExperimentResult) -> Result<Option<Answer>, Failure> {
     let Some(stage) = found.stages.last().filter(|_| found.confirmed().is_some()) else {
         return Ok(None);
     };
@@ -194,7 +194,7 @@ fn last(asked: &Asked<'_>, found: &Found) -> Result<Option<Answer>, Failure> {
     Ok(Some(Answer::of(systems, asked.settings)))
 }
 
-fn as_json(asked: &Asked<'_>, found: &Found, applied: Option<u32>) -> Value {
+fn as_json(asked: &Asked<'_>, found: &ExperimentResult, applied: Option<u32>) -> Value {
     let answered = |a: &Answered| {
         let members: Vec<&str> = a
             .set
@@ -216,7 +216,7 @@ fn as_json(asked: &Asked<'_>, found: &Found, applied: Option<u32>) -> Value {
         let sets: Vec<Value> = s.answers.iter().map(answered).collect();
         json!({ "stage": s.name, "rounds": s.rounds, "reference": s.reference, "sets": sets })
     };
-    let change = |(t, c): (&tailbound_series::auto::Tried, &Candidate)| {
+    let change = |(t, c): (&tailbound_series::auto::CandidateRecord, &Candidate)| {
         json!({
             "name": c.name,
             "settings": c.settings.settings,

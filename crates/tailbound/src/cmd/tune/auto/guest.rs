@@ -11,7 +11,7 @@ use tailbound_core::Run;
 use tailbound_core::plan::RunConfig;
 use tailbound_core::record::Round;
 use tailbound_lab::{Cell, Request, System};
-use tailbound_series::auto::{Bench, Design, DesignError, Measured, Set, search};
+use tailbound_series::auto::{Bench, Design, DesignError, Set, StageRuns, search};
 use tailbound_series::rounds::ROUNDS_MAX;
 use tailbound_tune::Recipe;
 
@@ -83,7 +83,7 @@ impl Lab<'_> {
 impl Bench for Lab<'_> {
     type Error = Failure;
 
-    fn measure(&mut self, stage: &str, sets: &[Set], rounds: u32) -> Result<Measured, Failure> {
+    fn measure(&mut self, stage: &str, sets: &[Set], rounds: u32) -> Result<StageRuns, Failure> {
         let names: Vec<&str> = sets.iter().map(|s| s.name.as_str()).collect();
         if !self.args.host.quiet {
             say::note(&format!("Stage {stage}, {rounds} rounds: {}", names.join(", ")));
@@ -128,7 +128,7 @@ impl Bench for Lab<'_> {
         });
         match made {
             Err(e) if e.is_cut_off() => {
-                return Ok(Measured { runs: Vec::new(), interrupted: true });
+                return Ok(StageRuns { runs: Vec::new(), interrupted: true });
             }
             made => made?,
         }
@@ -136,7 +136,7 @@ impl Bench for Lab<'_> {
             return Err(failure);
         }
         runs.sort_by_key(|(at, _)| *at);
-        Ok(Measured { runs: runs.into_iter().map(|(_, r)| r).collect(), interrupted: false })
+        Ok(StageRuns { runs: runs.into_iter().map(|(_, r)| r).collect(), interrupted: false })
     }
 }
 

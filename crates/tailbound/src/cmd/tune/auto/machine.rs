@@ -10,7 +10,7 @@ use tailbound_core::plan::RunConfig;
 use tailbound_core::units::format_span;
 use tailbound_host::Root;
 use tailbound_run::{Request, resolve};
-use tailbound_series::auto::{Bench, Measured, Set};
+use tailbound_series::auto::{Bench, Set, StageRuns};
 use tailbound_series::rounds::{self as series, Series, Variant};
 use tailbound_tune::Recipe;
 
@@ -75,7 +75,7 @@ impl<'a> Here<'a> {
 impl Bench for Here<'_> {
     type Error = Failure;
 
-    fn measure(&mut self, stage: &str, sets: &[Set], rounds: u32) -> Result<Measured, Failure> {
+    fn measure(&mut self, stage: &str, sets: &[Set], rounds: u32) -> Result<StageRuns, Failure> {
         let variants = sets.iter().map(|s| self.variant(s)).collect::<Result<Vec<_>, _>>()?;
         let folder = self.folder.join(stage);
         let mut series = Series {
@@ -95,12 +95,12 @@ impl Bench for Here<'_> {
         let made = series::make(&series, &common, &mut self.caller, &mut shown);
         shown.clear();
         if made? {
-            return Ok(Measured { runs: Vec::new(), interrupted: true });
+            return Ok(StageRuns { runs: Vec::new(), interrupted: true });
         }
         let runs = input::runs(&input::in_folder(&series.folder)?)?;
         let asked =
             |r: &tailbound_core::Run| r.header.round.as_ref().is_some_and(|x| x.round < rounds);
-        Ok(Measured { runs: runs.into_iter().filter(asked).collect(), interrupted: false })
+        Ok(StageRuns { runs: runs.into_iter().filter(asked).collect(), interrupted: false })
     }
 }
 

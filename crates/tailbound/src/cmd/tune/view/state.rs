@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use tailbound_core::CpuSet;
-use tailbound_report::machine::{Choice, Kind, Look, Shown, Sort, ThreadId};
+use tailbound_report::machine::{Choice, Kind, Look, MachineView, Sort, ThreadId};
 
 use tailbound_report::table::wrap;
 
@@ -116,9 +116,9 @@ pub(super) enum Said {
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     /// Everything.
-    all: Shown,
+    all: MachineView,
     /// What is seen of it, in its order.
-    pub(super) seen: Shown,
+    pub(super) seen: MachineView,
     pub(super) tab: Tab,
     pub(super) threads: Pane<ThreadId>,
     pub(super) interrupts: Pane<u32>,
@@ -143,7 +143,7 @@ impl State {
     }
 
     /// Takes a new look: marks of what is gone are gone.
-    pub(super) fn looked(&mut self, shown: Shown) {
+    pub(super) fn looked(&mut self, shown: MachineView) {
         self.all = shown;
         let tids: BTreeSet<ThreadId> = self.machine().threads.iter().map(|t| t.id).collect();
         let numbers: BTreeSet<u32> = self.machine().interrupts.iter().map(|i| i.number).collect();

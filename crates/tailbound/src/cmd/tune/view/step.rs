@@ -4,7 +4,7 @@
 //! Context: COLD. Pure. Nothing is changed without a plan that was shown and agreed to.
 
 use tailbound_core::CpuSet;
-use tailbound_report::machine::Shown;
+use tailbound_report::machine::MachineView;
 
 use super::hands::{Refused, Wanted, cpus_of};
 use super::keys::Key;
@@ -20,7 +20,7 @@ pub(super) enum Input {
     /// The terminal has another size.
     Resized((usize, usize)),
     /// A new look at the machine.
-    Looked(Shown),
+    Looked(MachineView),
     /// There could be none.
     NotLooked(String),
     /// The plan asked for.

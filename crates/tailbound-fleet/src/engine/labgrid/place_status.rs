@@ -5,7 +5,7 @@
 
 /// What `labgrid-client show` prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct PlaceStatus {
     /// Its own, where it was asked for by a reservation.
     pub(super) name: Option<String>,
     /// HOST/USER, unless nobody has it.
@@ -40,7 +40,7 @@ pub(super) struct Serial {
 }
 
 /// Reads it: lines of the place, then each resource with its values.
-pub(super) fn read(said: &str) -> Shown {
+pub(super) fn read(said: &str) -> PlaceStatus {
     let head = |key: &str| {
         let line = said.lines().find_map(|l| l.trim().strip_prefix(key));
         line.map(|v| v.trim().to_owned()).filter(|v| !v.is_empty() && v != "None")
@@ -63,7 +63,7 @@ pub(super) fn read(said: &str) -> Shown {
         })
     };
     let name = said.lines().find_map(|l| l.strip_prefix("Place '")?.strip_suffix("':"));
-    Shown {
+    PlaceStatus {
         name: name.map(str::to_owned),
         acquired: head("acquired: "),
         changed: head("changed: ").unwrap_or_default(),
@@ -156,7 +156,7 @@ Acquired resource 'NetworkService' (exp/board/NetworkService/NetworkService):
             telnet: true,
             proxy: some("rack"),
         };
-        let all = Shown {
+        let all = PlaceStatus {
             name: some("press"),
             serial: vec![uart],
             acquired: some("vm/root"),

@@ -8,7 +8,7 @@ use tailbound_core::paths::{
 };
 use tailbound_trace::symbols::Symbols;
 
-use super::seen::Seen;
+use super::reading::LogReading;
 use super::{Samples, Sparse, Target, WAKEUPS, named};
 use crate::sections::Sections;
 use crate::wakeups::{self, WakeUp};
@@ -63,7 +63,7 @@ impl Sparse {
         wakeups: &[WakeUp],
         samples: Samples<'_>,
         dues: &[u64],
-        seen: &Seen,
+        seen: &LogReading,
         symbols: &Symbols,
     ) {
         let mut latest: Vec<usize> = (0..wakeups.len()).collect();
@@ -116,7 +116,7 @@ impl Sparse {
     }
 
     /// What there is to say of several CPUs.
-    pub(super) fn several(&mut self, wakeups: &[WakeUp], seen: &Seen, symbols: &Symbols) {
+    pub(super) fn several(&mut self, wakeups: &[WakeUp], seen: &LogReading, symbols: &Symbols) {
         if !seen.several() {
             return;
         }

@@ -17,7 +17,7 @@ const CALLERS: usize = 2;
 
 /// What a program is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToldKind {
+pub enum BlameNoteKind {
     /// The thread got the CPU late; the stack is of the thread that gave it up.
     Switch,
     /// Its timer's interrupt came late; the stack is what it came into, with the interrupt's own functions.
@@ -28,9 +28,9 @@ pub enum ToldKind {
 
 /// One record of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct BlameNote {
     /// What about.
-    pub kind: ToldKind,
+    pub kind: BlameNoteKind,
     /// The late thread.
     pub tid: i32,
     /// When it was told.
@@ -96,13 +96,13 @@ fn is_one_of(name: &str, of: &[&str]) -> bool {
     of.iter().any(|o| name.starts_with(o))
 }
 
-impl Told {
+impl BlameNote {
     /// The stack without the functions through which it was taken: the place first. Empty for an interrupt that came
     /// into user mode.
     #[must_use]
     pub fn stack(&self) -> &[String] {
         let skip = match self.kind {
-            ToldKind::Switch | ToldKind::Lock => {
+            BlameNoteKind::Switch | BlameNoteKind::Lock => {
                 let first = self.frames.iter().position(|f| !is_one_of(f, &LEAVING));
                 let first = first.unwrap_or(self.frames.len());
                 // An interrupt asked for the CPU: what counts is what it came into.
@@ -110,7 +110,7 @@ impl Told {
                 let entry = rest.iter().take(2).position(|f| is_one_of(f, &ENTRIES));
                 first.saturating_add(entry.map_or(0, |at| at.saturating_add(1)))
             }
-            ToldKind::Timer => {
+            BlameNoteKind::Timer => {
                 let entry = self.frames.iter().position(|f| is_one_of(f, &ENTRIES));
                 entry.map_or(self.frames.len(), |at| at.saturating_add(1))
             }
@@ -132,9 +132,9 @@ impl Told {
         }
         let at = self.t_ns.saturating_sub(due_ns);
         let Some(sentence) = (match self.kind {
-            ToldKind::Switch => self.onto_switch(record, at),
-            ToldKind::Timer => self.onto_timer(record, at),
-            ToldKind::Lock => self.onto_lock(record, at),
+            BlameNoteKind::Switch => self.onto_switch(record, at),
+            BlameNoteKind::Timer => self.onto_timer(record, at),
+            BlameNoteKind::Lock => self.onto_lock(record, at),
         }) else {
             return false;
         };
@@ -146,7 +146,7 @@ impl Told {
     /// has its part.
     pub fn onto_cycle(&self, record: &mut BlameRecord) -> bool {
         let (due_ns, at) = (record.t_ns, self.t_ns.saturating_sub(record.t_ns));
-        let fits = self.kind != ToldKind::Lock || self.part_of_wait(record, at).is_some();
+        let fits = self.kind != BlameNoteKind::Lock || self.part_of_wait(record, at).is_some();
         fits && self.onto(record, due_ns)
     }
 
@@ -292,8 +292,8 @@ mod tests {
         all.iter().map(|f| (*f).to_owned()).collect()
     }
 
-    fn told(kind: ToldKind, frames: &[&str]) -> Told {
-        Told {
+    fn told(kind: BlameNoteKind, frames: &[&str]) -> BlameNote {
+        BlameNote {
             kind,
             tid: 7,
             t_ns: 1_000_300,
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn the_thread_that_left_the_cpu_is_charged_with_its_place() {
         let mut r = record(Phase::Switch, Cause::NotPreemptible, "cc1-9");
-        assert!(told(ToldKind::Switch, &CHAIN).onto(&mut r, DUE));
+        assert!(told(BlameNoteKind::Switch, &CHAIN).onto(&mut r, DUE));
         let part = r.parts.first().unwrap();
         assert_eq!(part.stack, names(&["clear_page", "__x64_sys_mmap"]));
         assert_eq!(part.system_call(), Some("mmap"));
@@ -355,10 +355,10 @@ mod tests {
     #[test]
     fn a_stack_of_somebody_else_or_of_another_time_is_laid_nowhere() {
         let mut r = record(Phase::Switch, Cause::NotPreemptible, "cc1-91");
-        assert!(!told(ToldKind::Switch, &CHAIN).onto(&mut r, DUE));
+        assert!(!told(BlameNoteKind::Switch, &CHAIN).onto(&mut r, DUE));
         let mut r = record(Phase::Switch, Cause::NotPreemptible, "cc1-9");
-        assert!(!told(ToldKind::Switch, &CHAIN).onto(&mut r, DUE + 1_000_000));
-        assert!(!told(ToldKind::Switch, &["__schedule"]).onto(&mut r, DUE), "nothing is left");
+        assert!(!told(BlameNoteKind::Switch, &CHAIN).onto(&mut r, DUE + 1_000_000));
+        assert!(!told(BlameNoteKind::Switch, &["__schedule"]).onto(&mut r, DUE), "nothing is left");
         assert!(r.chain.is_empty() && r.parts.iter().all(|p| p.stack.is_empty()));
     }
 
@@ -368,7 +368,7 @@ mod tests {
         let late = ["hrtimer_interrupt", "asm_sysvec_apic_timer_interrupt"];
         let frames = [&late[..], &["_raw_spin_unlock_irqrestore", "try_to_wake_up"]].concat();
         let mut r = record(Phase::Timer, Cause::Unexplained, open);
-        assert!(told(ToldKind::Timer, &frames).onto(&mut r, DUE));
+        assert!(told(BlameNoteKind::Timer, &frames).onto(&mut r, DUE));
         let part = r.parts.first().unwrap();
         assert_eq!((part.cause, part.sureness), (Cause::InterruptsOff, Sureness::Likely));
         assert_eq!((part.who.as_str(), part.place()), ("cc1-9", Some("try_to_wake_up")));
@@ -376,7 +376,7 @@ mod tests {
         for elsewhere in [&["memcpy"][..], &[], &behind_another] {
             let frames = [&late[..], elsewhere].concat();
             let mut r = record(Phase::Timer, Cause::Unexplained, open);
-            assert!(!told(ToldKind::Timer, &frames).onto(&mut r, DUE), "{elsewhere:?}");
+            assert!(!told(BlameNoteKind::Timer, &frames).onto(&mut r, DUE), "{elsewhere:?}");
             assert_eq!(r.parts.first().unwrap().cause, Cause::Unexplained);
         }
     }
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn owners_of_a_chain_of_locks_are_told_in_their_order() {
         let mut r = record(Phase::WakeUp, Cause::PriorityInversion, "low-3");
-        let mut t = told(ToldKind::Lock, &[]);
+        let mut t = told(BlameNoteKind::Lock, &[]);
         assert!(!t.onto(&mut r, DUE), "nobody is known to have it");
         t.owners = names(&["low-3", "lower-2"]);
         assert!(t.onto(&mut r, DUE));
@@ -400,7 +400,7 @@ mod tests {
         (second.from_ns, second.ns, second.who) = (300, 100, "in a lock".to_owned());
         r.parts.push(second);
         r.latency_ns = 400;
-        let mut lock = told(ToldKind::Lock, &["mutex_lock"]);
+        let mut lock = told(BlameNoteKind::Lock, &["mutex_lock"]);
         (lock.t_ns, lock.latency_ns, lock.owners) = (DUE + 400, 100, names(&["low-3"]));
         assert!(lock.onto(&mut r, DUE));
         let holders: Vec<&str> = r.parts.iter().map(|p| p.holder.as_str()).collect();

@@ -21,7 +21,7 @@ use crate::wakeups::{Marks, WakeUp, WakeUps};
 const SHORTEST_NS: u64 = 1_200;
 
 /// What one reading of the log found.
-pub(super) struct Seen {
+pub(super) struct LogReading {
     /// Of each CPU: that of the measured thread first.
     pub(super) sections: Vec<(u8, Sections)>,
     /// By the CPU's own time at which an interrupt was taken: the section before.
@@ -33,7 +33,7 @@ pub(super) struct Seen {
     pub(super) turns: Turns,
 }
 
-impl Seen {
+impl LogReading {
     /// The section that an interrupt waited for. With several CPUs, one that ended where its CPU halted before the timer was
     /// due is no such: a halted CPU has no time of its own.
     pub(super) fn behind(&self, w: &WakeUp, due_ns: u64) -> Option<&Section> {
@@ -88,7 +88,7 @@ pub(super) fn waits(
     wakeups: &[WakeUp],
     samples: Samples<'_>,
     dues: &[u64],
-    seen: &Seen,
+    seen: &LogReading,
 ) -> Vec<WakeAndWait> {
     let one = |((w, due_ns), latency_ns): ((&WakeUp, &u64), &i64)| {
         // Interrupts were disabled when it was due, or were before the timer came.
@@ -113,7 +113,7 @@ pub(super) fn read(
     step_ns: u64,
     marks: Marks,
     turns: Turns,
-) -> Result<Seen, LookError> {
+) -> Result<LogReading, LookError> {
     log.seek(SeekFrom::Start(0))?;
     // A second kernel preempts Linux wherever interrupts are enabled.
     let waits = match wakeups.first() {
@@ -181,5 +181,5 @@ pub(super) fn read(
     }
     let mut sections: Vec<(u8, Sections)> = sections.into_iter().collect();
     sections.sort_by_key(|(cpu, _)| *cpu != measured);
-    Ok(Seen { sections, before, set_late, residual, turns })
+    Ok(LogReading { sections, before, set_late, residual, turns })
 }

@@ -34,7 +34,7 @@ pub struct LabgridPlace {
     /// HOST:PORT, instead of what labgrid-client knows.
     pub coordinator: Option<String>,
     /// The place.
-    pub wanted: Wanted,
+    pub wanted: PlaceSelector,
     /// Of ssh, instead of the user's own.
     pub config: Option<PathBuf>,
     /// For a free place.
@@ -60,7 +60,7 @@ pub struct Strategy {
 
 /// Which place of labgrid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum PlaceSelector {
     /// This one.
     Place(String),
     /// One with all of these tags, KEY=VALUE: a reservation.
@@ -109,7 +109,7 @@ pub(super) fn labgrid_place(
                 let why = format!("`{}` is no name of a place", place.get_ref());
                 return Err((place.span().start, why));
             }
-            Wanted::Place(place.get_ref().clone())
+            PlaceSelector::Place(place.get_ref().clone())
         }
         (None, Some(tags)) => {
             let tag = |t: &&String| t.starts_with('-') || !t.contains('=');
@@ -120,7 +120,7 @@ pub(super) fn labgrid_place(
             if tags.get_ref().is_empty() {
                 return Ok(None);
             }
-            Wanted::Tags(tags.get_ref().clone())
+            PlaceSelector::Tags(tags.get_ref().clone())
         }
         (None, None) => return Ok(None),
     };
