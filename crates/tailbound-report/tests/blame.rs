@@ -63,7 +63,7 @@ fn the_page_shows_an_answer_of_today() {
     // On the page one culprit is in all samples.
     let one: Vec<BlameRecord> = all().into_iter().take(1).cycle().take(3).collect();
     let today = form(&blame::text(&one, 1, STYLE));
-    assert!(today.0.starts_with("all late samples"), "{today:?}");
+    assert!(today.0.starts_with("All late samples"), "{today:?}");
     assert_eq!(form(example), today);
 }
 
