@@ -374,8 +374,13 @@ impl Case<'_> {
         }
         if tally.found.unknown > 0 {
             out.push(format!(
-                "For {} activations the data does not show whether they came {limit}.",
-                grouped(tally.found.unknown)
+                "For {} came {limit}.",
+                match tally.found.unknown {
+                    1 => "1 activation the data does not show whether it".to_owned(),
+                    n => {
+                        format!("{} activations the data does not show whether they", grouped(n))
+                    }
+                }
             ));
         }
         if !tally.context.is_outermost() {

@@ -220,7 +220,7 @@ fn a_process_that_a_shell_began_on_fewer_cpus_gets_those_of_the_shell_before() {
     let first = |text: &str| text.parse::<CpuSet>().ok().and_then(|c| c.iter().next());
     let mut shell = Shell(
         Command::new("sh")
-            .args(["-c", "read go; sleep 600 & echo $!; read go; kill $!"])
+            .args(["-c", "read go; sleep 60 <&- >&- 2>&- & echo $!; read go; kill $!"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -248,5 +248,7 @@ fn a_process_that_a_shell_began_on_fewer_cpus_gets_those_of_the_shell_before() {
     let report = undo(&mut machine, &places, &transaction, Mode::default(), "t").expect("undone");
     assert_eq!(machine.read(&child), Ok(old), "{report:?}");
     assert_eq!((report.left(), report.heirs_unknown.as_deref()), (0, None));
-    input.write_all(b"\n").expect("it ends");
+    // The shell ends its child before it ends itself.
+    input.write_all(b"\n").expect("it reads");
+    drop(shell.0.wait());
 }
