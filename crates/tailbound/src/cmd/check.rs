@@ -107,7 +107,8 @@ fn captured(path: &Path) -> Result<Root, Failure> {
         std::io::ErrorKind::NotFound => at(&"there is no such file or folder"),
         _ => at(&e),
     })?;
-    let tree = tree(file).map_err(|e| at(&format!("not a file of tailbound capture: {e}")))?;
+    let tree =
+        tree(file).map_err(|e| at(&format!("not a file of tailbound check capture: {e}")))?;
     Ok(Root::of_tree(tree))
 }
 

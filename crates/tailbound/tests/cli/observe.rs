@@ -214,11 +214,15 @@ fn what_a_killed_run_and_its_guard_left_the_next_run_removes() {
     }
     // No process has this number: the kernel's highest is 2^22.
     let left = "/sys/kernel/tracing/instances/tailbound-9999999-1";
-    assert!(tracing(&["mkdir", "-p", left]).status().unwrap().success());
-    let folder = folder();
-    let mut child = run_in(folder.path(), &["-D", "1s", "--observe", "tracepoints"]);
-    assert!(child.wait().unwrap().code().is_some());
-    assert_eq!(instances(9_999_999), Vec::<String>::new());
-    let run = read(&folder.path().join("r.jsonl"));
-    assert!(run.events.iter().any(|e| e.event == "observe" && e.text.contains("9999999")));
+    // A run of another test program may be there before ours, and tells it then.
+    let is_told = |_| {
+        assert!(tracing(&["mkdir", "-p", left]).status().unwrap().success());
+        let folder = folder();
+        let mut child = run_in(folder.path(), &["-D", "1s", "--observe", "tracepoints"]);
+        assert!(child.wait().unwrap().code().is_some());
+        assert_eq!(instances(9_999_999), Vec::<String>::new());
+        let run = read(&folder.path().join("r.jsonl"));
+        run.events.iter().any(|e| e.event == "observe" && e.text.contains("9999999"))
+    };
+    assert!((0..5).any(is_told));
 }

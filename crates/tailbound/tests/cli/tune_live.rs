@@ -119,16 +119,28 @@ fn a_terminal_that_is_gone_ends_the_view() {
     }
 }
 
+/// A process to be changed, ended with the test however that ends.
+struct Sleeper(std::process::Child);
+
+impl Sleeper {
+    fn begin() -> Self {
+        Self(std::process::Command::new("sleep").arg("600").spawn().unwrap())
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
 #[test]
 fn keys_typed_ahead_of_a_plan_do_not_agree_to_it() {
-    let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-    let pid = child.id().to_string();
+    let sleeper = Sleeper::begin();
+    let pid = sleeper.0.id().to_string();
     let policy = |pid: &str| sched::get(pid.parse().unwrap()).unwrap().policy;
-    let Some(mut session) = Session::begin(&["threads", "--filter", &pid]) else {
-        child.kill().unwrap();
-        child.wait().unwrap();
-        return;
-    };
+    let Some(mut session) = Session::begin(&["threads", "--filter", &pid]) else { return };
     session.until(&pid);
     session.types("pbatch\r\ry");
     session.until("Do it?");
@@ -143,7 +155,7 @@ fn keys_typed_ahead_of_a_plan_do_not_agree_to_it() {
         // The number and what stands behind it are drawn at once.
         let said = session.until(": 1 change");
         assert_eq!(policy(&pid), sched::SCHED_BATCH);
-        let number = said.split("applied as number ").nth(1).unwrap();
+        let number = said.split("Applied as number ").nth(1).unwrap();
         let number: String = number.chars().take_while(char::is_ascii_digit).collect();
         let undone = tailbound().args(["tune", "undo", &number]).output().unwrap();
         assert!(undone.status.success(), "{undone:?}");
@@ -151,8 +163,7 @@ fn keys_typed_ahead_of_a_plan_do_not_agree_to_it() {
     } else {
         session.until("only root");
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(sleeper);
     session.types("q");
     assert_eq!(session.ends(), Some(0));
     session.is_given_back();
