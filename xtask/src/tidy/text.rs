@@ -9,6 +9,8 @@ use super::finding::Finding;
 
 const BLOB_MAX: usize = 512 << 10;
 
+/// Words of the changelog: a page.
+const CHANGELOG_WORDS_MAX: usize = 400;
 /// Words of the overview: a quarter of an hour's reading. What is about one crate stands in its README.
 const OVERVIEW_WORDS_MAX: usize = 3_500;
 
@@ -187,7 +189,17 @@ pub(crate) fn changelog(text: &str) -> Vec<Finding> {
             "Add the section, with `- None.` if there is nothing",
         )
     };
-    missing.into_iter().map(finding).collect()
+    let mut found: Vec<Finding> = missing.into_iter().map(finding).collect();
+    let words = text.split_whitespace().count();
+    if words > CHANGELOG_WORDS_MAX {
+        found.push(Finding::new(
+            ("CHANGELOG.md", 1),
+            "changelog",
+            format!("{words} words, at most {CHANGELOG_WORDS_MAX}: nobody reads a longer one"),
+            "Leave out what no user of an earlier version must know",
+        ));
+    }
+    found
 }
 
 /// The overview stays one that is read: `text` of ARCHITECTURE.md.
@@ -274,6 +286,8 @@ mod tests {
         let old = "# C\n\n## [Unreleased]\n\n## [1.0]\n\n### Formats\n\n### Numbers\n";
         assert_eq!(changelog(old).len(), 2);
         assert_eq!(changelog("# C\n").len(), 1);
+        let long = format!("{good}{}", "word ".repeat(CHANGELOG_WORDS_MAX));
+        assert_eq!(changelog(&long).len(), 1);
     }
 
     #[test]
