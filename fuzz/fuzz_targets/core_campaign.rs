@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Any text as a campaign file.
 //!
-//! Context: COLD. Finds panics, endless loops and unbounded memory; corpus in `corpus/core_campaign`.
+//! Finds panics, endless loops and unbounded memory; corpus in `corpus/core_campaign`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

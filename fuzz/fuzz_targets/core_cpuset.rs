@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Any text as a CPU list: what is read must be written and read back the same.
 //!
-//! Context: COLD. Finds panics, endless loops and unbounded memory; corpus in `corpus/core_cpuset`.
+//! Finds panics, endless loops and unbounded memory; corpus in `corpus/core_cpuset`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

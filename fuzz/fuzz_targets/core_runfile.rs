@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Any bytes as a run file.
 //!
-//! Context: COLD. Finds panics, endless loops and unbounded memory; corpus in `corpus/core_runfile`.
+//! Finds panics, endless loops and unbounded memory; corpus in `corpus/core_runfile`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

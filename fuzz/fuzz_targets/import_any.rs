@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Any bytes through format detection and whichever parser it finds.
 //!
-//! Context: COLD. Finds panics, endless loops and unbounded memory; corpus in `corpus/import_any`.
+//! Finds panics, endless loops and unbounded memory; corpus in `corpus/import_any`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Any bytes through the parser of `cyclictest-json`; what is read must survive the run file.
 //!
-//! Context: COLD. Finds panics, endless loops and unbounded memory; corpus in `corpus/import_cyclictest_json`.
+//! Finds panics, endless loops and unbounded memory; corpus in `corpus/import_cyclictest_json`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

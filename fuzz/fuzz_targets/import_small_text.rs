@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Any bytes through the parsers of outputs of a few lines; what is read must survive the run file.
 //!
-//! Context: COLD. The first byte chooses the parser. Finds panics, endless loops and unbounded memory.
+//! The first byte chooses the parser. Finds panics, endless loops and unbounded memory.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Any bytes as a file of trace-cmd, its events followed to the end.
 //!
-//! Context: COLD. Finds panics, endless loops and unbounded memory; corpus in `corpus/trace_dat`.
+//! Finds panics, endless loops and unbounded memory; corpus in `corpus/trace_dat`.
 #![no_main]
 
 use std::io::Cursor;

@@ -2,7 +2,7 @@
 //! Builds of the tool that need nothing on the machine they run on: static, for this
 //! architecture and for ARM.
 //!
-//! Context: COLD. musl where rustup has a standard library for it. The whole program has SQLite and Zstandard in it, whose C is
+//! Musl where rustup has a standard library for it. The whole program has SQLite and Zstandard in it, whose C is
 //! compiled by Debian's musl-gcc, in `tailbound-server`; the one for boards (feature `board`, no store and no farm) has that of the agent's HTTPS (ring),
 //! which needs a C compiler for the board and no C library. What tests only start has no agent and no C.
 //! Those for ARM are the lab's guests too (feature `guest`).

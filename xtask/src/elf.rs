@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads just enough of static libraries and ELF files: members, symbols, interpreter.
 //!
-//! Context: COLD. Little-endian ELF only: every target of this project is.
+//! Little-endian ELF only: every target of this project is.
 //! Source: elf(5); the common `ar` format of binutils.
 
 use anyhow::{Context as _, bail};

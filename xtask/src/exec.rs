@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starts other programs: cargo, git, rustup, and the tool itself in its tests.
 //!
-//! Context: COLD. Every child is waited for; one with a time limit is killed at its end.
+//! Every child is waited for; one with a time limit is killed at its end.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};

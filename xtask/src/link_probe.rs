@@ -2,7 +2,7 @@
 //! Proves that the measuring loop can reach nothing but its two system calls, and the hot calls
 //! of the C interface nothing but the clock.
 //!
-//! Context: COLD. Compiles `crates/tailbound-rt/tests/link-probe` and its sister of the C
+//! Compiles `crates/tailbound-rt/tests/link-probe` and its sister of the C
 //! interface as the release is compiled (fat link-time optimisation, overflow checks) and reads
 //! the names left undefined in the object. With an overflow check, a bounds check or a formatted panic anywhere in reach, the
 //! panic handler survives and its marker is among them. Two variants with such a flaw on

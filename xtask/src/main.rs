@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Development tasks: `cargo xtask TASK`.
 //!
-//! Context: COLD. Not here: anything a user of the tool needs; it works without this.
+//! Not here: anything a user of the tool needs; it works without this.
 // An example of a line of the run file is one long `json!`.
 #![recursion_limit = "256"]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to a terminal")]

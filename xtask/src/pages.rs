@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Man pages and shell completions, from the one definition of the command line.
 //!
-//! Context: COLD. Compiled in only with the feature `pages`: without it the chore starts
+//! Compiled in only with the feature `pages`: without it the chore starts
 //! itself again with it, so that all other tasks work while the tool does not compile.
 
 use anyhow::bail;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the project is on this disk, and where its build products go.
 //!
-//! Context: COLD. The place is asked for at run time: a checkout may be moved after it was built.
+//! The place is asked for at run time: a checkout may be moved after it was built.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The agent: asks, looks at what it is asked for, refuses or runs it, and hands in what came of it.
 //!
-//! Context: COLD. Every step is an idempotent request to the server, spooled before sending: an interrupted step is
+//! Every step is an idempotent request to the server, spooled before sending: an interrupted step is
 //! resumed, and a run that was begun is never begun again.
 
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests to a server of `tailbound serve`, with one token.
 //!
-//! Context: COLD. Each request ends after a bounded time, whatever the other side does. No redirect is followed and no proxy of
+//! Each request ends after a bounded time, whatever the other side does. No redirect is followed and no proxy of
 //! the environment is used: the token goes to the server that was named and nowhere else.
 //! Source: RFC 9110 (HTTP), RFC 6750 (bearer tokens).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A web hook: JSON that is posted to an address somebody gave, signed where there is a secret.
 //!
-//! Context: COLD. Bounded in time and in what is read of the answer. No redirect is followed: what a server of a farm says goes
+//! Bounded in time and in what is read of the answer. No redirect is followed: what a server of a farm says goes
 //! to whom its owner named. Source: RFC 2104 (HMAC).
 
 use std::fmt::Write as _;

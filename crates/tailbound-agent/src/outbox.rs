@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Run files that wait for a server, on disk: they survive this process, the server and the power.
 //!
-//! Context: COLD; [`HandIn`] in a thread of its own, because a server may be slow. Units: bytes as packed. The disk is never filled:
+//! [`HandIn`] in a thread of its own, because a server may be slow. Units: bytes as packed. The disk is never filled:
 //! beyond its most the oldest file goes, and is counted. One file is handed in after the other, the oldest first; the same file twice
 //! is one run of the server's.
 //!

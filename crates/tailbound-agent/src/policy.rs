@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the machine's owner allows, and whether a campaign keeps to it.
 //!
-//! Context: COLD. Units: ns. Everything that is not known to be harmless is refused: an option of a run that this file does not
+//! Units: ns. Everything that is not known to be harmless is refused: an option of a run that this file does not
 //! name, of a later version too. Without a policy file the default holds, which is the empty file.
 //! Not here: how long it really takes (`child`, which ends what takes longer).
 

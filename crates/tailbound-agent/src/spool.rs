@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an agent has taken and not handed in yet, on disk: it survives this process, the server and the power.
 //!
-//! Context: COLD. One folder for each piece of work. Its files say how far it is; each is there whole or not at all.
+//! One folder for each piece of work. Its files say how far it is; each is there whole or not at all.
 //!
 //! ```text
 //! SPOOL/lock                 one agent a spool

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What agents, operators and the server say to each other about work, as JSON.
 //!
-//! Context: COLD. Units: s in names that end so. Fields that a version does not know are passed over; a change of what a
+//! Units: s in names that end so. Fields that a version does not know are passed over; a change of what a
 //! field means is a new [`PROTOCOL`], and a side that does not speak it says so.
 
 use std::io;

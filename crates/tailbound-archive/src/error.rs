@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why an archive was not read to its end, with the member where it happened.
 //!
-//! Context: COLD. Units: bytes, seconds.
+//! Units: bytes, seconds.
 
 use std::io;
 

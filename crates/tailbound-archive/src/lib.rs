@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Archives and packed files that others made: the one place of this project that unpacks them.
 //!
-//! Context: COLD. Units: bytes unless named otherwise.
+//! Units: bytes unless named otherwise.
 //!
 //! - [`walk()`] reads the members of a tar archive one by one, within [`Limits`]. Nothing is written: a captured
 //!   machine is read into memory this way.

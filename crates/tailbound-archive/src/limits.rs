@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much of an archive is read, by what it is said to be.
 //!
-//! Context: COLD. Units: bytes, seconds. `docs/received-files.md` states them; a test compares.
+//! Units: bytes, seconds. `docs/received-files.md` states them; a test compares.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One member of an archive, as its reader hands it on.
 //!
-//! Context: COLD. Units: bytes.
+//! Units: bytes.
 
 use std::io::Read;
 

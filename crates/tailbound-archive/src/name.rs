@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names of members: as parts of a path that stays inside, and as text for people.
 //!
-//! Context: COLD. Units: bytes.
+//! Units: bytes.
 
 use crate::error::ArchiveError;
 

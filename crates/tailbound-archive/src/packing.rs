@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! gzip, xz and zstd, told by their first bytes, not by a name.
 //!
-//! Context: COLD. Units: bytes. All three are unpacked by code in Rust: an archive of a stranger meets no C.
+//! Units: bytes. All three are unpacked by code in Rust: an archive of a stranger meets no C.
 //! Memory: a window of 128 MiB at most.
 //! Source: RFC 1952; the xz file format 1.2; RFC 8878.
 

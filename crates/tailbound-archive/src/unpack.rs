@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An archive as files below a folder.
 //!
-//! Context: COLD. Units: bytes. The folder is the caller's alone: made for this, with mode 0700, below folders that nobody
+//! Units: bytes. The folder is the caller's alone: made for this, with mode 0700, below folders that nobody
 //! else may write to. So paths cannot be exchanged meanwhile, and what the archive itself placed is looked at before each
 //! step: a member is never written through a link.
 //! Files get the permissions of the archive without special bits and without those of group and others to write.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What lands on the disk, and what never does.
-//!
-//! Context: COLD.
 
 use std::os::unix::fs::MetadataExt as _;
 

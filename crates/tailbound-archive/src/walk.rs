@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The members of a tar archive, one after the other, within limits.
 //!
-//! Context: COLD. Units: bytes. The crate `tar` reads headers and checks their sums; long names and extended headers are
+//! Units: bytes. The crate `tar` reads headers and checks their sums; long names and extended headers are
 //! read here, because it would read them to whatever length they state.
 //! Source: POSIX.1-2017 pax; GNU tar manual, "Basic Tar Format".
 

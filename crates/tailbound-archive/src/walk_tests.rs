@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hostile archives, each refused by its name, and ordinary ones of three writers.
-//!
-//! Context: COLD.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};

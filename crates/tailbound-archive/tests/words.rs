@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the bytes of an archive become in a message: one plain line of bounded length.
-//!
-//! Context: COLD.
 
 use tailbound_archive::{Limits, walk};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Changes without an order, none of them good and all of them bad: which few make it bad?
 //!
-//! Context: COLD. The guarantee is that of delta debugging: what is found is bad, and no change of it can be left out.
+//! The guarantee is that of delta debugging: what is found is bad, and no change of it can be left out.
 //! The way is shorter than ddmin's. The changes get an order after all, the one they were given in, and the shortest
 //! bad beginning is searched for by halves: its last change belongs to a culprit. With that change kept, the shortest
 //! beginning that is bad together with it has the next one, until what is kept is bad alone.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From two lists of options, the good one and the bad one, to the changes that lead from one to the other.
 //!
-//! Context: COLD. Pure. Words of a kernel's command line keep their order, because the last word of a name counts;
+//! Pure. Words of a kernel's command line keep their order, because the last word of a name counts;
 //! options of a configuration have none.
 
 use std::collections::BTreeMap;

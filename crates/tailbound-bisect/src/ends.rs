@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where good ends and bad begins, from the two ends and their controls.
 //!
-//! Context: COLD. Units: ns. A control is an end again with a change that means nothing. What it moves is what moving
+//! Units: ns. A control is an end again with a change that means nothing. What it moves is what moving
 //! code and time about does by itself: the noise floor. A difference within it says nothing, so that the search is
 //! refused where the ends are no further apart.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was measured, as JSON Lines, so that nothing is measured twice.
 //!
-//! Context: COLD. Units: ns. The first line says of what the journal is; each other line is one variant that was
+//! Units: ns. The first line says of what the journal is; each other line is one variant that was
 //! measured, known by its words. Values are kept, not answers: another limit needs no new run. A last line that was
 //! cut off is measured again.
 //! Not here: whether a value is that of the run file it names, which who goes on has to look at.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a meter, a journal and a limit to an oracle: what is in the journal is not measured again.
-//!
-//! Context: COLD.
 
 use crate::ends::Limit;
 use crate::journal::{Journal, Measured, Step};

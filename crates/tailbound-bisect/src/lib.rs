@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What made it later? The search alone: whom it asks is an [`Oracle`], which here knows nothing of kernels.
 //!
-//! Context: COLD. Units: ns. Pure: no file, no process, no clock.
+//! Units: ns. Pure: no file, no process, no clock.
 //! Not here: booting and building (`tailbound-lab`), command lines and files (`tailbound`), words (`tailbound-report`).
 //!
 //! ```text

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who is asked, and what can be answered.
-//!
-//! Context: COLD.
 
 /// What came of one question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Versions in an order, the first good and the last bad: where does it change?
 //!
-//! Context: COLD. Units: positions. With one question at a time an order of n steps between the ends takes at most
+//! Units: positions. With one question at a time an order of n steps between the ends takes at most
 //! ⌈log₂ n⌉ of them, with k at a time about log of base k+1 rounds. Whatever the oracle, the two ends of what is
 //! left were answered good and bad: the change that is found is one, and where there are several it is one of them.
 

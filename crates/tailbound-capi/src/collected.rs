@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the library keeps of one loop: its set-up, and all that was taken out of its recorders.
 //!
-//! Context: COLD. Units: ns; `t_ns` counts from the first due activation.
+//! Units: ns; `t_ns` counts from the first due activation.
 //! The loop writes into rings and 32-bit counters; whoever asks for figures, or polls, takes
 //! them over into memory that grows (64 bytes per second and context). Rings that nobody empties
 //! fill up and count what they drop.

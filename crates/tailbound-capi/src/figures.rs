@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of a loop as C structs, at any moment and from any thread but the loop's.
 //!
-//! Context: COLD. Units: ns. What the data does not support is NaN or `TB_NONE`, never a number.
+//! Units: ns. What the data does not support is NaN or `TB_NONE`, never a number.
 
 use tailbound_core::Distribution;
 use tailbound_stats::{Summary, exceed, quantile};

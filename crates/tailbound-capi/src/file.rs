@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writing a loop down: as a run file, and as JSON for scripts.
 //!
-//! Context: COLD. A file has its name when it is whole, never through a link; an older one is replaced.
+//! A file has its name when it is whole, never through a link; an older one is replaced.
 
 use std::ffi::{CStr, c_char};
 use std::fs::File;

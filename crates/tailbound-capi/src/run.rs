@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A loop as a run: what `tailbound show`, `report`, `compare` and `bound` read.
 //!
-//! Context: COLD. Units: ns. The two latencies are contexts of their own, `start` (thread 0) and
+//! Units: ns. The two latencies are contexts of their own, `start` (thread 0) and
 //! `completion` (thread 1); each is judged by its own limits, and the graver verdict is the run's.
 //! What the library cannot know (how the loop sleeps, what else ran) stands in `source.lost`.
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Error messages, and the boundary that no panic crosses.
-//!
-//! Context: COLD.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};

@@ -2,7 +2,7 @@
 //! Mean and variance from a histogram: for distributions whose sums are no longer exact, because
 //! a value was longer than [`tailbound_rt::sums::CLAMP_NS`] (2.1 s) and entered them as 2.1 s.
 //!
-//! Context: COLD. Units: ns. Late buckets are 0.1 % wide, early ones 0.8 %; the exact extremes cut
+//! Units: ns. Late buckets are 0.1 % wide, early ones 0.8 %; the exact extremes cut
 //! the outermost ones. Values are taken to lie evenly over their bucket.
 //! Not here: exact moments of sums (`tailbound-stats`).
 

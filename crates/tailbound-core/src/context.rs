@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where in the system a latency was recorded, and which of several is judged.
-//!
-//! Context: COLD.
 
 use crate::record::ThreadRecord;
 use crate::words::open_words;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sets of CPUs in the kernel's list format: `0-3,8`.
 //!
-//! Context: COLD. Source: cpuset(7), "List format".
+//! Source: cpuset(7), "List format".
 
 use std::collections::BTreeSet;
 use std::fmt;

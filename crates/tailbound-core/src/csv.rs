@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A text as a field of comma-separated values.
 //!
-//! Context: COLD. Source: RFC 4180. What a spreadsheet would take for a formula is made text: names come from strangers.
+//! Source: RFC 4180. What a spreadsheet would take for a formula is made text: names come from strangers.
 
 /// `text` as one field, in quotes where it needs them; control characters become spaces.
 #[must_use]

@@ -2,7 +2,7 @@
 //! What is known of a set of latencies: exact counts and extremes, exact sums where the
 //! source had them, the histogram, and what the source lost.
 //!
-//! Context: COLD. Units: ns, signed (negative = early).
+//! Units: ns, signed (negative = early).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a run and its threads came to their end, and whether that end is as planned.
-//!
-//! Context: COLD.
 
 use std::fmt;
 

@@ -2,7 +2,7 @@
 //! How files travel over a serial line: a line that names them, their bytes, and a last
 //! line, so that what was cut off is known to be.
 //!
-//! Context: COLD. Layout: `tailbound-file NAME BYTES\n`, the bytes, `\n`, any number of
+//! Layout: `tailbound-file NAME BYTES\n`, the bytes, `\n`, any number of
 //! times; then `tailbound-end STATUS\n`. What is not one of these lines is passed over:
 //! a driver may have said something before. Contents are not copied; of anybody's bytes at most
 //! `FILES_MAX` files are taken.

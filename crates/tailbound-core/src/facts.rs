@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a fact is read: also one that a later version may have written.
 //!
-//! Context: COLD. A fact is an object with one of three names; fields beside it are passed
+//! A fact is an object with one of three names; fields beside it are passed
 //! over, and an object with none of the three is a fact that is not known here.
 
 use serde::{Deserialize, Deserializer};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why there is no answer, by who can mend it: what an exit status is made from.
 //!
-//! Context: COLD. Not here: the exit status of an answer (`verdict`).
+//! Not here: the exit status of an answer (`verdict`).
 
 /// Who can mend a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

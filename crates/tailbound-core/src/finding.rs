@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Something noticed about the machine or the run that a reader must know.
-//!
-//! Context: COLD.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the lab and its guest say to each other, and what a run file keeps of it.
 //!
-//! Context: COLD. Units: MiB, s of virtual time. [`Job`] travels from the host into the
+//! Units: MiB, s of virtual time. [`Job`] travels from the host into the
 //! guest; [`LabRecord`] stands in the header of every run made in the lab and holds all
 //! that a repetition needs.
 

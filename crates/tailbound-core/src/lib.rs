@@ -2,7 +2,7 @@
 //! Vocabulary and data of the whole workspace: units, CPU sets, policies, the plan of a
 //! run, its records, findings and verdict, and the run file they are kept in.
 //!
-//! Context: COLD. Units: ns everywhere, named so; text in and out by [`units`].
+//! Units: ns everywhere, named so; text in and out by [`units`].
 //! Not here: anything that touches the machine, and any statistics.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

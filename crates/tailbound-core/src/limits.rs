@@ -2,7 +2,7 @@
 //! How large a file of anybody's, and what is in it, may be. What is beyond is refused once, when
 //! it is read, so that nothing behind the readers needs to think of overflows.
 //!
-//! Context: COLD. Units: as the names say. Documentation: docs/run-file.md, section Limits (a test
+//! Units: as the names say. Documentation: docs/run-file.md, section Limits (a test
 //! holds the two together). Importers have limits of their own formats beside these.
 //! Not here: the readers (`runfile::read`, `tailbound-import`), opening files (`tailbound-sys`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run file of a later version holds that this one does not know, said by name.
 //!
-//! Context: COLD. Files of a later version stay readable (docs/run-file.md); what is not
+//! Files of a later version stay readable (docs/run-file.md); what is not
 //! known is kept, and never taken for something else in silence.
 //! Not here: line types, which the reader passes over (`runfile::read`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole numbers as floating point and back, for figures, rates and plots.
 //!
-//! Context: COLD. Whole numbers below 2^53 are exact in a double: 104 days in ns. Beyond, a figure
+//! Whole numbers below 2^53 are exact in a double: 104 days in ns. Beyond, a figure
 //! loses digits that nobody prints. Back again a number is cut off towards 0, and one that does not fit
 //! becomes the nearest that does; not-a-number becomes 0.
 //! Not here: sums and counts, which stay whole.

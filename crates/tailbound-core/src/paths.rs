@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exact paths of a run in the lab: the longest sections of its kernel, and the way of its latest wake-ups.
 //!
-//! Context: COLD. Units: ns of the guest's virtual time, in which one instruction is 2^shift ns.
+//! Units: ns of the guest's virtual time, in which one instruction is 2^shift ns.
 //! CPUs of one guest execute one after the other, and time goes on for all. So with several of them a time has a part in
 //! which its CPU executed itself: `own_ns`. With one CPU the two are the same, and there is no `own_ns`.
 //! Not here: how they are found (`tailbound-paths`).

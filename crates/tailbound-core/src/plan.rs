@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run is to do, resolved: every default filled in, nothing left to the machine.
 //!
-//! Context: COLD. Units: ns. A campaign file (TOML) uses the words of the command line;
+//! Units: ns. A campaign file (TOML) uses the words of the command line;
 //! [`RunConfig`] is what was typed, [`Plan`] what it came to.
 
 use std::collections::BTreeMap;

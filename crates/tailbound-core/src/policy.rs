@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scheduling policies as people write them: `fifo:95`, `rr:10`, `other`, `deadline:200us/1ms`.
 //!
-//! Context: COLD. Source: sched(7).
+//! Source: sched(7).
 
 use std::fmt;
 use std::str::FromStr;

@@ -2,7 +2,7 @@
 //! How busy the CPUs were beside a run, as its facts before and after tell: whether other work
 //! loaded the machine is seen there, not concluded from what Tailbound started.
 //!
-//! Context: COLD. Units: % of the last 10 s in which some task waited for a CPU.
+//! Units: % of the last 10 s in which some task waited for a CPU.
 //! Source: Documentation/accounting/psi.rst (`some avg10` of /proc/pressure/cpu).
 
 use crate::record::{Fact, Facts};

@@ -2,7 +2,7 @@
 //! Text of strangers made safe to show: no character of it moves a cursor, colours a line, rings,
 //! or turns round the order in which the rest is read.
 //!
-//! Context: COLD. Applied where text leaves the program: to a terminal (`say`), to a page
+//! Applied where text leaves the program: to a terminal (`say`), to a page
 //! (`tailbound-report`'s `escape`), to JSON and run files; and to the reasons of reading errors.
 //! Source: ECMA-48 (C0, C1, escape sequences); Unicode Annex 9 (direction), Technical Report 36.
 

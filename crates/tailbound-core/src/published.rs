@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures of two systems from a paper or from elsewhere, in the place of run files.
 //!
-//! Context: COLD. Units: seconds of work; text with a unit for latencies. A TOML file of two
+//! Units: seconds of work; text with a unit for latencies. A TOML file of two
 //! tables, `real` and `fast`; docs/decide.md has one.
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! What persons state about a run and no machine can know: a title, who measured, and the
 //! requirement that it answers.
 //!
-//! Context: COLD. One line of text each, refused where it is typed if it is not; a run file of
+//! One line of text each, refused where it is typed if it is not; a run file of
 //! others may hold anything, so whoever shows it makes it safe as all text of a file.
 //! Not here: the deadline and how strictly it is judged ([`crate::requirement`]).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The records of a run, one Rust type for each line type of the run file.
 //!
-//! Context: COLD. Units: ns; `t_ns` counts from the first due activation of the
+//! Units: ns; `t_ns` counts from the first due activation of the
 //! measurement on the run's clock (negative: before it).
 //! Not here: all of them together ([`crate::run`]).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the machine has to do: a deadline, how early is too early, and how strictly.
 //!
-//! Context: COLD. Units: ns; rates per hour.
+//! Units: ns; rates per hour.
 //! Source of the classes: Altera's "methodology to compare scheduling latency" (soft, 95 %,
 //! 100 %, safe).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! [`Run`]: a whole run, read back from its lines.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use crate::blame::BlameRecord;
 use crate::context::{self, Context};

@@ -2,7 +2,7 @@
 //! A name with options, as people write it: `hackbench`, `signal:between=processes`. Loads, probes and
 //! benchmarks are chosen so.
 //!
-//! Context: COLD. Not here: which names and options there are (their catalogues).
+//! Not here: which names and options there are (their catalogues).
 
 use std::fmt;
 use std::str::FromStr;

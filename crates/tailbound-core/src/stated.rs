@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Quantiles that another tool printed of values that it gave no histogram of.
 //!
-//! Context: COLD. Units: ns; probabilities from 0 to 1.
+//! Units: ns; probabilities from 0 to 1.
 //! Argument: quantiles rise with their probability, so one between two known ones lies between their
 //! values, and of the values at least a share `1 - p` is not below the quantile of `p`. Tools differ by one
 //! in the rank they take for a probability: counts give one value less than certain for that.

@@ -2,7 +2,7 @@
 //! Samples in stretches of whole seconds, while the length of the run is not known: stretches begin with one second,
 //! and where there are more than [`STRETCHES_MAX`] of them, pairs become one, so that a run of any length has a few hundred.
 //!
-//! Context: COLD. Units: s, ns. Not here: cutting the counters of a run whose length is known (`tailbound_stats::blocks`).
+//! Units: s, ns. Not here: cutting the counters of a run whose length is known (`tailbound_stats::blocks`).
 
 use crate::Sums;
 use crate::histogram::{Histogram, SparseHistogram};

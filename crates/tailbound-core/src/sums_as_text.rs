@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! 128-bit sums as JSON strings: no reader loses their digits.
 //!
-//! Context: COLD. Units: ns^k. Used by `#[serde(with)]` of a distribution.
+//! Units: ns^k. Used by `#[serde(with)]` of a distribution.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -2,7 +2,7 @@
 //! What the theoretical bound on the scheduling latency is computed from: variables with their evidence, interrupts,
 //! and what must hold.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! Not here: the bound (`tailbound_stats::theory`), how exact sections give the evidence (`tailbound_paths::theory`).
 //! Source: de Oliveira, Casini, de Oliveira, Cucinotta, "Demystifying the Real-Time Linux Scheduling Latency", ECRTS 2020.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times as people write and read them: `100us`, `1.5ms`, `12h` in; `83.4 µs` out.
 //!
-//! Context: COLD. Units: ns in memory.
+//! Units: ns in memory.
 //! A bare number is refused: of all mistakes with latencies, a lost factor of 1000 is
 //! the most common.
 

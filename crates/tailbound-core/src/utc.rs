@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Points of time in UTC: to RFC 3339, and from the dates that other tools write.
 //!
-//! Context: COLD. Units: s since 1970. Source: RFC 2822 §3.3, RFC 3339 §5.6; the civil
+//! Units: s since 1970. Source: RFC 2822 §3.3, RFC 3339 §5.6; the civil
 //! calendar arithmetic is that of Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 
 /// `Sat, 21 Nov 2026 18:58:56 +0000` as s since 1970.

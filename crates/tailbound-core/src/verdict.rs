@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The answer of a run, and the exit status that scripts read.
 //!
-//! Context: COLD. Exit statuses: 0 met or nothing required, 1 not met, 2 usage, 3 this
+//! Exit statuses: 0 met or nothing required, 1 not met, 2 usage, 3 this
 //! machine cannot, 4 a bug of ours, 5 undecided.
 
 use serde::{Deserialize, Serialize};

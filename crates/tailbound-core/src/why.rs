@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a sample was late: the instant from which it was inevitable, and what happened there.
 //!
-//! Context: COLD. Units: ns of the guest's virtual time; instants since the first judged activation was due.
+//! Units: ns of the guest's virtual time; instants since the first judged activation was due.
 //! Not here: how it is found (`tailbound-paths`), words (`tailbound-report`).
 
 use serde::Serialize;

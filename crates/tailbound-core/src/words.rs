@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Words of a fixed vocabulary in files that a later version may have written.
 //!
-//! Context: COLD. `open_words` makes an enum of such words: what this version knows has a
+//! `open_words` makes an enum of such words: what this version knows has a
 //! variant, and what it does not know is kept as it stands in `Unknown`, is shown and written
 //! back unchanged. So a new word never makes a file unreadable, and every `match` has to say
 //! what it does with one. What a user types is parsed by `FromStr` instead, and refused.

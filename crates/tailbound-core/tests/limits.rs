@@ -2,7 +2,7 @@
 //! Run files that are small and mean harm: refused or read in bounded memory; and the limits are
 //! those of the page. A test program of its own: the highest mark of memory is the whole process's.
 //!
-//! Context: COLD. Units: bytes; kB as /proc/self/status has them.
+//! Units: bytes; kB as /proc/self/status has them.
 
 use std::fmt::Write as _;
 

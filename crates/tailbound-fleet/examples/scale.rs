@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How fast a large store answers, over real HTTP: `scale pages STORE N` or `scale uploads STORE SECONDS CONNECTIONS RUN`.
 //!
-//! Context: COLD. The server runs in this process, the clients beside it, on the same CPUs. `pages` asks each kind of page N times, of a
+//! The server runs in this process, the clients beside it, on the same CPUs. `pages` asks each kind of page N times, of a
 //! system the pages of N different ones; `uploads` sends runs that differ from RUN in their identity alone, packed, each connection the
 //! next one when the last is answered. The store is one of `simulate`; the server's clock stands at its last day. `docs/scale.md`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example")]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fills a store with the years of a farm that never was: `simulate STORE SYSTEMS DAYS WHOLE RUN…`.
 //!
-//! Context: COLD. Every simulated run is drawn from one of the RUNs (run files of the lab, say): each bucket of its histograms is drawn
+//! Every simulated run is drawn from one of the RUNs (run files of the lab, say): each bucket of its histograms is drawn
 //! again around its count, shifted by what is the machine's own. Every twentieth system becomes a quarter later on some day of the last
 //! third. Runs of the last WHOLE days are written as files and go through the same reading, judging and packing as uploads do; of the
 //! days before them the store gets all rows, made by the same code, but not the file, which costs ten times as much to make and

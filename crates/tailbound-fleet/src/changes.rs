@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a machine knew of itself at two runs, and what of it differs.
 //!
-//! Context: COLD. Facts that change from run to run by themselves (load, free memory, clock offset) are not kept by the store.
+//! Facts that change from run to run by themselves (load, free memory, clock offset) are not kept by the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many machines: where a campaign runs (`engine`), and the server that keeps and shows what they measured (`serve`).
 //!
-//! Context: COLD. The only crate with an async runtime, and only `serve` uses it: engines start programs and wait.
+//! The only crate with an async runtime, and only `serve` uses it: engines start programs and wait.
 
 pub mod changes;
 pub mod engine;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Engines for real: this machine, and a server of ssh on loopback with keys and configuration of its own.
 //!
-//! Context: COLD. The machine's own lock is taken, so the tests are one.
+//! The machine's own lock is taken, so the tests are one.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a guest cannot do its job; the host reads it as the end of the second serial line.
-//!
-//! Context: COLD.
 
 use std::io;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes every fact of this machine (or of the tree given as argument), for people who add one.
-//!
-//! Context: COLD.
 
 use std::io::Write;
 

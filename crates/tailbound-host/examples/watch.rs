@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Watches this machine for some seconds (argument, 3) as if every CPU were measured, and
 //! writes what it found, what it watched with, and what the looks cost.
-//!
-//! Context: COLD.
 
 use std::io::Write;
 use std::sync::mpsc;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The effective capabilities of a process.
 //!
-//! Context: COLD. Source: capabilities(7), proc_pid_status(5) (`CapEff`).
+//! Source: capabilities(7), proc_pid_status(5) (`CapEff`).
 
 use crate::cgroups::Process;
 use crate::root::{Found, Missing, Root};

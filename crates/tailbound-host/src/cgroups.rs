@@ -2,7 +2,7 @@
 //! Which control groups a process lives in, from the innermost to the root of what we
 //! can see, of either version.
 //!
-//! Context: COLD. Not here: what the groups' files say (`group_limits`,
+//! Not here: what the groups' files say (`group_limits`,
 //! `disturbances::quota`, `cpus`). Source: cgroups(7), proc_pid_mountinfo(5).
 
 use tailbound_core::CpuSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs and libraries as files (ELF): their segments, sections and functions.
 //!
-//! Context: COLD. Units: bytes. Little-endian ELF of 32 and 64 bits. A file that is cut off or lies about
+//! Units: bytes. Little-endian ELF of 32 and 64 bits. A file that is cut off or lies about
 //! itself yields nothing instead of a panic.
 //! Not here: what a program needs to run (`tailbound-lab`).
 //! Source: elf(5).

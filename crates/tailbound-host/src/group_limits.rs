@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a process's control groups allow it of the CPU: the tightest quota, and the budget of real-time threads.
 //!
-//! Context: COLD. Units: µs, shares of one CPU. Source: Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst,
+//! Units: µs, shares of one CPU. Source: Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst,
 //! scheduler/sched-rt-group.rst.
 
 use crate::cgroups::{self, Groups, Process};

@@ -2,7 +2,7 @@
 //! The interrupts of the machine: how often each came on each CPU, whose they are, where they
 //! may be handled.
 //!
-//! Context: COLD. Units: counts since boot. Nothing is written, not even to find out whether
+//! Units: counts since boot. Nothing is written, not even to find out whether
 //! an interrupt can be moved: the mode of its `smp_affinity` tells.
 //! Source: proc_interrupts(5), Documentation/core-api/irq/irq-affinity.rst,
 //! Documentation/ABI/testing/sysfs-kernel-irq, kernel/irq/proc.c (mode 0444 where managed).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The configuration the running kernel was built with, where it can be read.
 //!
-//! Context: COLD. Not here: what the options mean for latency (`disturbances`).
+//! Not here: what the options mean for latency (`disturbances`).
 //! Source: Documentation/kbuild/kconfig-language.rst; gzip: RFC 1952.
 
 use std::collections::BTreeMap;

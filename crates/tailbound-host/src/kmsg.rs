@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's log, read without waiting: what was there at the start, and what came since.
 //!
-//! Context: COLD. Only records of the kernel itself count: what programs write to
+//! Only records of the kernel itself count: what programs write to
 //! /dev/kmsg carries another facility.
 //! Source: Documentation/ABI/testing/dev-kmsg.
 

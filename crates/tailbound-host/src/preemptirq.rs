@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Does this kernel tell where interrupts and preemption are disabled? What the theoretical bound would need of it.
 //!
-//! Context: COLD. Source: Linux kernel/trace/Kconfig, include/trace/events/preemptirq.h.
+//! Source: Linux kernel/trace/Kconfig, include/trace/events/preemptirq.h.
 
 use crate::root::{Found, Root};
 

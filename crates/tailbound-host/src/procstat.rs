@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `/proc/stat`: how each CPU spent its time.
 //!
-//! Context: COLD. Units: ticks of USER_HZ (10 ms on nearly every machine), so that every
+//! Units: ticks of USER_HZ (10 ms on nearly every machine), so that every
 //! figure made of it is coarse and says so.
 //! Source: proc_stat(5).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why the kernel refused this process a real-time policy, and what whoever asks can do about it.
 //!
-//! Context: COLD. Source: sched(7), capabilities(7), user_namespaces(7), Documentation/scheduler/sched-rt-group.rst.
+//! Source: sched(7), capabilities(7), user_namespaces(7), Documentation/scheduler/sched-rt-group.rst.
 
 use crate::capabilities::{Capabilities, Capability};
 use crate::cgroups::Process;

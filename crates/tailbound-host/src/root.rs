@@ -3,7 +3,7 @@
 //! directory for tests and for trees carried over from elsewhere, a [`Tree`] in memory for a
 //! capture that somebody sent.
 //!
-//! Context: COLD. Paths are written as people know them (`/proc/stat`).
+//! Paths are written as people know them (`/proc/stat`).
 //! Nothing here fails a run: what cannot be read is [`Missing`], with its reason. A file
 //! that is absent is *not applicable*, one that refuses is *unknown*; an unmounted
 //! debugfs is unknown too, because the thing may well exist.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine's files in memory: what a capture holds, read without a disk.
 //!
-//! Context: COLD. Units: bytes. Names are parts joined by `/`; one at the beginning is passed over. A folder is there by
+//! Units: bytes. Names are parts joined by `/`; one at the beginning is passed over. A folder is there by
 //! its own entry or by what lies below it. There are no links.
 //! Not here: reading an archive (the command line's).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One line of `/proc/PID/stat` or `/proc/PID/task/TID/stat`.
 //!
-//! Context: COLD. Units: as the kernel's. Fields bear the numbers of proc_pid_stat(5).
+//! Units: as the kernel's. Fields bear the numbers of proc_pid_stat(5).
 
 /// Kernel thread; include/linux/sched.h.
 const PF_KTHREAD: u64 = 0x0020_0000;

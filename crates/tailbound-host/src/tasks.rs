@@ -2,7 +2,7 @@
 //! The real-time threads of the machine that may run on given CPUs, and how much CPU time
 //! they have used.
 //!
-//! Context: COLD; reads a few files per thread of the machine, so it is done seldom.
+//! Reads a few files per thread of the machine, so it is done seldom.
 //! Units: ns. Source: proc_pid_stat(5), sched(7), Documentation/scheduler/sched-stats.rst.
 
 use std::collections::BTreeMap;

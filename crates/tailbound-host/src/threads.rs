@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every thread of the machine: who it is, where it may run, with what policy.
 //!
-//! Context: COLD; two files per thread (about 10 ms for 300 threads).
+//! Two files per thread (about 10 ms for 300 threads).
 //! A thread is known by its number and its start: numbers are used again.
 //! Not here: how much CPU time real-time threads take (`tasks`).
 //! Source: proc_pid_stat(5), proc_pid_status(5), sched(7).

@@ -2,7 +2,7 @@
 //! A sequence of system calls as a C program, for those who debug a kernel without this one: the same calls with the
 //! same numbers, in as many processes.
 //!
-//! Context: COLD. Units: bytes, ns. The program takes the number of passes; without it, it goes on until it is ended.
+//! Units: bytes, ns. The program takes the number of passes; without it, it goes on until it is ended.
 //! It is the load (`calls` of `tailbound-load`) by the same calls, but its libraries and its memory are others: where a
 //! find hangs on a few ns, the run file is what repeats it.
 

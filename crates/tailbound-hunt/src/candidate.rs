@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One workload that is tried, and what came of it.
 //!
-//! Context: COLD. Units: ns. These are the lines of a corpus.
+//! Units: ns. These are the lines of a corpus.
 
 use std::fmt;
 

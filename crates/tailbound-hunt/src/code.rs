@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A set of code: ranges of addresses, apart and in order.
 //!
-//! Context: COLD. Units: bytes. Bytes, not blocks: where a run was interrupted within a block another one begins, which
+//! Units: bytes. Bytes, not blocks: where a run was interrupted within a block another one begins, which
 //! says nothing of what was reached.
 
 use std::fmt;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which call comes next in a sequence: most of them work on something that is there, and rather on what the last calls
 //! worked on. Calls that have nothing to do with each other meet nothing that each alone does not.
-//!
-//! Context: COLD.
 
 use tailbound_core::calls::{Call, Class, FORMS, Form, Op, SLOTS, SlotState, form_of};
 

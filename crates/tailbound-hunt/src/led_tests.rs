@@ -2,7 +2,7 @@
 //! The search on a kernel that was made up, in which four conditions lie one behind the other within one function: none of
 //! them makes anything late or shows a section of its own, each executes some code.
 //!
-//! Context: COLD. Nothing here is measured.
+//! Nothing here is measured.
 
 use tailbound_core::calls::{Call, Calls, Op};
 

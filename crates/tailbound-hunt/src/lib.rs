@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Search for the workload under which a kernel is latest: which to try next, and what is left of the worst.
 //!
-//! Context: COLD. Units: ns. Pure: no clock, no file, no process. The same seed and the same answers give the
+//! Units: ns. Pure: no clock, no file, no process. The same seed and the same answers give the
 //! same candidates, so that a hunt that was interrupted goes on where it was, and anybody can repeat it.
 //! Not here: how a candidate is run ([`Evaluator`]), where its result is kept (the command line).
 //!

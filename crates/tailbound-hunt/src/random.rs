@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The generator of the search: SplitMix64.
 //!
-//! Context: COLD. Its numbers are part of what a seed means: another generator is another hunt.
+//! Its numbers are part of what a seed means: another generator is another hunt.
 //! Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 
 /// The generator.

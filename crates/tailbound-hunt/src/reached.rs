@@ -2,7 +2,7 @@
 //! Which code of the kernel was reached, and by whom first: a condition behind which something lies shows itself as code
 //! that nobody executed before, long before anything is late.
 //!
-//! Context: COLD. All of it follows from the lines of the corpus: a line has the code that was new then.
+//! All of it follows from the lines of the corpus: a line has the code that was new then.
 
 use crate::candidate::{Figures, Origin};
 use crate::code::Code;

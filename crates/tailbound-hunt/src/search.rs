@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which candidates are tried next.
 //!
-//! Context: COLD. Candidates come in generations of a fixed size: each is made when all results of the one before
+//! Candidates come in generations of a fixed size: each is made when all results of the one before
 //! are known, so that neither the number of cores nor the order in which guests end matters. Parents are the
 //! latest, those with the longest sections, and those that showed sections which no earlier one had: a path that
 //! was never seen may be the way to a late one without being late itself. Of one set of loads there are few parents.

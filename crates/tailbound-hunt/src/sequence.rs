@@ -2,7 +2,7 @@
 //! Sequences of system calls: drawn, changed a little, and made smaller. All of them are whole: a call whose slot is
 //! empty gets one that is not, or a call before it that fills it.
 //!
-//! Context: COLD. Units: bytes, ns. Not here: which call is likely to come next (`compose`).
+//! Units: bytes, ns. Not here: which call is likely to come next (`compose`).
 
 use tailbound_core::calls::{
     Amount, Call, Calls, Class, FORMS, Form, Op, SLOTS, SlotState, form_of,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is left of a find when everything is taken away that it does not need.
 //!
-//! Context: COLD. Units: ns; shares from 0 to 1. A step is kept while the latest wake-up stays within a share of the
+//! Units: ns; shares from 0 to 1. A step is kept while the latest wake-up stays within a share of the
 //! find's; steps are tried until none is kept, the largest first. Every result is exact, so none is tried twice.
 
 use std::collections::HashSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can be varied: loads, their options and how far these go, interval and seed.
 //!
-//! Context: COLD. Units: ns, bytes. Which words a load has is `tailbound-load`'s to say: a test of the command
+//! Units: ns, bytes. Which words a load has is `tailbound-load`'s to say: a test of the command
 //! line holds this table to it. Not here: how it is varied (`vary`).
 
 /// What one option can be.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Candidates drawn from everything, changed a little, and made of two.
 //!
-//! Context: COLD. Units: ns. The interval is changed by single ns as well as by a new draw: one µs more has
+//! Units: ns. The interval is changed by single ns as well as by a new draw: one µs more has
 //! moved the same mixture from 604 to 880 µs, because another path lies in the timer's way.
 
 use tailbound_core::Spec;

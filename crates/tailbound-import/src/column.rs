@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plain numbers, one per line: what a script or an oscilloscope leaves.
 //!
-//! Context: COLD. Layout: header lines before the first number (`# latency_us`), then a number
+//! Layout: header lines before the first number (`# latency_us`), then a number
 //! a line; blank lines and later `#` lines are passed over. The unit stands in the header (ns,
 //! us, µs, usec, ms, as a word of its own or after `_`, in brackets or not) or is an option;
 //! without it the file is refused, for of all mistakes a lost factor of 1000 is the commonest.

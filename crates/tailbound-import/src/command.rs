@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a tool's command line says about a run: interval, priority, policy, duration, clock.
 //!
-//! Context: COLD. Units: rt-tests' `-i` and `-d` are µs, `-D` is s unless `m`, `h` or `d`
+//! Units: rt-tests' `-i` and `-d` are µs, `-D` is s unless `m`, `h` or `d`
 //! follows. The command line was written with spaces between its words and without quotes.
 //! Source: cyclictest(8), oslat(8), getopt_long(3), rtla-timerlat-hist(1).
 

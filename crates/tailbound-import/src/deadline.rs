@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! cyclicdeadline of rt-tests: how late threads of SCHED_DEADLINE wake up, as text and as JSON.
 //!
-//! Context: COLD. Units: µs, or ns with `-N`. Layout of a line: `T: 0 (163306) I:1000 C:  60001 Min: 1 Act: 4 Avg: 2 Max: 33`, without
+//! Units: µs, or ns with `-N`. Layout of a line: `T: 0 (163306) I:1000 C:  60001 Min: 1 Act: 4 Avg: 2 Max: 33`, without
 //! cyclictest's `P:`, repeated while the screen is live: the last one of a thread counts. `Act:` is five characters wide in µs and
 //! eight in ns, the only trace of `-N`. JSON: `thread.N{cycles, min, max, avg}`, later also `histogram`, `cpu`, `node`;
 //! `resolution_in_ns` is 1 for ns.

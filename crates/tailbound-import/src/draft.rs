@@ -2,7 +2,7 @@
 //! A run while it is being imported: what the source told, what it did not, and at the end
 //! the [`Run`] in which both stand.
 //!
-//! Context: COLD. Units: ns. A plan needs concrete values: whatever the source leaves unsaid
+//! Units: ns. A plan needs concrete values: whatever the source leaves unsaid
 //! gets a value here, and a sentence in `lost` that it is not from the source.
 //! Not here: what follows from missed periods (`missed`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What cannot be of a format, told while it is read: before memory is spent on all of it.
 //!
-//! Context: COLD. Units: bytes. Limits: what is refused here takes some 32 MiB at most, however long the file is; 1 GiB is kept only of
+//! Units: bytes. Limits: what is refused here takes some 32 MiB at most, however long the file is; 1 GiB is kept only of
 //! lines that begin as those of their tool. Whoever names a format has it judged by that format alone.
 //! Not here: what is wrong in a file of the right kind (the parsers).
 

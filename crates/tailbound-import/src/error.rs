@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a file could not be imported: what was wrong, where, and what to do.
 //!
-//! Context: COLD. Units: lines count from 1, byte offsets from 0.
+//! Units: lines count from 1, byte offsets from 0.
 //! Not here: what a readable file lost, which is a finding and not an error (`missed`, `draft`).
 
 use std::fmt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers behind their labels in a line of text: `Min:      1`, `Max  749`, `Cycles 74953`.
 //!
-//! Context: COLD. Units: those of the caller.
+//! Units: those of the caller.
 
 use tailbound_core::{Finding, Impact};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that hold no run, known by their first bytes or words, and for each the sentence that helps: what it is, and what to do instead.
 //!
-//! Context: COLD. Only the beginning of a file is looked at. Whatever is a format of a tool comes first, but for sources of programs, which
+//! Only the beginning of a file is looked at. Whatever is a format of a tool comes first, but for sources of programs, which
 //! contain what tools print.
 //! Not here: outputs of known tools that hold no latencies (`format`). Source: magic numbers as in file(1)'s database; LTTng's CTF 1.8.
 

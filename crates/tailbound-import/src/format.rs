@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The formats that can be imported, and how each is known by its content.
 //!
-//! Context: COLD. Only the first 64 KiB are looked at, freed of what mail and consoles did to them (`carried`). What is nearly a format (a live
+//! Only the first 64 KiB are looked at, freed of what mail and consoles did to them (`carried`). What is nearly a format (a live
 //! screen, a YAML without latencies) gets a hint instead of a guess.
 //! Not here: the parsers, one module each.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! hwlatdetect of rt-tests: time taken by the hardware, above a threshold.
 //!
-//! Context: COLD. Units: µs. Layout: `hwlatdetect:  test duration N seconds` (`smidetect:` before 2009), parameters a line each, then
+//! Units: µs. Layout: `hwlatdetect:  test duration N seconds` (`smidetect:` before 2009), parameters a line each, then
 //! `Max Latency: 48us` (`Below threshold` or 0 where nothing was found), `Samples recorded: N`, and a line for each sample:
 //! `ts: SECONDS, inner:5, outer:9` with more `name:value` in later versions, or in old ones the time and the two values alone.
 //! A sample is one look at the clock or the gap before it, whichever is longer.

@@ -2,7 +2,7 @@
 //! JSON of other tools: parsed within bounds, and values out of it by a path that stands in
 //! the message when something is wrong.
 //!
-//! Context: COLD. Units: as the caller says.
+//! Units: as the caller says.
 //! Limits: 32 MiB of text (a document takes some ten times that in memory) and serde_json's
 //! own 128 levels of nesting. Source: RFC 8259.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel's latency tracers leave in `trace`: the longest wake-up, or stretch without interrupts or preemption, and who held the CPU.
 //!
-//! Context: COLD. Units: µs. Layout: `# wakeup_rt latency trace v1.1.5 on RELEASE`, `# latency: 1689 us, #6/6, CPU#0 | (M:preempt_rt …)`,
+//! Units: µs. Layout: `# wakeup_rt latency trace v1.1.5 on RELEASE`, `# latency: 1689 us, #6/6, CPU#0 | (M:preempt_rt …)`,
 //! `# | task: NAME-PID (uid:0 nice:0 policy:1 rt_prio:99)`, for the off tracers `# => started at: F` and `# => ended at: F`; then rows
 //! `NAME-PID CPU-AND-FLAGS TIMEus MARK: EVENT`, where an event is a wake-up (`232:120:R + [000] 217: 0:R name`), a switch (`==>`), a function
 //! or `<stack trace>`, which ` => function` lines follow. Names are cut to 8 characters in rows. Kernels before 2.6.28 write no `#`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! EVL's latmus `-g`.
 //!
-//! Context: COLD. Units: µs. Layout: `# key: value` lines (sampling period, context, thread
+//! Units: µs. Layout: `# key: value` lines (sampling period, context, thread
 //! priority and affinity, duration, overruns, min/avg/max latency, sample count), of which the
 //! pasted kernel version may run over lines without `#`; then `cell count` from the first to
 //! the last cell that is not empty, the last marked `199+` when it also holds all beyond.

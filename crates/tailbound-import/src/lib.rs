@@ -10,7 +10,7 @@
 //! `source-constant`. Of impact `notice`: `source-not-realtime`, `source-dma-latency`, `source-distance`,
 //! `source-other-quantity`, `source-carried`, `source-one-of-several`, `source-other-tools`, `source-coarse-timers`. A run has one finding of each name.
 //!
-//! Context: COLD. Units: ns; sources that count µs keep `resolution_ns` 1000 and values
+//! Units: ns; sources that count µs keep `resolution_ns` 1000 and values
 //! stand at the lower edge of their step.
 //! Not here: statistics and verdicts (`tailbound-stats`), reading files (the caller).
 //! What stands before all readers: text is freed of what mail and consoles did to it (`carried`), and a file of several runs is cut

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a source does with periods that fell due while a wake-up was late, and what follows.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! Argument: a loop that skips (`while now > next: next += interval`) skips only when a
 //! wake-up comes later than one interval. If the latest wake-up is earlier than the
 //! interval, nothing was skipped. Otherwise the number of due periods is estimated from

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is often tried and cannot be imported: each with what it is and what to do instead.
 //!
-//! Context: COLD. Not here: files that are no text of a tool at all (`foreign`).
+//! Not here: files that are no text of a tool at all (`foreign`).
 
 use crate::text;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! oslat: gaps between successive clock reads of a busy loop, as text and as JSON.
 //!
-//! Context: COLD. Layout: buckets are named by their upper edge: `001 (us)` is 0 to 1 µs.
+//! Layout: buckets are named by their upper edge: `001 (us)` is 0 to 1 µs.
 //! Whole keys: minimum and maximum are µs, rounded up. Keys with three decimals (2.10, `-W`):
 //! keys are µs, and in the JSON minimum and maximum are ns (in the text µs with decimals).
 //! The last bucket also holds everything beyond; with `-B` the first holds everything below.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! pmqtest, ptsematest, svsematest, sigwaittest and signaltest of rt-tests on standard output: extremes and average of each pair.
 //!
-//! Context: COLD. Units: µs. Layout: `#0: ID62776, P98, CPU0, I1000; #1: ID62777, P98, CPU0, TO 0, Cycles 74953` (receiver and sender;
+//! Units: µs. Layout: `#0: ID62776, P98, CPU0, I1000; #1: ID62777, P98, CPU0, TO 0, Cycles 74953` (receiver and sender;
 //! `TO` is pmqtest's), then `#1 -> #0, Min   35, Cur   84, Avg   83, Max  749`; signaltest: `T: 0 ( 2481) P:80 C: 1000 Min: 22 Act: 30 Avg: 45
 //! Max: 10309`, without cyclictest's `I:`. A live screen repeats all of it: the last of each pair counts.
 //! Not here: their JSON (`rttests`). Source: output of rt-tests 0.84 to 2.8.

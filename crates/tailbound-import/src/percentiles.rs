@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The percentile distribution that HdrHistogram's libraries print, as columns or as comma-separated values.
 //!
-//! Context: COLD. Units: none in the file: an option. Layout: `Value Percentile TotalCount 1/(1-Percentile)`, then rows whose count is of
+//! Units: none in the file: an option. Layout: `Value Percentile TotalCount 1/(1-Percentile)`, then rows whose count is of
 //! all values up to theirs, the last of them of percentile 1; `#[Mean = …, StdDeviation = …]`, `#[Max = …, Total count = …]`.
 //! A row's value was seen; of values between two rows only how many there are is known. Where each row holds one value more than the one
 //! above, every value is known.

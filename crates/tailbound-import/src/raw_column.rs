@@ -2,7 +2,7 @@
 //! Plain numbers in binary, of 32 or 64 bits: what a program leaves that writes its samples
 //! as they stand in memory.
 //!
-//! Context: COLD. Layout: little-endian, without header, one after another; ns unless the unit
+//! Layout: little-endian, without header, one after another; ns unless the unit
 //! is given. Nothing in such a file says what it is, so it is never guessed; text, numbers that are all the same, and numbers of
 //! which half are above a second are refused.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The way in: a file or its bytes, a format found or given, a run out.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use std::borrow::Cow;
 use std::io::{BufReader, Read};

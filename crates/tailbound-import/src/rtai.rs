@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The screen of RTAI's `latency` and `display`: extremes and averages of each second.
 //!
-//! Context: COLD. Units: ns, unlike Xenomai's lines of the same names. Layout: `# period = N (ns)`,
+//! Units: ns, unlike Xenomai's lines of the same names. Layout: `# period = N (ns)`,
 //! `# average time = N (s)`, then `RTD|lat min|ovl min|lat avg|lat max|ovl max|overruns`, one
 //! row an average time; `ovl` and overruns count since the tester began. There is no histogram.
 //! A period that was overrun enters the row as a latency of 0 and is counted.

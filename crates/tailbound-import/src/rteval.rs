@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! rteval's summary.xml, of its cyclictest and timerlat modules.
 //!
-//! Context: COLD. Units: µs (attribute `unit`). Layout: `Measurements/cyclictest` with a
+//! Units: µs (attribute `unit`). Layout: `Measurements/cyclictest` with a
 //! `core` per CPU, each with `statistics` and `histogram/bucket[index,value]`; `system` is the
 //! sum of the cores and used only where there are none. When a latency exceeded the histogram,
 //! rteval drops `system` and `core` altogether. Its timerlat module adds interrupt, thread and

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! rtla `timerlat hist` and `osnoise hist`.
 //!
-//! Context: COLD. Layout: three `#` lines (tool, unit, duration `days hh:mm:ss`), `Index` and a
+//! Layout: three `#` lines (tool, unit, duration `days hh:mm:ss`), `Index` and a
 //! column per CPU and context (`IRQ-000`, `Thr-000`, `Usr-000`; `CPU-000` for osnoise), rows
 //! `lower-edge counts…` without those of zeros, then `over:`, `count:`, `min:`, `avg:`, `max:`
 //! with `-` where there is no sample. 7.2 adds a block `ALL:` of the same rows, which is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! rtla's auto-analysis: of what the latency consists that stopped `rtla timerlat`, in the tool's own words.
 //!
-//! Context: COLD. Units: µs with two decimals. Layout: `## CPU 23 hit stop tracing, analyzing it ##`, then parts `IRQ handler delay: 27.49 us
+//! Units: µs with two decimals. Layout: `## CPU 23 hit stop tracing, analyzing it ##`, then parts `IRQ handler delay: 27.49 us
 //! (65.52 %)` with spaces or tabs between, under some of them who it was (`objtool:49256  3.79 us`), under `Blocking thread` also a stack of
 //! `-> function`; a line of hyphens, and `Thread latency: 41.96 us (100%)` or `IRQ latency: … (100%)`.
 //! Where the last line is missing the whole follows from the largest part and its share, to half a hundredth of a per cent.

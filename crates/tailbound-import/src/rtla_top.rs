@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The screen of `rtla timerlat top`: extremes and average of each CPU, in the interrupt, the thread and user space.
 //!
-//! Context: COLD. Units: µs, or ns with `-n`, as the heading says. Layout: `0 00:00:05 | IRQ Timer Latency (us) | Thread Timer Latency (us)`, of
+//! Units: µs, or ns with `-n`, as the heading says. Layout: `0 00:00:05 | IRQ Timer Latency (us) | Thread Timer Latency (us)`, of
 //! later versions also `| Ret user Timer Latency (us)`; `CPU COUNT | cur min avg max | …`; a row `0 #244 | 10965 88 10330 115094 | …` for each
 //! CPU, with `-` where there is no sample, and from 6.9 on one of `ALL`. A live screen is repeated: the last row of a CPU counts.
 //! An analysis may follow (`rtla_analysis`). Source: rtla-timerlat-top(1); output of rtla 6.1.

@@ -2,7 +2,7 @@
 //! What every JSON of rt-tests has in common, and the small programs whose JSON holds
 //! extremes and an average only: ptsematest, svsematest, sigwaittest, pmqtest, signaltest.
 //!
-//! Context: COLD. Units: µs. Layout: `"cmdline:"` and `"rt_test_version:"` (the keys end in a
+//! Units: µs. Layout: `"cmdline:"` and `"rt_test_version:"` (the keys end in a
 //! colon), `start_time` and `end_time` in RFC 2822, `sysinfo`; then `thread.N.sender{cpu,
 //! priority, samples, interval}` and `thread.N.receiver{cpu, priority, min, avg, max}`, or for
 //! signaltest `thread.N{cycles, min, max, avg, cpu}`, where `cpu` is that of thread 0.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs in one file: where each begins, for every format that is read as a whole.
 //!
-//! Context: COLD. Units: bytes and lines of the file. A run begins at the line that its tool writes once, at its beginning, if figures
+//! Units: bytes and lines of the file. A run begins at the line that its tool writes once, at its beginning, if figures
 //! stand between it and the one before, or where figures cannot go on from those above (`screens`); of JSON at the next document.
 //! Not here: cyclictest's text, in which figures tell runs apart (`cyclictest::runs`); streams, which have no such lines.
 

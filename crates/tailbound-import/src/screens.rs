@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures that a tool prints again and again while it runs: where they cannot go on from those before, another run begins.
 //!
-//! Context: COLD. Within a run the count of a row never falls, its least never rises, its greatest never falls, its thread keeps its number and the
+//! Within a run the count of a row never falls, its least never rises, its greatest never falls, its thread keeps its number and the
 //! time that has passed never falls. Rows come in the order of their screen: a run begins at the first row of the screen in which one
 //! of them cannot go on, or at the beginning that its tool wrote before it (`runs`).
 //! Not here: cyclictest's status lines (`cyclictest::runs`), whose lines may come out of turn.

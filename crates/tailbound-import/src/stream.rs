@@ -2,7 +2,7 @@
 //! A file read piece by piece, in bounded memory, by two threads: one reads and decodes, the
 //! other records; and the file's identity, computed on the way.
 //!
-//! Context: COLD. Units: bytes. Pieces are recorded in the order of the file, so that the result
+//! Units: bytes. Pieces are recorded in the order of the file, so that the result
 //! does not depend on how it was cut. A file that is over with the first piece needs no thread.
 //! Not here: what the bytes mean (`column`, `raw_column`, `jitterdebugger`).
 

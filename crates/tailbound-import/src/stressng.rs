@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! stress-ng's `cyclic` stressor on standard output.
 //!
-//! Context: COLD. Units: ns. Layout: every line after `stress-ng: info:  [pid] cyclic:`; the
+//! Units: ns. Layout: every line after `stress-ng: info:  [pid] cyclic:`; the
 //! policy, delay and number of samples, `mean`, `min`/`max`, percentiles, and with `--cyclic-dist` rows
 //! `lower-edge frequency` under `latency distribution (N ns intervals)`, which may stop at the first M
 //! buckets or at `..`. All figures are of the first `--cyclic-samples` sleeps only (10,000 before that option);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! sysjitter: interruptions of a busy loop above a threshold, on each core.
 //!
-//! Context: COLD. Units: ns, as the labels say. Layout: `label: value value …`, a value for each core; `core_i` first, then
+//! Units: ns, as the labels say. Layout: `label: value value …`, a value for each core; `core_i` first, then
 //! `threshold(ns)`, `runtime(s)`, `int_n`, `int_min(ns)`, `int_median`, `int_mean`, `int_90` to `int_99999`, `int_max`, `int_total(ns)`, and
 //! `int_total(%)` last. A quantile is the value of index `p * n`, from 0. `int_mean` is cut to a whole cycle.
 //! Without an interruption all of a core's figures are 0.

@@ -2,7 +2,7 @@
 //! Foreign text, line by line: bounded, without terminal control sequences, and numbers
 //! out of it with a message that names the line.
 //!
-//! Context: COLD. Units: as the caller says (`unit_ns` is the length of the source's unit).
+//! Units: as the caller says (`unit_ns` is the length of the source's unit).
 //! Limits: a line of more than 16 MiB is refused; nothing is copied unless it has to be
 //! cleaned. Source: ECMA-48 (control sequences begin with ESC `[` and end in `@` to `~`, strings begin with ESC `]`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Several tools in one text: in which lines each is, and the text without all but one.
 //!
-//! Context: COLD. Units: lines from 1. A stretch begins at a line that only its tool writes, or at its command line, and goes on to that of
+//! Units: lines from 1. A stretch begins at a line that only its tool writes, or at its command line, and goes on to that of
 //! another tool. stress-ng marks each of its lines, so what stands between them is of the tool before.
 //! Other tools' lines become empty: lines keep their numbers.
 //! Limits: a text of more than 16 MiB is not searched.

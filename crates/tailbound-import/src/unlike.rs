@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a file that is of no known format looks like instead, and what to do with it.
-//!
-//! Context: COLD.
 
 use tailbound_core::words::did_you_mean;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Xenomai's `latency`: the `-g` file and the standard output; EVL's latmus prints the latter too.
 //!
-//! Context: COLD. Units: µs with decimals. Layout of `-g`: `# elapsed (task, period, priority)`,
+//! Units: µs with decimals. Layout of `-g`: `# elapsed (task, period, priority)`,
 //! `# min| avg| max| overrun| msw|`, then pairs: the left edge of the first cell and 1, for each
 //! cell its centre and its count *plus one*, the right edge of the last cell and 1.
 //! Standard output: `RTT|` (as the first line above), `RTD|` once a second, `HSD|avg| lo - hi | n`

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rows that Xenomai's `latency` and EVL's `latmus` print each second, where there is no histogram: extremes, average and overruns.
 //!
-//! Context: COLD. Units: µs with three decimals. Layout: `RTH|----lat min|----lat avg|…` names the columns (Xenomai 2.5 and before has no
+//! Units: µs with three decimals. Layout: `RTH|----lat min|----lat avg|…` names the columns (Xenomai 2.5 and before has no
 //! `msw`), `RTD|` is a row of a second, in which overruns, best and worst are those since the beginning; `RTS|` is the whole run.
 //! A row that a message of something else cut through is passed over and counted.
 //! The number of samples is in the statistics (`-s`) only; else it follows from the length and the period.

@@ -2,7 +2,7 @@
 //! Memory of a streamed import does not grow with the file, nor that of a file which is refused; a test program of its own, with
 //! one test, because the highest mark of memory is the whole process's.
 //!
-//! Context: COLD. Units: kB as /proc/self/status has them.
+//! Units: kB as /proc/self/status has them.
 
 use std::io::Read;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fetches a kernel by its name and prints what a boot needs to know.
 //!
-//! Context: COLD. `cargo run -p tailbound-lab --example obtain -- debian:6.12-rt x86_64`
+//! `cargo run -p tailbound-lab --example obtain -- debian:6.12-rt x86_64`
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
 use tailbound_lab::kernel::{self, KernelName};

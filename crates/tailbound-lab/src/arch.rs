@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The architectures a guest can have, by the names of the kernel, Debian and QEMU.
-//!
-//! Context: COLD.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Benchmarks in a guest: which of them there can be, and how much of each.
 //!
-//! Context: COLD. Units: s of the guest's time. Virtual time is executed instructions: a benchmark's
+//! Units: s of the guest's time. Virtual time is executed instructions: a benchmark's
 //! times there are the instructions it took, and what a desk machine does in a second takes
 //! a minute of the host. Not here: the benchmarks themselves (`tailbound-load`).
 

@@ -2,7 +2,7 @@
 //! One boot from power-on to its end, watched: the guest's stop, a snapshot there, its
 //! job, and every way it can end.
 //!
-//! Context: COLD. Units: ns of the guest (instructions × 2^shift), s of the host.
+//! Units: ns of the guest (instructions × 2^shift), s of the host.
 //! While a guest runs nobody asks it anything: a question wakes QEMU's main loop, which then
 //! runs timers at a moment that the host chooses, and some boots on a loaded host were others (seen on
 //! 7.2). Its instructions are counted where it stands still: at its stop and at its end.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The folder of one boot: all that its QEMU may open, and who that QEMU is.
 //!
-//! Context: COLD. Units: bytes. QEMU is started in this folder and given names without a path.
+//! Units: bytes. QEMU is started in this folder and given names without a path.
 //! Kernel, initramfs, device tree and job are copies that it can only read; console and results are
 //! files it writes; a snapshot comes as an open file and goes through a socket. Where root started
 //! it, QEMU is a user that nobody else is: such a user can open what everybody can, and this.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the lab's folder holds, whether it is what it was, and what goes first when it is too much.
 //!
-//! Context: COLD. Units: bytes, s. What is made again by itself (snapshots, fetched packages, things
+//! Units: bytes, s. What is made again by itself (snapshots, fetched packages, things
 //! half made) is removed by age and size whenever the lab begins; kernels, sources and builds cost a
 //! fetch or hours, and go only when somebody says so. While one tailbound works in the folder no other
 //! removes anything but snapshots, which stay readable for who opened them.

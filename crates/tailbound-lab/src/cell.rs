@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One cell of the lab: everything a run is a function of, brought together.
 //!
-//! Context: COLD. Units: MiB, s.
+//! Units: MiB, s.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An initramfs as the kernel unpacks it, the same bytes for the same content.
 //!
-//! Context: COLD. Every time is 0, every owner root, inode numbers count up, names are in
+//! Every time is 0, every owner root, inode numbers count up, names are in
 //! the order of their bytes: nothing of the machine that made it gets in.
 //! Source: Documentation/driver-api/early-userspace/buffer-format.rst ("newc").
 

@@ -2,7 +2,7 @@
 //! What it means when a guest did not come back with a run: the end of its console, read
 //! for a person.
 //!
-//! Context: COLD. Pure. Source: the kernel's own words (init/main.c, kernel/panic.c,
+//! Pure. Source: the kernel's own words (init/main.c, kernel/panic.c,
 //! kernel/exit.c, mm/oom_kill.c, lib/decompress*.c), Documentation/admin-guide/init.rst.
 
 use crate::boot::Ended;

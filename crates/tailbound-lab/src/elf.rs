@@ -2,7 +2,7 @@
 //! What a program needs besides itself: its loader and shared libraries, found as the
 //! loader would.
 //!
-//! Context: COLD. Little-endian ELF, which every guest here is. A file that is cut off or
+//! Little-endian ELF, which every guest here is. A file that is cut off or
 //! lies about itself yields nothing instead of a panic.
 //! Source: elf(5), ld.so(8).
 

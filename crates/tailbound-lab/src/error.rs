@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why the lab could not do what was asked, by who can mend it.
-//!
-//! Context: COLD.
 
 use std::fmt::Display;
 use std::path::Path;

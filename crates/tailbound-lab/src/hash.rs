@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SHA-256 of bytes and files, as text.
 //!
-//! Context: COLD. Source: FIPS 180-4, through the `sha2` crate.
+//! Source: FIPS 180-4, through the `sha2` crate.
 
 use std::io::{self, Read};
 use std::path::Path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! QEMU's main loop runs only while the thread of its virtual CPUs waits.
 //!
-//! Context: COLD; a thread of its own beside each counted guest.
+//! A thread of its own beside each counted guest.
 //! Why: a virtual CPU that halts says so before what it executed last is added to the count. A main
 //! loop that comes by in between moves virtual time on to the next timer from a count that is short by
 //! those instructions; they are added behind it, and the guest wakes up that much too late: about 200

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine models of the lab: what QEMU is told, and where the guest finds its lines.
 //!
-//! Context: COLD. Units: MiB.
+//! Units: MiB.
 //! Nothing here may complete in host time: no disk, no network, no display; a clock that
 //! stands still with the guest; a CPU model without a source of entropy.
 //! Source: qemu-system(1); docs/virtual-time.md.

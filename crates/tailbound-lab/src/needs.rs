@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a piece of work in the lab needs on this machine, looked at before anything is fetched.
 //!
-//! Context: COLD. Units: MiB. Everything that is missing is reported at once.
+//! Units: MiB. Everything that is missing is reported at once.
 //! Not here: what a build needs (`build::toolchain`).
 
 use tailbound_core::lab::KernelRecord;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run that is watched from within QEMU: the kernel's symbols, the plugin, the log.
 //!
-//! Context: COLD. What the log says is `tailbound_paths`.
+//! What the log says is `tailbound_paths`.
 
 use std::fs::File;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many guests on the host's cores, one guest per core.
 //!
-//! Context: COLD. What a guest does depends on nothing here: its time is what it executed.
+//! What a guest does depends on nothing here: its time is what it executed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tailbound that goes into the guest: this very program where it can, or the one
 //! built for the guest's architecture.
-//!
-//! Context: COLD.
 
 use std::path::{Path, PathBuf};
 

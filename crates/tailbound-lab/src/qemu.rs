@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! QEMU started so that a guest's time is what it executed.
 //!
-//! Context: COLD. Units: MiB; one instruction is 2^shift ns.
+//! Units: MiB; one instruction is 2^shift ns.
 //! Source: qemu-system(1), `-icount`, `-rtc`, `-seed`, `-action`; docs/virtual-time.md.
 
 use std::ffi::OsString;

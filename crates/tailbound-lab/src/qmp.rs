@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! QEMU's control line.
 //!
-//! Context: COLD. Units: ms of the host. One JSON object a line; answers are told from
+//! Units: ms of the host. One JSON object a line; answers are told from
 //! events by their keys. Commands of the monitor touch no virtual CPU: what the guest
 //! executes does not depend on when it is asked.
 //! Source: QEMU docs/interop/qmp-spec.txt, qapi/misc.json, qapi/replay.json.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same run again, from what its file records; and what is not the same any more.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

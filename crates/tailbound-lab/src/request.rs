@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What people ask the lab for, and the cells it comes to: systems times loads.
 //!
-//! Context: COLD. Units: MiB, s. A *system* is a kernel and what is added to its command
+//! Units: MiB, s. A *system* is a kernel and what is added to its command
 //! line; a *load* is what runs beside the measurement, several joined by commas.
 
 use std::collections::BTreeMap;

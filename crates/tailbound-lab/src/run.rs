@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run in the lab: boot or resume, wait, read what came back.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeMap;
 use std::fs::File;

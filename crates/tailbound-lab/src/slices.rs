@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Short slices for the CPUs of a counted guest: when they are possible, how long they are, what is said of them.
 //!
-//! Context: COLD. Units: us and ns of virtual time.
+//! Units: us and ns of virtual time.
 //! QEMU executes the CPUs of a counted guest one after the other, each until the next timer of virtual time is due.
 //! Since 8.1 that time is divided by their number, so that a timer which comes all the time makes all slices short.
 //! Source: QEMU accel/tcg/tcg-accel-ops-rr.c, tcg-accel-ops-icount.c (`icount_percpu_budget`), net/filter-buffer.c.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Snapshots of guests after their boot: kept whole, looked at before they are used.
 //!
-//! Context: COLD. Units: bytes. `snapshots/<key>/` holds `state` and `check.json`, which says what
+//! Units: bytes. `snapshots/<key>/` holds `state` and `check.json`, which says what
 //! `state` is: its size and SHA-256. It is hashed once a boot of this host, and whenever its size,
 //! time or inode is another. One that is not what it was is removed, and made again by whoever
 //! needs it. Folders appear whole; who opened one may go on when it is removed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the lab keeps what is dear to make: kernels by hash, builds by name, snapshots by key.
 //!
-//! Context: COLD. Everything here may be deleted at any time and is made again.
+//! Everything here may be deleted at any time and is made again.
 //! Things appear whole or not at all: made in a folder beside, then renamed.
 
 use std::fs::{self, DirBuilder, File, TryLockError};

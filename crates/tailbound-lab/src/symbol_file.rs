@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A kernel's symbols as a file that gdb reads: an ELF object with a table of functions and no code.
 //!
-//! Context: COLD. Pure: the text of /proc/kallsyms in, bytes out.
+//! Pure: the text of /proc/kallsyms in, bytes out.
 //! Source: elf(5); proc_kallsyms(5).
 
 /// Bytes of the header, of a section's header and of a symbol.

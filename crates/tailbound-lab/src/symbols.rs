@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A kernel's symbols, kept beside the snapshot of the guest that told them.
 //!
-//! Context: COLD. `snapshots/<key>/symbols` holds the SHA-256 of what follows on a line of its own, then the text of
+//! `snapshots/<key>/symbols` holds the SHA-256 of what follows on a line of its own, then the text of
 //! /proc/kallsyms. They are the guest's at that instant: another kernel, command line or set of modules is another key. They
 //! come and go with their snapshot, and are counted with it.
 //! Source: proc_kallsyms(5).

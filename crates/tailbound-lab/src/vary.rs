@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same run again up to one instant: varied from there on, or stopped there for a debugger.
 //!
-//! Context: COLD. What is varied, and what its log says, is `tailbound_paths::varied`.
+//! What is varied, and what its log says, is `tailbound_paths::varied`.
 //! A run that is stopped has QEMU's stub for gdb at a socket of its own folder, which its user alone (and root) reaches.
 //! Source: QEMU docs/system/gdb.rst, qapi/char.json (`query-chardev`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernels from the machine's own apt, really fetched, from files and from source.
 //!
-//! Context: COLD. Needs apt and its archive for the first (`apt` in TAILBOUND_REQUIRE).
+//! Needs apt and its archive for the first (`apt` in TAILBOUND_REQUIRE).
 
 #![expect(clippy::disallowed_methods, reason = "QEMU under timeout(1), waited for")]
 

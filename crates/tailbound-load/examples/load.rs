@@ -2,7 +2,7 @@
 //! Runs loads by themselves and prints what they do: the smallest program around this
 //! crate, used by its tests and by `bench/hackbench.sh`.
 //!
-//! Context: COLD. Usage: `load [--duration TIME] SPEC...`; without a duration until every
+//! Usage: `load [--duration TIME] SPEC...`; without a duration until every
 //! load has ended or someone presses Ctrl-C. Not here: measuring (`tailbound measure`).
 
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a benchmark once, in a process of its own, and takes its time and its processor time.
 //!
-//! Context: COLD. Units: ns of CLOCK_MONOTONIC; processor time as the kernel accounts it,
+//! Units: ns of CLOCK_MONOTONIC; processor time as the kernel accounts it,
 //! of the worker and of everything it waited for.
 //! The whole process is timed, as time(1) does, from its start to its end.
 //! Source: wait4(2).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Works: loads with an end, by the names that people compare systems by.
 //!
-//! Context: COLD. A benchmark is a load of a fixed amount, so that its time is its cost.
+//! A benchmark is a load of a fixed amount, so that its time is its cost.
 
 use tailbound_core::Spec;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every load, by name.
 //!
-//! Context: COLD. Help texts and error messages are made of it, in this order.
+//! Help texts and error messages are made of it, in this order.
 //! Not here: what a load is (`kind`), its words, options and start (the file of each load).
 
 use tailbound_core::Spec;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A program that a load starts, over and over where it wants: its output goes nowhere, but the
 //! last of what it said is kept for the day it fails.
-//!
-//! Context: COLD.
 
 use std::ffi::OsString;
 use std::fs::File;

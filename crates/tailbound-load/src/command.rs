@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A shell command as load.
 //!
-//! Context: COLD. Units: runs.
+//! Units: runs.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;

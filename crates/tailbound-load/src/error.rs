@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a load was refused or did not start, worded for the person who asked for it.
 //!
-//! Context: COLD.
 //! Not here: why a load cannot begin or go on in its worker (`failure`).
 
 use tailbound_core::words::did_you_mean;

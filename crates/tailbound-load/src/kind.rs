@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a load is: a [`LoadKind`] before it starts, a [`Load`] while it works.
 //!
-//! Context: COLD. Help texts and messages are made of [`LoadKind`]; the worker's supervisor asks
+//! Help texts and messages are made of [`LoadKind`]; the worker's supervisor asks
 //! [`Load`] a few times a second. Units: what a load counts; ns of CLOCK_MONOTONIC.
 //! Each load has a file with its `KIND`: words, options, start. `catalogue` lists them.
 //! Not here: the reading of one option (`options`), the supervisor (`worker`).

@@ -2,7 +2,7 @@
 //! Reads a load's specification: its name, the options that every load has, and the kinds of
 //! values that options take.
 //!
-//! Context: COLD. Units: bytes, counts, ns. Defaults that depend on the machine (groups, block)
+//! Units: bytes, counts, ns. Defaults that depend on the machine (groups, block)
 //! stay `None` here: the worker fills them in where it runs.
 //! Not here: which options a load has and what they may be (the file of each load).
 

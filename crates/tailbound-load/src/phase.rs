@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! When a load works: from, for, every. Loads of one run take turns by it.
 //!
-//! Context: COLD. Units: ns from the first due activation of the measurement.
+//! Units: ns from the first due activation of the measurement.
 //! A load without `from` works in the warm-up too, as one without any phase does.
 //! Not here: starting and ending workers by it (`loads`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stressor of stress-ng, where that is installed: what other people load machines with.
 //!
-//! Context: COLD. Units: bogo operations, as stress-ng counts them.
+//! Units: bogo operations, as stress-ng counts them.
 //! stress-ng tells what it did when it ends, and not before: it is run again and again, a slice
 //! of seconds each, and what each slice did is counted at its end. Between two slices are some
 //! milliseconds without it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The worker's side: one load, its supervisor, and the promise that nothing is left.
 //!
-//! Context: COLD. Units: ns of CLOCK_MONOTONIC.
+//! Units: ns of CLOCK_MONOTONIC.
 //! The supervisor is the main thread: it reports, collects children, and ends when told
 //! to, when the socket to the measuring process closes, or on SIGTERM. As init of a PID
 //! namespace its end is the end of everything in it; otherwise it is the subreaper of what

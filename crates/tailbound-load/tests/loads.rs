@@ -2,7 +2,7 @@
 //! Loads for real: each works, counts what it says it counts, stops, and leaves nothing
 //! behind, also when the process that started it is killed.
 //!
-//! Context: COLD. The parent process is the example `load`, which `cargo test` builds (with
+//! The parent process is the example `load`, which `cargo test` builds (with
 //! `--test loads` alone it does not: then an old one would be tested); its descendants are
 //! found by a variable in their environment.
 

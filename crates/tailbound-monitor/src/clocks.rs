@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Three clocks at once: what the machine slept, and how the time of the day was changed meanwhile.
 //!
-//! Context: COLD. Units: ns. Windows are measured by CLOCK_MONOTONIC: it stands still during a suspend, and is never set.
+//! Units: ns. Windows are measured by CLOCK_MONOTONIC: it stands still during a suspend, and is never set.
 //! Source: clock_gettime(2).
 
 use tailbound_sys::clock;

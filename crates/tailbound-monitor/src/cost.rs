@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the monitor itself costs.
 //!
-//! Context: COLD. Units: ns, bytes. The peak is the one of /proc: that of getrusage(2) begins with the memory of whoever
+//! Units: ns, bytes. The peak is the one of /proc: that of getrusage(2) begins with the memory of whoever
 //! started this process.
 //! Source: proc_pid_status(5).
 

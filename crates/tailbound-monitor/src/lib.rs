@@ -2,7 +2,7 @@
 //! A machine at work, for years: how long its real-time threads wait for a CPU, counted in the kernel, window by
 //! window.
 //!
-//! Context: COLD; what runs in the kernel at each event is in `programs`. Units: ns of CLOCK_MONOTONIC.
+//! What runs in the kernel at each event is in `programs`. Units: ns of CLOCK_MONOTONIC.
 //! One window is one line of a file, and the sum of all is what Prometheus reads. Nothing is kept of a window that was
 //! written, so that memory does not grow with time.
 //! Not here: how a cause is found (`tailbound-trace`), words on the command line (`tailbound`).

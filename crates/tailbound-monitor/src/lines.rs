@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The file of JSON Lines, which others rotate and whose disk may be full.
 //!
-//! Context: COLD. It is only ever appended to. Another file, or none, under its name means that it was rotated: a new one is
+//! It is only ever appended to. Another file, or none, under its name means that it was rotated: a new one is
 //! opened, and begins with the line that every file begins with. What could not be written is counted; half a line that a full
 //! disk took is ended before the next, so that every later line can be read.
 //! Not here: what is in the lines (`window`, `monitor`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tells the service manager how it stands: one datagram to the socket that it names.
 //!
-//! Context: COLD. Nobody listens, or it cannot be told: then nothing happens, as sd_notify(3) has it.
+//! Nobody listens, or it cannot be told: then nothing happens, as sd_notify(3) has it.
 //! Source: sd_notify(3), the part "Notes" for programs without the library.
 
 use std::os::linux::net::SocketAddrExt as _;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where run files go: to whoever hands them in.
 //!
-//! Context: COLD. Not here: the folder that keeps them, and the server (`tailbound-agent`), which a build may be without.
+//! Not here: the folder that keeps them, and the server (`tailbound-agent`), which a build may be without.
 
 use std::io;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Windows as a run file, which a store and a server take: an hour of them, for instance.
 //!
-//! Context: COLD. Units: ns; `t_ns` counts from the begin of the file on CLOCK_MONOTONIC, seconds too. Threads of one name and policy are
+//! Units: ns; `t_ns` counts from the begin of the file on CLOCK_MONOTONIC, seconds too. Threads of one name and policy are
 //! one thread of the file, as they are one series of Prometheus: their numbers are others tomorrow. The histogram is exact: the classes
 //! of the kernel's programs are the buckets of precision 2 (0 to 3 ns are in that of 4). Memory follows the threads, not the time.
 //! It is an observation, and says so: nothing was due, nothing was required, no load was beside it that is known.

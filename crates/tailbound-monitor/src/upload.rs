@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Windows become run files, and these go to an outbox.
 //!
-//! Context: COLD. Units: ns. After each window the file so far is kept: a cut of the power costs one window. A file that could not be
+//! Units: ns. After each window the file so far is kept: a cut of the power costs one window. A file that could not be
 //! kept (a full disk) goes on, and is given again with the next window.
 //! Not here: what is in a run file (`runfile`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one window holds, as it is written; and reading it from what the programs counted.
 //!
-//! Context: COLD. Units: ns. Bytes of another length are none. A class of the histogram is known by the largest value
+//! Units: ns. Bytes of another length are none. A class of the histogram is known by the largest value
 //! that falls into it.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a CPU executed block by block, and as a tree of calls.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use std::io::Read;
 

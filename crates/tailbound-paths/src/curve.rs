@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How likely a wake-up is later than each time.
 //!
-//! Context: COLD. Units: ns. Pure.
+//! Units: ns. Pure.
 
 use tailbound_core::paths::CurvePoint;
 

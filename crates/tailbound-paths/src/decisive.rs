@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happened at the instant from which a sample was inevitable.
 //!
-//! Context: COLD. Units: ns of the guest's virtual time.
+//! Units: ns of the guest's virtual time.
 //! Between two instants, at the first of which some variation still made the sample early, lies what decided: an event if
 //! there is one, else the function that was executed. What is under way is told from the blocks since the kernel was entered.
 

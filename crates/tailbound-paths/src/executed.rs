@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which code of the kernel a run executed: what QEMU translated, as it translates each block before it executes it.
 //!
-//! Context: COLD. Units: bytes, addresses of the guest. A QEMU begins with nothing translated, also where it goes on from
+//! Units: bytes, addresses of the guest. A QEMU begins with nothing translated, also where it goes on from
 //! a snapshot, so that what a log has is of its own run. Seldom something else is served between the two, so that a
 //! block was translated and not executed. Only a log of [`crate::plan::Plan::with_code`] knows of it.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Each hand-over on one CPU: from the sender's call to the receiver's user mode, by who had the CPU.
 //!
-//! Context: COLD. Units: ns of QEMU's clock.
+//! Units: ns of QEMU's clock.
 //! The sender is woken by a timer ([`crate::wakeups`]), and then leaves user mode for its call: the first time that it does so
 //! by no interrupt or exception. The receiver is the first other thread that is in user mode after the first of these calls.
 //!

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The instant from which a late sample was inevitable: a search backwards in time.
 //!
-//! Context: COLD. Units: ns of the guest's virtual time.
+//! Units: ns of the guest's virtual time.
 //! At an instant a few variations may be tried. Where all of them leave the sample late, it was inevitable then. The search
 //! goes back from the due time in steps that double until the first variation (of each kind) made it early, then divides what lies
 //! between, by the first alone; at the instant that it comes to all are tried, and where one of them made it early it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interrupts' execution: which is under way, how much time all took so far, and each one once it is over.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! An interrupt executes from its entry until it returns; until the scheduler is called at its end; or until, on the
 //! way back to user mode, interrupts are enabled for the thread's own work. Soft interrupts at its end belong to it, others
 //! that interrupt it do not. Exceptions (a page fault) are the thread's own time, and are followed only because

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exact paths: what a plugin in the emulator saw of a guest, and what that says of its kernel.
 //!
-//! Context: COLD. Units: ns of the guest's virtual time, in which one instruction is 2^shift ns.
+//! Units: ns of the guest's virtual time, in which one instruction is 2^shift ns.
 //! Rules of the room: no input or output, no clock; a plan and a log are bytes.
 //! Not here: QEMU (`tailbound-lab`), words and pictures (`tailbound-report`).
 #![deny(missing_docs)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The plugin's log, record by record.
 //!
-//! Context: COLD. Units: ns of the guest's virtual time.
+//! Units: ns of the guest's virtual time.
 
 use std::fs::File;
 use std::io::{self, Read};

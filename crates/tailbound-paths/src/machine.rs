@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The variables of the theoretical bound from a machine's own events: `preemptirq`, scheduler, interrupts, idle.
 //!
-//! Context: COLD. Units: ns of the trace's clock. One [`CpuEvents`] for each CPU, in the order of time.
+//! Units: ns of the trace's clock. One [`CpuEvents`] for each CPU, in the order of time.
 //!
 //! The events become the records that the plugin would have made, and `stretches` does the rest. What they do not tell:
 //! - **That an interrupt was taken**: interrupts' being disabled is told first, and of whom only by the next event. So the

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events by hand, and the variables that they must give.
-//!
-//! Context: COLD.
 
 use tailbound_core::words::Word;
 use tailbound_trace::event::Flags;

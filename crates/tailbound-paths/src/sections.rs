@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sections of the kernel in which a wake-up has to wait: how long, between which two instructions, how often.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! A section in which the CPU halted is left out. One that is not whole within the window is not counted. One [`Sections`] for
 //! each CPU: with several the time of the log goes on while others execute, and a section has a length in its CPU's own time, too.
 

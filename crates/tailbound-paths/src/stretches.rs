@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every stretch of each variable of the theoretical bound, from records of one CPU in the order of time.
 //!
-//! Context: COLD. Units: ns. What the variables are: `crate::theory`. The records are the plugin's, or made of the kernel's own
+//! Units: ns. What the variables are: `crate::theory`. The records are the plugin's, or made of the kernel's own
 //! events (`crate::machine`), which tell of the scheduler only when it goes over to another thread: see [`SchedulerMark`].
 //! Not here: where records are from, names.
 

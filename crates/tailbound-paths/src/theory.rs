@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The variables of the theoretical bound, from the log: every stretch of each, interrupts' execution taken out.
 //!
-//! Context: COLD. Units: ns of QEMU's clock.
+//! Units: ns of QEMU's clock.
 //!
 //! ```text
 //! POID   interrupts or preemption disabled, until both are enabled or scheduling begins; not of the idle thread

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A tree of calls, from the blocks of instructions that were executed one after the other, and where the stack ended.
 //!
-//! Context: COLD. Units: ns; bytes of the stack, of which the low 32 bits are known.
+//! Units: ns; bytes of the stack, of which the low 32 bits are known.
 //! A function is over when the stack is shorter than when it began, whatever instructions did that: returns, thunks
 //! that go somewhere by a return, and tables that fill the processor's stack of return addresses are all the same. A thread, an interrupt and
 //! soft interrupts have a stack each; coming back to one finds its functions again. A function that had begun before is

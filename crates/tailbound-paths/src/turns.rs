@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Turns of several CPUs: when each executed, and so how much of any time it executed itself.
 //!
-//! Context: COLD. Units: ns. With one CPU there are no turns, and its own time is that of the log.
+//! Units: ns. With one CPU there are no turns, and its own time is that of the log.
 //! QEMU executes the CPUs of a counted guest one after the other. The plugin writes down where each turn begins, and how much
 //! all have executed before; so a turn's end is known, and what lies between it and the next one's begin is time in which all
 //! halted.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run that is varied from one instant on: what the plugin is told, and what became of the sample.
 //!
-//! Context: COLD. Units: ns of the guest's virtual time, by QEMU's clock; due times by the guest's.
+//! Units: ns of the guest's virtual time, by QEMU's clock; due times by the guest's.
 //! One kind of variation is that the processor stands still for a while. Nothing else is touched: all timers fall due when they would
 //! have, and the program has come that much less far by then. So it asks how late the sample had been, had its timer
 //! (and all others) fallen due earlier in the program's own course. The other kind is that the kernel's next random numbers

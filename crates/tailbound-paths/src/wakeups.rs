@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The chain of each wake-up by a timer, from the time that was due to user mode.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //!
 //! ```text
 //! due ─► interrupt taken ─► hrtimer_interrupt ─► hrtimer_wakeup ─► to be rescheduled ─► __schedule ─► switched ─► user mode

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures of probes that have no limits: a value, its unit, and what it is.
 //!
-//! Context: COLD. Not here: figures with limits, which each probe makes where it knows them.
+//! Not here: figures with limits, which each probe makes where it knows them.
 
 use tailbound_core::record::FigureRecord;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What watching a program came to, thread by thread, as records of a run file.
 //!
-//! Context: COLD. Units: ns; times are made to count from the begin of the watching.
+//! Units: ns; times are made to count from the begin of the watching.
 //! Not here: the rest of the run (`tailbound-run`).
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes every rendering of a matrix made of run files into a directory, to be looked at.
 //!
-//! Context: COLD. Usage: `matrix DIRECTORY CELL...`, a cell being `KERNEL;APPEND;LOAD=FILE`,
+//! Usage: `matrix DIRECTORY CELL...`, a cell being `KERNEL;APPEND;LOAD=FILE`,
 //! or `KERNEL;APPEND;LOAD=!REASON` for one that failed.
 
 use std::fs::File;

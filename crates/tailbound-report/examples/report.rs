@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes every rendering of a run made from a seed into a directory, to be looked at.
 //!
-//! Context: COLD. Usage: `cargo run -p tailbound-report --example report -- DIRECTORY`.
+//! Usage: `cargo run -p tailbound-report --example report -- DIRECTORY`.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

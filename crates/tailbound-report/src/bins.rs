@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Histograms re-binned for the eye: about twenty bins a decade, never finer than the source.
 //!
-//! Context: COLD. Units: ns. Every count arrives in exactly one bin; what the source kept
+//! Units: ns. Every count arrives in exactly one bin; what the source kept
 //! out of its buckets is carried beside them, and the greatest value stays exact.
 //! Not here: drawing (`svg`, `text::bars`), quantiles (`tailbound-stats`).
 

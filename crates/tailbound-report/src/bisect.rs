@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What made it later: the answer of a search, for people and scripts.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! JSON, schema `tailbound-bisect/1` (members are added, never renamed or removed): `schema` and the members of
 //! [`Bisected`].
 

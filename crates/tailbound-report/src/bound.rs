@@ -2,7 +2,7 @@
 //! The bound on the latency beyond what was seen, for people and scripts: the lines that hold for
 //! every distribution first, then the bound with all it comes from, or why there is none.
 //!
-//! Context: COLD. Units: ns in, text out.
+//! Units: ns in, text out.
 //! Not here: the statement and whether it shows the deadline (`tailbound_stats::bound`), its picture (`pictures`).
 
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run in one line of `key=value`, for logs and CI.
 //!
-//! Context: COLD. Figures are per due activation of the judged context. Keys are added at the end, never
+//! Figures are per due activation of the judged context. Keys are added at the end, never
 //! renamed. Source: the logfmt convention; values with a space stand in quotes.
 
 use tailbound_core::number::{Real as _, Whole as _};

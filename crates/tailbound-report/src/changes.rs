@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Facts of the machine that were others after a run than before it, with both values.
 //!
-//! Context: COLD. The run file holds all facts before a run, and after it those that changed or are
+//! The run file holds all facts before a run, and after it those that changed or are
 //! known only then. `watch.*` are of the run itself, no changes of the machine.
 //! Not here: changes from run to run (`history`), changes of the latencies within a run (`phases`).
 

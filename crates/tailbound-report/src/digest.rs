@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What every rendering says in the same words: headline, set-up, and what was lost on the way.
 //!
-//! Context: COLD. Not here: figures of distributions (`tailbound-stats`), layout.
+//! Not here: figures of distributions (`tailbound-stats`), layout.
 
 use tailbound_core::plan::Means;
 use tailbound_core::record::WAKEUPS_NOT_SEEN;

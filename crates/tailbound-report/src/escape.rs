@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes text from outside harmless where it is going: XML and HTML, a script element, a terminal.
 //!
-//! Context: COLD. Not here: layout of any kind.
+//! Not here: layout of any kind.
 //! Source: XML 1.0 section 2.2 (which characters a document may hold); ECMA-48 (escape sequences).
 
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which of many changes help: the evidence for each, and what is kept.
 //!
-//! Context: COLD. Ratios are to the untouched system; below 1 is earlier.
+//! Ratios are to the untouched system; below 1 is earlier.
 //! Not here: the experiment itself, and who decides (`tailbound-series`).
 
 use serde_json::Value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of distributions as texts: one row per thread, one per total, for both ways of counting.
 //!
-//! Context: COLD. Units: ns in; people's units out. A quantile that the count does not
+//! Units: ns in; people's units out. A quantile that the count does not
 //! support says how many more activations it takes.
 //! Not here: computing them (`tailbound-stats`).
 

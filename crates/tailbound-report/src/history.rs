@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A series of runs over time: where it changed, by how much, and what else changed then.
 //!
-//! Context: COLD. Units: ns in, people's units out.
+//! Units: ns in, people's units out.
 //! Runs of different machines or plans are series of their own: a longer interval or another
 //! load is no change of the machine.
 //! Not here: finding the changes (`tailbound_stats::change`), reading the files.

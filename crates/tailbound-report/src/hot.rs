@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What CPUs are busy with, for people and scripts.
 //!
-//! Context: COLD. Shares have intervals: what lies within them is not told apart by so many samples.
+//! Shares have intervals: what lies within them is not told apart by so many samples.
 //! JSON, schema `tailbound-hot/1` (members are added, never renamed or removed): `schema`, `source`, `frequency_hz`,
 //! `seconds`, `samples`, `busy`, `lost`, `pid` (`null` for all), `cpus` (`cpu`, counts), `functions` (`function`, `object`, `kind`,
 //! `comm`, `n`, `share`, `low`, `high`), `processes` (`pid`, `comm`, and the same), `notes`.

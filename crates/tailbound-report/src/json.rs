@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report of a run for scripts.
 //!
-//! Context: COLD. Units: ns, integers where they are exact.
+//! Units: ns, integers where they are exact.
 //! Shape, schema `tailbound-report/1` (members are added, never renamed or removed):
 //!
 //! | member | what |

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names that readers see: of threads, quantiles, outcomes and impacts; who the culprit is.
 //!
-//! Context: COLD. Not here: numbers with units (`tailbound_core::units`).
+//! Not here: numbers with units (`tailbound_core::units`).
 
 use tailbound_core::record::ThreadRecord;
 use tailbound_core::{Context, Finding, Impact, Outcome, Run};

@@ -2,7 +2,7 @@
 //! Pure rendering of runs: text for terminals and pipes, JSON for scripts, SVG pictures,
 //! and one HTML file that works offline.
 //!
-//! Context: COLD. Units: ns in, `83.4 µs` out for people and ns for scripts.
+//! Units: ns in, `83.4 µs` out for people and ns for scripts.
 //! Not here: any input or output, any measuring, any statistics (`tailbound-stats`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

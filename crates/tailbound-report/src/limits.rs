@@ -2,7 +2,7 @@
 //! What limits the figures of a run: all that its file holds of disturbances, of activations
 //! without a wake-up, of lost data, of loads that stood still and of changes of the machine.
 //!
-//! Context: COLD. A list that is empty says that nothing was found, so whatever else the report shows as
+//! A list that is empty says that nothing was found, so whatever else the report shows as
 //! lost, missed, stolen or changed must be in it.
 //! Not here: what to do about it (`digest::advice`), the findings in full.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of a probe that are no latencies of due events: costs, rates, skews, counts.
 //!
-//! Context: COLD. Units: each figure names its own.
+//! Units: each figure names its own.
 //! Not here: latencies (`table`, `figures`), what tasks did over time (`pictures`).
 
 use tailbound_core::Run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What changed within a run, as sentences, as marks in pictures and for scripts.
 //!
-//! Context: COLD. Not here: finding it (`tailbound_stats::change::phases`).
+//! Not here: finding it (`tailbound_stats::change::phases`).
 
 use serde_json::{Value, json};
 use tailbound_core::number::Real as _;

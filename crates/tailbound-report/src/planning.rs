@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long must be measured, as sentences a person can act on and tables beneath them.
 //!
-//! Context: COLD. Units: ns and seconds in; people's units out, rounded to the safe side: a
+//! Units: ns and seconds in; people's units out, rounded to the safe side: a
 //! length that suffices up, a statement that holds down.
 //! Not here: the numbers (`tailbound_stats::planning`), the words of the command line.
 

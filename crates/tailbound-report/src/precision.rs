@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How well the figures of a run are known, as cells of tables and as a sentence.
 //!
-//! Context: COLD. Units: ns in, people's units out. Half-widths are those of all due
+//! Units: ns in, people's units out. Half-widths are those of all due
 //! activations: a stretch of the schedule counts them, woken and missed alike.
 //! Not here: the numbers (`tailbound_stats::precision`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Latency by interval: does the period hide idle states, or keep in step with something?
 //!
-//! Context: COLD. Units: ns in, people's units out.
+//! Units: ns in, people's units out.
 //! Each step is one run on even intervals and, where asked for, one on random ones around them.
 //! Not here: making the runs.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A table: once for people with a browser, once for people with a terminal.
 //!
-//! Context: COLD. The first column names the row; the others hold figures and are aligned right.
+//! The first column names the row; the others hold figures and are aligned right.
 //! Not here: what is in it.
 
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The theoretical bound on the scheduling latency, for people and scripts.
 //!
-//! Context: COLD. Units: ns in, text out.
+//! Units: ns in, text out.
 //! JSON: `record` (what it is computed from, [`TheoryRecord`]) and `answer` ([`TheoreticalBound`]). The record alone is what
 //! `lab paths --theory --json` has as its member `theory`, and what `bound --theory` reads.
 //! Not here: the bound (`tailbound_stats::theory`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The latest wake-ups of a run, one by one: when, which, where, and beside which load.
 //!
-//! Context: COLD. Units: ns. Known one by one are the recorded exceedances and the latest wake-up of
+//! Units: ns. Known one by one are the recorded exceedances and the latest wake-up of
 //! each thread and second; another one of the same second is in the histogram only.
 //! Not here: what made them late.
 

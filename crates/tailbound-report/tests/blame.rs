@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Late wake-ups that were taken apart: what a reader sees of them, and that names stay text.
-//!
-//! Context: COLD.
 
 #[path = "common/blames.rs"]
 mod blames;

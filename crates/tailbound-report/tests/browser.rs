@@ -2,7 +2,7 @@
 //! What a real browser makes of the page: no overflow, every picture has a size, the script
 //! runs without an error under the page's own policy, and it prints.
 //!
-//! Context: COLD. Needs the program `chromium`; without it the tests say so and pass, unless
+//! Needs the program `chromium`; without it the tests say so and pass, unless
 //! `TAILBOUND_REQUIRE` contains `chromium`.
 
 mod common;

@@ -2,7 +2,7 @@
 //! What a reader of a matrix would lose if it broke: figures in their places, failures with
 //! their reasons, axes in common, and that virtual time is called so.
 //!
-//! Context: COLD. Not here: one run's report (`report.rs`).
+//! Not here: one run's report (`report.rs`).
 
 mod common;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trace for Perfetto, read back by a decoder of its own: tracks, times, nesting, harmless names.
 //!
-//! Context: COLD. Units: ns. Source: protobuf.dev, "Encoding"; Perfetto, `trace_packet.proto`.
+//! Units: ns. Source: protobuf.dev, "Encoding"; Perfetto, `trace_packet.proto`.
 
 #[path = "common/blames.rs"]
 mod blames;

@@ -2,7 +2,7 @@
 //! What a reader would lose if a rendering broke: marks of single counts, figures, warnings,
 //! well-formed markup, harmless text, size.
 //!
-//! Context: COLD. Not here: a browser's opinion (`browser.rs`).
+//! Not here: a browser's opinion (`browser.rs`).
 
 mod common;
 

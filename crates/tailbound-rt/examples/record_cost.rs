@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What recording one wake-up costs, in ns, on this machine: `bench/record.sh` runs it.
 //!
-//! Context: COLD. Each figure is of one batch of wake-ups, the rings emptied in between; the
+//! Each figure is of one batch of wake-ups, the rings emptied in between; the
 //! loop around it is measured too and shown as `loop alone`. Caches are warm here: in a real
 //! run the first touch after a sleep costs more, which `tailbound measure` reports itself.
 //! Units: ns for one record.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The checks of a machine as text and as JSON.
 //!
-//! Context: COLD. The worst first; no score: a score hides what one bad setting does.
+//! The worst first; no score: a score hides what one bad setting does.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One check: what it is about, when it applies, how it looks, what mends it.
 //!
-//! Context: COLD. In the texts of fixes `{rt}` and `{hk}` stand for the CPUs for real-time work and
+//! In the texts of fixes `{rt}` and `{hk}` stand for the CPUs for real-time work and
 //! for everything else, `{mask}` for the latter as the kernel's mask of 32 bits.
 
 use crate::machine::Machine;

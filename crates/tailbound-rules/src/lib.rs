@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is wrong with a machine for real-time work: checks that read and never write.
 //!
-//! Context: COLD. A check is a description with a function over a [`Machine`], which is read once
+//! A check is a description with a function over a [`Machine`], which is read once
 //! from a root that may be a captured tree. Not here: changing anything (`tailbound-tune`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a check came to.
 //!
-//! Context: COLD. An absent file is *not applicable* and one that refuses is *unknown*: neither is
+//! An absent file is *not applicable* and one that refuses is *unknown*: neither is
 //! ever *ok*.
 
 use serde::Serialize;

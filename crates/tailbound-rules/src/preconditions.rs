@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a bound that is computed from a model takes for granted, as facts with their evidence.
 //!
-//! Context: COLD. A theoretical bound on the scheduling latency holds only where nothing stands
+//! A theoretical bound on the scheduling latency holds only where nothing stands
 //! above real-time threads that the model does not know. Source: de Oliveira et al., "Demystifying
 //! the Real-Time Linux Scheduling Latency", ECRTS 2020, section 4.
 

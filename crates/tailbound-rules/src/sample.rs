@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two looks at a machine, some seconds apart: what came in between.
 //!
-//! Context: COLD. Units: s; counts. Reading /proc/interrupts disturbs nobody.
+//! Units: s; counts. Reading /proc/interrupts disturbs nobody.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traps that other tools fell into, each a small tree of files; and what must hold on any tree.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeMap;
 use std::fs;

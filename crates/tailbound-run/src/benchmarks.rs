@@ -2,7 +2,7 @@
 //! Benchmarks: what the machine costs in throughput, measured after its latencies and never beside
 //! them.
 //!
-//! Context: COLD. Units: ns. Benchmarks take turns, all of them once and then all of them again, so
+//! Units: ns. Benchmarks take turns, all of them once and then all of them again, so
 //! that drift of the machine meets each alike.
 //! Not here: what a benchmark is (`tailbound-load`), what its times say (`tailbound-stats`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a run could not be made, by who can mend it.
 //!
-//! Context: COLD. Every one of these is found before anything is started, or leaves what
+//! Every one of these is found before anything is started, or leaves what
 //! was measured so far in the run file.
 
 use tailbound_core::FailureKind;

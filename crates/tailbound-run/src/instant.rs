@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instants of CLOCK_REALTIME in words, as `date +%s.%N` prints them.
 //!
-//! Context: COLD. Units: ns; s in the words.
+//! Units: ns; s in the words.
 
 const NS_PER_S: i64 = 1_000_000_000;
 const DIGITS: usize = 9;

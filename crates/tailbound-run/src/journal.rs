@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The run on its way to the file, and what of it stays in memory.
 //!
-//! Context: COLD. Per-second records stay, because the verdict needs them; what only a
+//! Per-second records stay, because the verdict needs them; what only a
 //! report needs is read back from the file when the run is over.
 
 use std::path::{Path, PathBuf};

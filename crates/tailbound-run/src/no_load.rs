@@ -2,7 +2,7 @@
 //! `no-load`: Tailbound started no load. Before the run that is all there is to say; after it the
 //! recorded pressure says whether other work loaded the machine.
 //!
-//! Context: COLD. Not here: reading the pressure ([`tailbound_core::pressure`]).
+//! Not here: reading the pressure ([`tailbound_core::pressure`]).
 
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::pressure::{CpuPressure, OtherWork};

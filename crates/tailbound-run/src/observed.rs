@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many of the wake-ups that happened the kernel's tracepoints had.
 //!
-//! Context: COLD. The threads count their own wake-ups; what a column of the trace lacks of them
+//! The threads count their own wake-ups; what a column of the trace lacks of them
 //! is in its record, in the tables, and a finding.
 //! Not here: the trace (`tailbound_probe::Observer`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether the supervisor came to its looks in time, and how long one took.
 //!
-//! Context: COLD. Units: ns of the run's clock, from the first due activation.
+//! Units: ns of the run's clock, from the first due activation.
 //! Not here: what a late look did to a load's phases (`tailbound-load`, `phase`).
 
 use tailbound_core::finding::{Finding, Impact};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the words of `--until` and `--precision` to a rule, and to the longest time it needs.
 //!
-//! Context: COLD. Units: ns; rates per second.
+//! Units: ns; rates per second.
 //! Not here: the rule at work (`tailbound_stats::stopping`).
 
 use tailbound_core::Requirement;

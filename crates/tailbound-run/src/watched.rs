@@ -2,7 +2,7 @@
 //! A program that was watched, as a run: what `tailbound show`, `report`, `compare`, `bound` and `blame`
 //! read.
 //!
-//! Context: COLD. Units: ns. Each watched thread is a measured thread: its wake-up latencies at the begin
+//! Units: ns. Each watched thread is a measured thread: its wake-up latencies at the begin
 //! of cycles are context `user`, its response times context `response`, which alone are held against the
 //! deadline. What watching cannot know stands in `source.lost`.
 

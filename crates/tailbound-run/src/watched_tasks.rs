@@ -2,7 +2,7 @@
 //! Watched threads as tasks: their jobs go by one by one while they are watched, and become lines
 //! `task` of the run file.
 //!
-//! Context: COLD. Units: ns. Memory is that of the lists of a thread, however long it is watched.
+//! Units: ns. Memory is that of the lists of a thread, however long it is watched.
 //! Not here: finding jobs (`tailbound_trace::cycle`), the lists (`tailbound_stats::tasks`).
 
 use std::collections::BTreeMap;

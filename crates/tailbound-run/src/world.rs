@@ -2,7 +2,7 @@
 //! What a run meets outside of itself, as traits: threads that are measured, loads, the machine's
 //! disturbances, signals.
 //!
-//! Context: COLD. Units: ns of the run's clock, from the first due activation.
+//! Units: ns of the run's clock, from the first due activation.
 //! [`Machine`] is the real one. The other (`simulated`) plays thousands of runs with clocks, threads
 //! and disks of its own, so that what the supervisor and the session do with them can be tested.
 //! Not here: the file (`disk`).

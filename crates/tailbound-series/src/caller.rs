@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a series needs from the program that makes it: runs, and run files that are read.
 //!
-//! Context: COLD. The command line starts itself ([`Children`](crate::Children)) and reads whatever its importers
+//! The command line starts itself ([`Children`](crate::Children)) and reads whatever its importers
 //! know; tests give answers of their own.
 
 use std::ffi::OsString;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a series cannot be made or read, and the exit status that says who can mend it.
-//!
-//! Context: COLD.
 
 use std::io;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 //! Many runs as one: which runs to make and in which order, where their files lie, which of them are
 //! there already, and the sides of a decision that run files belong to.
 //!
-//! Context: COLD. Units: ns. What the command line calls, and later the agent of a farm.
+//! Units: ns. What the command line calls, and later the agent of a farm.
 //! A series measures, prints and asks nothing itself: a [`Caller`] makes runs and reads files, a
 //! progress trait of each kind of series hears how far it is.
 //! Not here: options of the command line and consent (`tailbound`), one run (`tailbound-run`), kernels

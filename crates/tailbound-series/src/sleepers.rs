@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs of `decide sleepers`: one for each number of tasks that sleep in parallel.
 //!
-//! Context: COLD. The runs are ordinary run files.
+//! The runs are ordinary run files.
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 //! The runs of a sweep: one interval after the other, each on even intervals and, where asked for, on
 //! random ones around them.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A caller without a machine, for the tests of series: its runs are files with one word, and their place in a series.
-//!
-//! Context: COLD.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //! How often a comparison errs, and how often it finds what is there: the table of
 //! `docs/compare.md`. Minutes; run it with `--release`.
 //!
-//! Context: COLD. Every repetition has its number as seed.
+//! Every repetition has its number as seed.
 #![expect(clippy::print_stdout, reason = "the table is its answer")]
 
 #[path = "../tests/stats/rounds.rs"]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run with everything that is computed from it, once: what text, JSON, HTML and exports render.
 //!
-//! Context: COLD. Units: ns. Each part is computed when it is first asked for and kept, so that one line for
+//! Units: ns. Each part is computed when it is first asked for and kept, so that one line for
 //! a log costs no bound, and a page with its JSON costs one.
 //! Not here: the verdict ([`mod@crate::judge`], made when a run is read), words and pictures (`tailbound-report`).
 

@@ -2,7 +2,7 @@
 //! A limit of a rate that may be looked at as often as one likes: whenever it is read, it
 //! holds with the confidence stated for all looks together.
 //!
-//! Context: COLD. Units: events, and time in any one unit; rates per that unit.
+//! Units: events, and time in any one unit; rates per that unit.
 //! The fixed limits of [`crate::rates`] hold at one time chosen beforehand. Who looks a
 //! hundred times and stops when it suits is wrong in one run of six at "95 %". This limit
 //! mixes over all rates with a gamma weight, which makes the ratio of likelihoods a

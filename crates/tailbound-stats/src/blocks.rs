@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run cut into stretches of its schedule: the histogram and the sums of each.
 //!
-//! Context: COLD. Units: ns; seconds of the schedule, from 0. The reader hands over cumulative
+//! Units: ns; seconds of the schedule, from 0. The reader hands over cumulative
 //! counters about once a second; a stretch is the difference of two states, so the thread that
 //! measures does nothing for it.
 //! A run has about [`BLOCKS`] stretches, of one second at least: with tens of them the spread

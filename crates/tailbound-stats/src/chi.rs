@@ -2,7 +2,7 @@
 //! The regularised incomplete gamma function and its inverse: the chi-square and Poisson
 //! distributions that limits of rates are made of.
 //!
-//! Context: COLD. Units: none. Accurate to about 1e-12 relative; every loop is bounded.
+//! Units: none. Accurate to about 1e-12 relative; every loop is bounded.
 //! Written here because the beta inverse of the usual crate does not return for the counts of
 //! a long run, and the Poisson form needs nothing but this.
 //! Not here: what the limits mean ([`crate::rates`]).

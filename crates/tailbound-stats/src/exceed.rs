@@ -2,7 +2,7 @@
 //! How many values of a distribution a requirement forbids: too late, too early, and those of
 //! which the data does not tell.
 //!
-//! Context: COLD. Units: ns. Nothing undecidable is counted as good: values in no bucket, a
+//! Units: ns. Nothing undecidable is counted as good: values in no bucket, a
 //! bucket that the limit cuts, and a coarse source's value within a step of the limit are
 //! `unknown`.
 //! Not here: what follows from the counts ([`mod@crate::verdict`]).

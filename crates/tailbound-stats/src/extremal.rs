@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much great values cluster: the extremal index, from the times between them.
 //!
-//! Context: COLD. Units: times in whatever they are counted in (activations, seconds).
+//! Units: times in whatever they are counted in (activations, seconds).
 //! 1: each comes alone. 0.3: they come in groups of about three, and n values are worth 0.3 n
 //! where the greatest of them is concerned.
 //! Source: Ferro and Segers 2003, the intervals estimator.

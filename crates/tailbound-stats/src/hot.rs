@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tally of samples: how much of the time a CPU, process or function had, and how sure that is.
 //!
-//! Context: COLD. Units: samples; shares are of 1. The interval of a share is Wilson's, at 95 %: each sample is
+//! Units: samples; shares are of 1. The interval of a share is Wilson's, at 95 %: each sample is
 //! taken for a throw of its own, which holds where what runs changes more often than it is looked at or
 //! goes on in no step with it (the frequency is a prime for that).
 //! Source: Wilson, J. Am. Stat. Assoc. 22 (1927) 209; Brown, Cai, DasGupta, Stat. Sci. 16 (2001) 101.

@@ -2,7 +2,7 @@
 //! Whole numbers of 256 bits and a sign: wide enough for the central moments of a run
 //! without any rounding.
 //!
-//! Context: COLD. Units: none. Every operation is checked: `None` is "does not fit", which
+//! Units: none. Every operation is checked: `None` is "does not fit", which
 //! only sums from a damaged or foreign file can reach.
 //! Not here: what is computed with them ([`crate::moments`]).
 

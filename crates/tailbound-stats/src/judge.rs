@@ -2,7 +2,7 @@
 //! The verdict of a whole run, always made from its records: one that stands in a file is
 //! compared with it and never believed.
 //!
-//! Context: COLD. Units: ns. Threads whose records hold a requirement of their own (the start and the
+//! Units: ns. Threads whose records hold a requirement of their own (the start and the
 //! completion of a program's own loop) are judged each by it, and the graver verdict is the run's.
 //! Not here: the verdict of one context ([`mod@crate::verdict`]).
 

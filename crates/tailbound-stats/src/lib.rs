@@ -2,7 +2,7 @@
 //! Pure numbers: what a [`Distribution`](tailbound_core::Distribution) says of the wake-ups
 //! it holds, and whether that meets a requirement.
 //!
-//! Context: COLD. Units: ns, signed (negative = early); rates per second.
+//! Units: ns, signed (negative = early); rates per second.
 //! Rules of the room: no input or output, no clock, no randomness but from a named seed, so the
 //! same run gives the same figures everywhere; what the data does not support is a value of its own
 //! ([`Quantile::Needs`], [`Quantile::Unknown`], an absent moment), never a number.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the loads of a run achieved.
 //!
-//! Context: COLD. Units: the load's own, per second.
+//! Units: the load's own, per second.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //! Mean, standard deviation, skewness and kurtosis: exact from integer power sums, and a
 //! floating accumulator for figures that are not whole ns.
 //!
-//! Context: COLD. Units: ns, ns² for the variance, none for skewness and kurtosis.
+//! Units: ns, ns² for the variance, none for skewness and kurtosis.
 //! Definitions: variance and sd divide by n-1; g1 = m3/m2^1.5 and g2 = m4/m2² - 3 with the
 //! central moments over n; G1 = g1·√(n(n-1))/(n-2) and G2 = (n-1)/((n-2)(n-3))·((n+1)g2+6)
 //! are the ones that spreadsheets and SAS print. A moment that the count or the spread does

@@ -2,7 +2,7 @@
 //! The normal distribution and its quantiles, and the tail of Kolmogorov's statistic: what
 //! tests on ranks and on times are judged by.
 //!
-//! Context: COLD. Units: none. The normal distribution is right to about 1e-14 relative,
+//! Units: none. The normal distribution is right to about 1e-14 relative,
 //! Kolmogorov's tail to 1e-3 from 30 values on, and it is only compared with 0.01.
 //! Not here: the tests ([`crate::bound::gate`]).
 //! Source: Wichura 1988, AS 241 (PPND16); Stephens 1970 for the correction of the statistic.

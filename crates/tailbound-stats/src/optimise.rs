@@ -2,7 +2,7 @@
 //! The greatest value of a function of one variable, and where one crosses zero: all that
 //! the fits here need.
 //!
-//! Context: COLD. Every loop is bounded; a value of minus infinity means "not allowed here".
+//! Every loop is bounded; a value of minus infinity means "not allowed here".
 //! Source: Brent 1973, ch. 5 (golden section with parabolic steps); the Illinois variant of
 //! false position.
 

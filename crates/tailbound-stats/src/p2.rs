@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! P²: estimates of quantiles from five markers each, without keeping the values.
 //!
-//! Context: COLD. Units: those of the values. Memory: 112 bytes per quantile, fixed.
+//! Units: those of the values. Memory: 112 bytes per quantile, fixed.
 //! The estimates are approximate and must be shown as such: on wake-ups with bursts they were
 //! measured to be off by a factor of two and more, and rounded input misleads them. They
 //! cannot be merged, and no verdict rests on them. Desired positions are computed from the

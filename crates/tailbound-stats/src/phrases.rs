@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The phrases that verdicts are made of.
 //!
-//! Context: COLD. Units: ns in, words out. A limit is printed exactly, a measured value to
+//! Units: ns in, words out. A limit is printed exactly, a measured value to
 //! three digits, unless rounding would make it look equal to the limit.
 //! Not here: when which sentence is said ([`crate::verdict`]).
 

@@ -2,7 +2,7 @@
 //! How long must be measured: to show a rate, a share of activations in time, a quantile or a
 //! mean, and what a shorter run shows.
 //!
-//! Context: COLD. Units: seconds of schedule; rates per second.
+//! Units: seconds of schedule; rates per second.
 //! Two clocks tick here. A *rate* ("one per 24 h") needs time: seconds count, however many
 //! activations they hold, and machines measured beside each other add up. A *share* or a
 //! *quantile* ("99.999 % in time") needs activations, as many as would be independent; where

@@ -2,7 +2,7 @@
 //! Quantiles, median, mode and survival curve of a distribution, signed: the early side
 //! comes first.
 //!
-//! Context: COLD. Units: ns. A quantile is the value of rank ceil(p·n), linear inside its
+//! Units: ns. A quantile is the value of rank ceil(p·n), linear inside its
 //! bucket and never outside the exact extremes. It is given only where at least ten values
 //! lie beyond it (n >= 10/(1-p), or 10/p for the low ones), else how many more are needed.
 //! In the lowest step of a source of coarse steps it is less than a step, never 0.

@@ -2,7 +2,7 @@
 //! Pseudo-random numbers from a seed that every answer names: the same data gives the same
 //! answer everywhere.
 //!
-//! Context: COLD. Units: none. Not for secrets.
+//! Units: none. Not for secrets.
 //! Not here: what is drawn (permutations and bootstrap weights are drawn where they are used).
 //! Source: Blackman and Vigna, xoshiro256++, seeded by splitmix64.
 

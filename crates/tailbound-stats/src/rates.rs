@@ -2,7 +2,7 @@
 //! How often something can still happen that was seen k times, or never: limits of a rate
 //! with a confidence, how long a run must be, and the sentences that say so.
 //!
-//! Context: COLD. Units: rates per second of schedule, times in seconds unless named `_ns`.
+//! Units: rates per second of schedule, times in seconds unless named `_ns`.
 //! The unit is the block of one second: a second counts once however many exceedances it
 //! holds, because exceedances come in clusters. Independence is needed only between seconds;
 //! the rule of three on single activations was measured to hold 51-58 % of the time instead

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Student's t distribution and the incomplete beta function it is made of.
 //!
-//! Context: COLD. Units: none. Accurate to about 1e-10 relative for 1 to 1e6 degrees of freedom.
+//! Units: none. Accurate to about 1e-10 relative for 1 to 1e6 degrees of freedom.
 //! Not here: what is widened by it ([`mod@crate::compare`]).
 //! Source: Abramowitz and Stegun 26.7.1; DLMF 8.17.22 for the continued fraction.
 

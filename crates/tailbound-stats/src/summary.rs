@@ -2,7 +2,7 @@
 //! One distribution in the figures that every report shows: extremes, moments, median, mode,
 //! quantiles, and what the source lost.
 //!
-//! Context: COLD. Units: ns. The same struct is the JSON of reports and the input of the
+//! Units: ns. The same struct is the JSON of reports and the input of the
 //! text, so that they cannot disagree. A figure that is absent is `null` or says why.
 //! Not here: rendering (`tailbound-report`), rates and verdict ([`crate::rates`],
 //! [`mod@crate::verdict`]).

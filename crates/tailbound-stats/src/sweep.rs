@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs of a sweep: one interval after the other.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! Not here: making them (`tailbound-series`), tables and pictures (`tailbound-report`).
 
 use tailbound_core::Run;

@@ -2,7 +2,7 @@
 //! What a verdict is about, counted: due activations, those beyond the requirement, where the
 //! worst one was, and how many seconds of the schedule held one.
 //!
-//! Context: COLD. Units: ns; `t_s` in seconds of the schedule.
+//! Units: ns; `t_s` in seconds of the schedule.
 //! One context is judged: [`Context::judged`].
 //! Not here: what follows from it ([`crate::verdict`]).
 

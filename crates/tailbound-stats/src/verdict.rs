@@ -2,7 +2,7 @@
 //! Was the requirement met? The answer, one sentence a person can act on, and what the run
 //! demonstrates with which confidence.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! Rules, in this order: an unfit finding decides everything; a violation of what the probe
 //! tries the kernel for fails it; what was certainly beyond the requirement fails it, whatever else is doubtful; and "met" needs that nothing stands
 //! against it: the run is complete, every thread recorded, the source tells of every value, no

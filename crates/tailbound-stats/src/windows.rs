@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Moving statistics: what the last 1, 10 or 60 seconds of the schedule looked like.
 //!
-//! Context: COLD. Units: ns; seconds of the schedule, from 0. The reader hands over cumulative
+//! Units: ns; seconds of the schedule, from 0. The reader hands over cumulative
 //! counters about once a second; the difference of two states is exact, so a window of W
 //! seconds is the sum of the differences in it, moments included. The thread that measures
 //! does nothing for it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who may reach the store over the network: tokens with a role, and a log of what they did.
 //!
-//! Context: COLD. A token is 256 random bits, of which only the SHA-256 is kept: there is nothing to guess, so no slow hash is
+//! A token is 256 random bits, of which only the SHA-256 is kept: there is nothing to guess, so no slow hash is
 //! needed. What a token is worth is decided in one place, [`Role::may`].
 
 use crate::database::{Database, all};

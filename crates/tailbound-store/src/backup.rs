@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A whole store as one file, and back: while others use it.
 //!
-//! Context: COLD. A backup is always a store of SQLite, whichever database it is of, without a log beside it. So it is looked at
+//! A backup is always a store of SQLite, whichever database it is of, without a log beside it. So it is looked at
 //! with every verb, and what was backed up from one database is restored into the other.
 //! Source: <https://www.sqlite.org/backup.html>, <https://www.sqlite.org/pragma.html#pragma_integrity_check>.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A histogram as the bytes of one column.
 //!
-//! Context: COLD. Units: ns, values. Pairs of numbers in LEB128 (unsigned, seven bits a byte, the lowest first), in the order of
+//! Units: ns, values. Pairs of numbers in LEB128 (unsigned, seven bits a byte, the lowest first), in the order of
 //! values: how much higher the bucket begins than the one before ended, its width, how many values. Values before
 //! the due time are not in it: they are in the run file.
 

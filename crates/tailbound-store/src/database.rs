@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the store needs of a database: few words, which SQLite and PostgreSQL both understand.
 //!
-//! Context: COLD. Statements are written once, in what both have in common: placeholders `$1`, `$2`, … in the order
+//! Statements are written once, in what both have in common: placeholders `$1`, `$2`, … in the order
 //! of their first use, `ON CONFLICT`, no types of either. Differences are in [`Dialect`] alone.
 
 use crate::error::StoreError;

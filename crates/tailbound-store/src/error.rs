@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can go wrong with a store, and what to do about it.
-//!
-//! Context: COLD.
 
 /// Why it did not work.
 #[derive(Debug, thiserror::Error)]

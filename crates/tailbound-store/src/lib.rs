@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many runs, kept: SQLite in a file, or PostgreSQL on a server, with the same tables and the same words.
 //!
-//! Context: COLD. The run file remains the truth: the store keeps it whole and packed, and everything else follows from it.
+//! The run file remains the truth: the store keeps it whole and packed, and everything else follows from it.
 //! Not here: what a farm does with it (HTTP, pages, agents).
 
 mod access;

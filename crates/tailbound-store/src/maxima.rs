@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The latest of each five minutes, over months: of a system's runs, put together as a picture needs it.
 //!
-//! Context: COLD. Units: s since 1970, ns. A run without records of its seconds, or one that was added before there was the table
+//! Units: s since 1970, ns. A run without records of its seconds, or one that was added before there was the table
 //! `maximum`, is a single point at its beginning: `store rebuild` reads such a run's file again.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was told of regressions, and to whom it is still to be told.
 //!
-//! Context: COLD. Units: s since 1970 for what the server waits for, RFC 3339 for what people read.
+//! Units: s since 1970 for what the server waits for, RFC 3339 for what people read.
 //!
 //! A change point moves by a run or two as runs are added, so a regression has no name that lasts. What lasts is how far one has looked:
 //! a change that lies within the runs that were known when the series was told of last is the one that was told.

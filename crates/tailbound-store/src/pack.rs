@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run file as it is read: its identity, and its bytes packed.
 //!
-//! Context: COLD. One pass, so that neither a pipe nor a long file is read twice: memory is that of the packed bytes.
+//! One pass, so that neither a pipe nor a long file is read twice: memory is that of the packed bytes.
 //! The identity is the SHA-256 of the plain bytes; what is added twice has the same.
 
 use std::fmt::Write as _;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a store is: a file of SQLite, or a server of PostgreSQL.
-//!
-//! Context: COLD.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A store on a server: PostgreSQL.
 //!
-//! Context: COLD. The connection is not encrypted by us: a socket of the machine, loopback, or a tunnel; a server that
+//! The connection is not encrypted by us: a socket of the machine, loopback, or a tunnel; a server that
 //! demands TLS is refused by the library, in its words. What a person's query may read is what the role in the URI may.
 
 use std::collections::HashMap;

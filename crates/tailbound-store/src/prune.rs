@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which runs go when a store becomes too large. A worst case never does.
 //!
-//! Context: COLD. Within each series (system, workload and kernel) a run older than asked for stays where it is the worst of its
+//! Within each series (system, workload and kernel) a run older than asked for stays where it is the worst of its
 //! month, the worst of all, the first or the last; where its verdict is `not-met`, where a person wrote something about it, or
 //! where it knows no latest activation at all. What goes is deleted: rows and file.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables, and how a store of an earlier version becomes one of this.
 //!
-//! Context: COLD. Units: in the names of columns. Everything but `run_file`, `annotation`, `token`, `audit`, `work`, `batch`, `notice`
+//! Units: in the names of columns. Everything but `run_file`, `annotation`, `token`, `audit`, `work`, `batch`, `notice`
 //! and `delivery` follows from the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
 
 use crate::database::{Database, Dialect, one, whole};

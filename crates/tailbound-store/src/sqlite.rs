@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A store in a file: SQLite.
 //!
-//! Context: COLD. Write-ahead log with `synchronous=FULL`: what was answered survives a power failure
+//! Write-ahead log with `synchronous=FULL`: what was answered survives a power failure
 //! (<https://www.sqlite.org/pragma.html#pragma_synchronous>). Others may read meanwhile; a second writer waits.
 
 use std::path::Path;

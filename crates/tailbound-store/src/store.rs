@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The store: runs go in whole, and come out as they were.
 //!
-//! Context: COLD. The run file is the truth: everything else is made from it, and can be made again.
+//! The run file is the truth: everything else is made from it, and can be made again.
 
 use std::io::BufRead;
 

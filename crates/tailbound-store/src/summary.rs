@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the tables say of a run: pure, from the run file alone.
 //!
-//! Context: COLD. Units: ns. Figures are those of the context that the verdict is about, per due activation, as every report has
+//! Units: ns. Figures are those of the context that the verdict is about, per due activation, as every report has
 //! them. What the run does not know is NULL.
 
 use std::collections::BTreeMap;

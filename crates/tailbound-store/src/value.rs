@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A value of a column, the same for both databases.
-//!
-//! Context: COLD.
 
 use serde_json::json;
 use tailbound_core::csv;

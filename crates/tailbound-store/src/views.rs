@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What pages ask of the store: systems, one system's runs, worst cases by day, histograms.
 //!
-//! Context: COLD. Units: ns; days and times are UTC. Nothing here reads a run file: tables and their indexes answer.
+//! Units: ns; days and times are UTC. Nothing here reads a run file: tables and their indexes answer.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Work: campaigns that an operator handed out, and what became of each on its machine.
 //!
-//! Context: COLD. Units: s since 1970 for leases, RFC 3339 for what people read.
+//! Units: s since 1970 for leases, RFC 3339 for what people read.
 //!
 //! ```text
 //! waiting ─► running ─► done | failed      the machine's own word

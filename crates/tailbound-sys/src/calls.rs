@@ -2,7 +2,7 @@
 //! The names of the kernel's system calls by their numbers, of the architecture this program is built
 //! for: what `raw_syscalls` events name by number.
 //!
-//! Context: COLD. A program of another architecture on the same kernel (32-bit on a 64-bit one) has
+//! A program of another architecture on the same kernel (32-bit on a 64-bit one) has
 //! other numbers, which are not told apart.
 //! Source: the constants of libc, which are those of the kernel's unistd headers.
 

@@ -2,7 +2,7 @@
 //! Files that others may have named or written, opened for reading: regular files only, and no
 //! more of them than the caller has room for.
 //!
-//! Context: COLD. Units: bytes. A named pipe would be waited for, a device may do things when it is
+//! Units: bytes. A named pipe would be waited for, a device may do things when it is
 //! opened (a watchdog begins to count), a folder cannot be read. Streams that the user names as
 //! such are read: `/dev/stdin`, and `/dev/fd/N`, which is what a shell's `<(command)` becomes.
 //! A stream may never bring anything: where this program blocks signals, one that is pending ends the wait.

@@ -2,7 +2,7 @@
 //! Two system calls of another program that wait until they are allowed to go on: waiting for
 //! descriptors, and waiting on a condition variable. So its threads can be made to take turns.
 //!
-//! Context: COLD. The calls themselves are not looked into and not altered.
+//! The calls themselves are not looked into and not altered.
 //! Not here: starting the program (`spawn`), when a call may go on.
 //! Source: seccomp(2), seccomp_unotify(2), futex(2), unix(7).
 

@@ -3,7 +3,7 @@
 //! clock discipline, the unit of its CPU time counters; the numbers of a release; and opening a
 //! file that may block.
 //!
-//! Context: COLD. Units: ns; parts per million for frequency.
+//! Units: ns; parts per million for frequency.
 //! Not here: what is in /proc and /sys (`tailbound-host`).
 //! Source: adjtimex(2), sysconf(3), open(2).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The terminal: its size, and taking it over for a view that reads single keys.
 //!
-//! Context: COLD. Units: character cells. Whoever takes a terminal over gives it back as it was:
+//! Units: character cells. Whoever takes a terminal over gives it back as it was:
 //! when the guard is dropped, which an unwinding panic does too, or earlier by [`restore`], so that
 //! a panic's message is not lost with the view's screen.
 //! Not here: what is drawn, which keys there are.

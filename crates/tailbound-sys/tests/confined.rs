@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A confined child: another user, its own folder, no large file, no new right.
-//!
-//! Context: COLD.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A child whose poll(2) waits for our word, and goes on with it.
-//!
-//! Context: COLD.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd as _;

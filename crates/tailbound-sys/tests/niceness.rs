@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who asked to be nice asked it of what is started, too; who is urgent starts nothing urgent.
-//!
-//! Context: COLD.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the reader of kernel types: one made by hand, this kernel's own, and both cut off and spoilt.
-//!
-//! Context: COLD.
 
 use super::*;
 

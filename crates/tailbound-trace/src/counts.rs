@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the ring buffer of one CPU counted: `per_cpu/cpuN/stats`.
 //!
-//! Context: COLD. Source: Documentation/trace/ftrace.rst, "per_cpu/cpu0/stats".
+//! Source: Documentation/trace/ftrace.rst, "per_cpu/cpu0/stats".
 
 /// Events of one CPU that are not in what was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the bytes of a record to what it says.
 //!
-//! Context: COLD. Units: ns. osnoise counts whole µs, hwlat too: their values are
+//! Units: ns. osnoise counts whole µs, hwlat too: their values are
 //! multiplied here, and their resolution is said where they are kept.
 //! Source: the kernel's `format` files; trace_entries.h for the units.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's trace events that tell what a CPU does, from the bytes of their records.
 //!
-//! Context: COLD. Units: ns. Fields are found by the kernel's own `format` files. An event that
+//! Units: ns. Fields are found by the kernel's own `format` files. An event that
 //! a kernel does not have, or that lacks a field, is named by [`EventDecoder::lacking`]; the
 //! others are read all the same.
 //! Not here: what they mean for a late thread (`crate::blame`), the columns of `--observe`

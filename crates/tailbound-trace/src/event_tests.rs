@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the reader of events: records made by hand, whole, cut off and with fields missing.
-//!
-//! Context: COLD.
 
 use super::*;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's description of one kind of record: `events/*/*/format`.
 //!
-//! Context: COLD. Units: bytes. Layout: `name:`, `ID:`, then one `field:` line a field with
+//! Units: bytes. Layout: `name:`, `ID:`, then one `field:` line a field with
 //! its C declaration, offset, size and signedness, then the print format (not used).
 //! Source: Documentation/trace/events.rst, section 2.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pure parsers: from the kernel's trace to events, from events to columns.
 //!
-//! Context: COLD. Units: ns. What a record holds is read from the kernel's own `format`
+//! Units: ns. What a record holds is read from the kernel's own `format`
 //! files, never by column: the layouts have changed and will change.
 //! Not here: reading and writing tracefs (`tailbound-host`), when to (`tailbound-probe`).
 //! Source: Documentation/trace/{timerlat-tracer,osnoise-tracer,hwlat_detector,events,ring-buffer-design}.rst.

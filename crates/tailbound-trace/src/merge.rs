@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Samples of several CPUs in the order of their times.
 //!
-//! Context: COLD. Each CPU has a ring buffer of its own, and they are read one after
+//! Each CPU has a ring buffer of its own, and they are read one after
 //! another: what is newer than the beginning of a round of reading may be followed by
 //! older samples of another CPU, and waits for the next round.
 

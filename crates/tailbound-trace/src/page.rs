@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pages of the kernel's trace ring buffer, as `per_cpu/cpuN/trace_pipe_raw` gives them.
 //!
-//! Context: COLD. Units: bytes; times in ns of the instance's trace clock. Little-endian
+//! Units: bytes; times in ns of the instance's trace clock. Little-endian
 //! kernels only, as all supported machines are.
 //! Layout: a time stamp, a length with two flags, then records: 5 bits of type or length,
 //! 27 bits of time since the record before, and the record.

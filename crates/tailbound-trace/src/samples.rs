@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Records of the kernel's performance events: what a CPU did at a moment, and what programs were mapped.
 //!
-//! Context: COLD. Units: ns. Records as [`FIELDS`] asks for them; one of another length is none.
+//! Units: ns. Records as [`FIELDS`] asks for them; one of another length is none.
 //! Not here: the ring they come from (`tailbound_sys::perf_cpu`), names of functions (`tailbound-probe`).
 //! Source: perf_event_open(2), include/uapi/linux/perf_event.h.
 

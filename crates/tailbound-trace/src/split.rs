@@ -2,7 +2,7 @@
 //! The way of a measured thread's wake-up, from tracepoints: when the interrupt found its
 //! timer expired, and when the CPU went over to it.
 //!
-//! Context: COLD. Units: ns on the clock of the schedule, which has to be the trace clock too.
+//! Units: ns on the clock of the schedule, which has to be the trace clock too.
 //! A thread's timers are told from others that run out in its name (the scheduler's own)
 //! by their time: its schedule is known, activation k is due at `first_ns + k * interval_ns`.
 //! Not here: the user's end of the way, which the thread itself measures.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's functions by their addresses: the text of /proc/kallsyms.
 //!
-//! Context: COLD. Addresses never leave this module, but into a trace file, whose events have them already: a run file is sent to
+//! Addresses never leave this module, but into a trace file, whose events have them already: a run file is sent to
 //! strangers, and they tell where the kernel lies in memory.
 //! Source: proc_kallsyms(5), kernel.kptr_restrict (all addresses are 0 for who may not see them).
 

@@ -2,7 +2,7 @@
 //! Every event that is used, as kernels from 5.10 to 7.2 describe it: a record made by the
 //! description is decoded to what went in.
 //!
-//! Context: COLD. The descriptions are the kernels' own: `data/formats/README.md`.
+//! The descriptions are the kernels' own: `data/formats/README.md`.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -2,7 +2,7 @@
 //! What the parsers make of real kernels' pages, held against the kernel's own text of the
 //! same buffer.
 //!
-//! Context: COLD. Where the data came from: `data/*/README.md`.
+//! Where the data came from: `data/*/README.md`.
 
 use std::fs;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 //! Real files of trace-cmd, whole, cut off and damaged: the events are those that trace-cmd itself
 //! prints, and nothing that a file holds makes the reader panic or take memory by a number it read.
 //!
-//! Context: COLD. Where the files came from: `data/trace-cmd/README.md`.
+//! Where the files came from: `data/trace-cmd/README.md`.
 
 use std::fs;
 use std::io::Cursor;

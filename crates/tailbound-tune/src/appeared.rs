@@ -2,7 +2,7 @@
 //! Threads and interrupts that were not there when a change was made: of a device that was plugged
 //! in, of a service that was started.
 //!
-//! Context: COLD. What was there before is left alone, whoever changed it since. So are threads of
+//! What was there before is left alone, whoever changed it since. So are threads of
 //! programs that no rule names: they begin with the CPUs of whoever started them, and one that was
 //! put on a CPU for real-time work belongs there.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes the steps of a plan: all, or none.
 //!
-//! Context: COLD. Each step: read → INTENT(old) on the disk → write → read back → DONE. A step that
+//! Each step: read → INTENT(old) on the disk → write → read back → DONE. A step that
 //! is refused, or that reads back as something else, undoes those before it. A kill at any point
 //! leaves a journal from which `undo` restores everything.
 //! Not here: what a step is (`machine`), undoing (`undo`).

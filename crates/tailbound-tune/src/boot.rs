@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boot parameters, as a marked part of the boot loader's own configuration.
 //!
-//! Context: COLD. Only files that are read by the loader's own tools are written, whole, with the
+//! Only files that are read by the loader's own tools are written, whole, with the
 //! old text in the journal; the tool that carries them to the boot entries (update-grub, …) is
 //! named, not run. Nothing here counts before a reboot.
 //! Source: /etc/default/grub.d (Debian's grub-mkconfig), kernel-install(8) (/etc/kernel/cmdline,

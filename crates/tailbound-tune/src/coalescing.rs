@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The coalescing of a network device as a state: the words that ethtool(8) takes behind `-C DEVICE`.
 //!
-//! Context: COLD. Units: µs, packets. Drivers let numbers be set only while they do not choose these
+//! Units: µs, packets. Drivers let numbers be set only while they do not choose these
 //! themselves: i40e and iavf refuse others together with `adaptive-rx on`, and mlx5 puts its own in
 //! place of those that come with a change of `adaptive-rx`. So what a driver chooses by itself is
 //! switched off first, numbers follow, and it is switched on last ([`stages`]).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a file of the kernel is read and written, where the two differ.
 //!
-//! Context: COLD. A state is text in one form, the canonical one, so that two states can be
+//! A state is text in one form, the canonical one, so that two states can be
 //! compared. Writing back what was read is wrong for many files: `always [madvise] never` is
 //! refused by transparent_hugepage/enabled, and makes queue/scheduler choose `none`.
 //! Source: Documentation/admin-guide/mm/transhuge.rst, cpuset(7) "Mask format",

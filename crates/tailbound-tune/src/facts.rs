@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a plan is made from: CPUs, threads, interrupts and the kernel of a machine.
 //!
-//! Context: COLD. Reads only. Not here: what to change (`settings`).
+//! Reads only. Not here: what to change (`settings`).
 
 use tailbound_core::CpuSet;
 use tailbound_host::interrupts::{Interrupts, interrupts};

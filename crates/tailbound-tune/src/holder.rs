@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A process that holds a request which the kernel forgets with its descriptor.
 //!
-//! Context: COLD. Units: µs. `/dev/cpu_dma_latency` is in force while it is open, so somebody
+//! Units: µs. `/dev/cpu_dma_latency` is in force while it is open, so somebody
 //! has to keep it open after `tune apply` has ended: the program itself, as `tune-holder`. It
 //! writes its number and start into a file before it opens the device, so that a kill of the
 //! program that starts it loses nothing. Source: Documentation/power/pm_qos_interface.rst.

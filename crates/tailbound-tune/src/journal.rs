@@ -2,7 +2,7 @@
 //! What was about to be changed, and what was: one file a transaction, append only, each line
 //! on the disk before the next thing is done.
 //!
-//! Context: COLD. A transaction whose steps all end with a reboot lies in `/run`, which ends with
+//! A transaction whose steps all end with a reboot lies in `/run`, which ends with
 //! it too; one that changes files that stay lies in `/var/lib`. A line cut off by a kill was
 //! followed by nothing, so it counts as not written.
 //! Source: fsync(2), rename(2); write-ahead logging.

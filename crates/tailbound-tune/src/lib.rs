@@ -9,7 +9,7 @@
 //!                 tailbound-host        Machine (the one place that writes)
 //! ```
 //!
-//! Context: COLD. Only [`Machine`], `holder` and the journal write anything.
+//! Only [`Machine`], `holder` and the journal write anything.
 //! Not here: what is wrong with a machine (`tailbound-rules`), whether a change helped
 //! (`tailbound-stats`).
 #![forbid(unsafe_code)]

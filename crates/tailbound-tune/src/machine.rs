@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The one place where a setting is read and written.
 //!
-//! Context: COLD. Everything above it is written against [`System`], so that plans, journals and
+//! Everything above it is written against [`System`], so that plans, journals and
 //! kills are tried on a machine that is played (`tests/`), and on a tree of files.
 //! A thread, interrupt or group that is not the one that was meant is *gone*, never written.
 //! Source: sched(7), proc_pid_stat(5), Documentation/core-api/irq/irq-affinity.rst,

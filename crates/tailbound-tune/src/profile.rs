@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Profiles: settings with their values, rules for threads and services, boot parameters.
 //!
-//! Context: COLD. A profile says what is wanted, whatever the machine; a plan what that comes to
+//! A profile says what is wanted, whatever the machine; a plan what that comes to
 //! on one. Format: `docs/tune.md`. Source: the shipped ones are `profiles/*.toml`.
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! From a recipe (profile, CPUs, options) to a plan, and back: a plan that was saved is made again
 //! and compared before it is applied.
 //!
-//! Context: COLD. So a plan file cannot name a path of its own: whoever applies it writes what the
+//! So a plan file cannot name a path of its own: whoever applies it writes what the
 //! settings' own code plans, on the machine as it is now.
 
 use tailbound_core::CpuSet;

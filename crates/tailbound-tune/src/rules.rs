@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules for threads and services: who gets which policy and which CPUs.
 //!
-//! Context: COLD. A rule for threads counts for those that are there now, interrupt threads
+//! A rule for threads counts for those that are there now, interrupt threads
 //! among them (`irq/24-eth0`); one for a service is a drop-in of systemd and counts at its next
 //! start. Source: sched(7), systemd.exec(5).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A plan: steps in their order, what was left out and why, and the machine it was made for.
 //!
-//! Context: COLD. A plan changes nothing. Source of the model: write-ahead logging; the state
+//! A plan changes nothing. Source of the model: write-ahead logging; the state
 //! before a step is read when the step is made, and once more when it is done.
 
 use serde::{Deserialize, Serialize};

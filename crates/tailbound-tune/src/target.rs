@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one step changes, named such that a number used again is not taken for it.
 //!
-//! Context: COLD. Numbers of threads and interrupts are given out again, and a folder of the
+//! Numbers of threads and interrupts are given out again, and a folder of the
 //! same name may be another one: so a target carries what tells it from its successor.
 //! Not here: reading and writing it (`machine`).
 

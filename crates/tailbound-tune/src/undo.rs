@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Puts back what a transaction changed, in reverse order, and only what is still as it left it.
 //!
-//! Context: COLD. Compare and swap: a setting that another writer has changed since is reported and
+//! Compare and swap: a setting that another writer has changed since is reported and
 //! left, unless the caller insists. A step that a kill interrupted is judged by what is there now.
 //! It can be interrupted and begun again at any point. What inherited a change meanwhile is put back too,
 //! where it is known from whom (`heirs`).

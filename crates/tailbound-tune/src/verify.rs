@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Is what was applied still in force, and who may have changed it?
 //!
-//! Context: COLD. Reads only. Who wrote a setting the kernel does not keep: the programs that are
+//! Reads only. Who wrote a setting the kernel does not keep: the programs that are
 //! known to write such settings, and run, are named as likely.
 
 use tailbound_host::root::{Missing, Root};

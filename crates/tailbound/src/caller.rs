@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a series (`tailbound-series`) makes and reads its runs from the command line: this program again, and
 //! whatever `import` knows.
-//!
-//! Context: COLD.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command-line definition: help, man pages and completions all come from here.
 //!
-//! Context: COLD. Parsing never looks at the machine or the user: what was typed is kept as
+//! Parsing never looks at the machine or the user: what was typed is kept as
 //! text and resolved later (`tailbound-run::resolve`).
 
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 //! Options of a measurement: flags that bear the names of a run configuration's keys, for `run`, `measure`
 //! and the lab.
 //!
-//! Context: COLD. Values stay text here; `tailbound_run::resolve` reads them. Flags become a
+//! Values stay text here; `tailbound_run::resolve` reads them. Flags become a
 //! [`RunConfig`] through their names, so that no list copies one into the other; a test holds
 //! both to the same names.
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The words of `export`.
-//!
-//! Context: COLD.
 
 use std::path::PathBuf;
 

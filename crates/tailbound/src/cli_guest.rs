@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Command-line arguments about guests of the lab, of every verb that can use it.
-//!
-//! Context: COLD.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Command-line arguments of `history`.
-//!
-//! Context: COLD.
 
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 //! Command-line arguments of every probe of the catalogue: `measure NAME` with the probe's own options
 //! beside those of any plan.
 //!
-//! Context: COLD. Made from the catalogue when the program starts, so that help, man pages
+//! Made from the catalogue when the program starts, so that help, man pages
 //! and completions know each probe and no list is kept twice.
 
 use clap::parser::ValueSource;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Command-line arguments of `tailbound serve`.
-//!
-//! Context: COLD.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line of `tailbound-server`: the verbs that `tailbound` hands on to it.
 //!
-//! Context: COLD. Help and messages speak of `tailbound`, the one tool that people type.
+//! Help and messages speak of `tailbound`, the one tool that people type.
 
 use clap::{Parser, Subcommand};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Subcommands of `tailbound tune`, and the arguments they share.
 //!
-//! Context: COLD. Not here: the arguments of `tune show` (`cli_tune_show`).
+//! Not here: the arguments of `tune show` (`cli_tune_show`).
 
 use std::path::PathBuf;
 

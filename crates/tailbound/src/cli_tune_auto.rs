@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arguments of `tune auto`.
-//!
-//! Context: COLD.
 
 use std::path::PathBuf;
 

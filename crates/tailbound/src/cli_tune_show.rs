@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Command-line arguments of `tailbound tune show`.
-//!
-//! Context: COLD.
 
 use clap::{Args, ValueEnum};
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Command-line arguments of `watch`.
-//!
-//! Context: COLD.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a shell may complete the values of options with: names of the catalogues, files, folders.
 //!
-//! Context: COLD. Laid over the definition of the command line for the completions only: what is parsed stays
+//! Laid over the definition of the command line for the completions only: what is parsed stays
 //! free text (`hackbench:groups=4`). The placeholder of an option (`LOADS`, `RUN`) says what it takes.
 
 use clap::builder::PossibleValuesParser;

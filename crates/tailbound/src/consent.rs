@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Commands that a file names, before root runs them: shown, and asked for.
 //!
-//! Context: COLD. What somebody typed on the command line is typed; a file may be somebody else's.
+//! What somebody typed on the command line is typed; a file may be somebody else's.
 //! So `run -c FILE` and `campaign run FILE` show root every command in it and ask; `--yes` answers for
 //! scripts. An ordinary user is not request: such a file can do what any script of that user can.
 //! Processes that this program starts with words which were asked for get `--yes`.

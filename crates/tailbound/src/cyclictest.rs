@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options of cyclictest, said as ours: for whoever types what their fingers know.
 //!
-//! Context: COLD. Units: those of cyclictest (µs without a unit; seconds for -D).
+//! Units: those of cyclictest (µs without a unit; seconds for -D).
 //! Not here: files that cyclictest wrote (`tailbound-import`). Source: cyclictest(8), rt-tests 2.10; docs/from-cyclictest.md.
 
 use clap::error::ErrorKind;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What to do with a folder where a file was expected.
 //!
-//! Context: COLD. At most some hundred names are looked at. Source: LTTng's layout of traces (`kernel/metadata`, `ust/uid/N/64-bit/metadata`).
+//! At most some hundred names are looked at. Source: LTTng's layout of traces (`kernel/metadata`, `ust/uid/N/64-bit/metadata`).
 
 use std::path::{Path, PathBuf};
 

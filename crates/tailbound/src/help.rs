@@ -2,7 +2,7 @@
 //! The help of the program and of `measure`: verbs under the questions that they answer, probes in groups, and six
 //! commands to begin with.
 //!
-//! Context: COLD. What a verb does is said by its definition (`cli`); here is only where it stands.
+//! What a verb does is said by its definition (`cli`); here is only where it stands.
 
 use clap::Command;
 use tailbound_report::table::wrap;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads a run from a file of ours or of any tool that `import` knows, and writes result
 //! files without destroying old ones.
-//!
-//! Context: COLD.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options of a verb that are defined only when that verb is used.
 //!
-//! Context: COLD. The derive macros of clap define the options of every verb at each start: 3 ms
+//! The derive macros of clap define the options of every verb at each start: 3 ms
 //! of the 4 ms that `tailbound --version` took. [`Lazy`] hands the same definition to
 //! [`clap::Command::defer`], which clap calls when it meets the verb, or when everything is built
 //! (man pages, completions). Verbs that have verbs of their own are defined at once: the completions of

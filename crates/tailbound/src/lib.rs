@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Command-line arguments to library calls and exit codes, nothing else.
 //!
-//! Context: COLD. A library so that man pages and completions are made from the one
+//! A library so that man pages and completions are made from the one
 //! definition ([`command`]).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -2,7 +2,7 @@
 //! Looks at something that goes on, ten times a second, until its time is over or Ctrl-C: with a line
 //! of progress, redrawn on a terminal and now and then in a pipe.
 //!
-//! Context: COLD. Drawn to standard error: standard output is for the answer.
+//! Drawn to standard error: standard output is for the answer.
 //! Not here: the live view of a run (`live`), the reading of files (`reading`).
 
 use std::io::{self, IsTerminal as _};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A person's share of the machine, which a fleet or an agent must not have at the same time.
 //!
-//! Context: COLD. Not here: the lock (`tailbound_host::machine_lock`).
+//! Not here: the lock (`tailbound_host::machine_lock`).
 
 use std::time::Duration;
 

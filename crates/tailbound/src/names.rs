@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Default file names: they contain what was measured, and never collide (a taken one gets a number). A name that was given is used as it is, or refused before anything starts.
 //!
-//! Context: COLD.
 //! Not here: writing (`input`), the words of a command line.
 
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that gzip, zstd or xz packed are read as what is in them.
 //!
-//! Context: COLD. By their first bytes, whatever their names are. What comes out is bounded by the
+//! By their first bytes, whatever their names are. What comes out is bounded by the
 //! limits of its readers, as that of a plain file is: nothing is unpacked ahead of them.
 
 use std::io::{self, Read};

@@ -2,7 +2,7 @@
 //! How far the reading of a long file is: on a terminal one line redrawn in place, into a pipe
 //! a line now and then; nothing about a file that is read within two seconds.
 //!
-//! Context: COLD. Units: bytes. Drawn to standard error: standard output is for the answer.
+//! Units: bytes. Drawn to standard error: standard output is for the answer.
 //! Not here: the progress of a run (`live`).
 
 use tailbound_core::number::Real as _;

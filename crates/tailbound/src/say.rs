@@ -2,7 +2,7 @@
 //! What is printed and where: answers to standard output, everything else to standard
 //! error; failures with cause, place and remedy.
 //!
-//! Context: COLD. A reader that went away (`| head`) is not an error. All text goes out through
+//! A reader that went away (`| head`) is not an error. All text goes out through
 //! here, and here what files, folders and other programs brought loses its control characters
 //! (`tailbound_core::printable`); of escape sequences only our own colours pass, where they are wanted.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The other one of the two programs: where it is, and how `tailbound` becomes it.
 //!
-//! Context: COLD. `tailbound` measures and is copied to boards; `tailbound-server` has the database and the network server.
+//! `tailbound` measures and is copied to boards; `tailbound-server` has the database and the network server.
 //! Both are found beside each other, in `../libexec/tailbound`, or on the PATH, and must be of the same version.
 //! Source: execve(2), environ(7) on PATH; the Filesystem Hierarchy Standard 3.0 on libexec.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Keys and detached signatures, in the files of minisign.
 //!
-//! Context: COLD. The signature of `FILE` is `FILE.minisig`; its trusted comment, which is signed too,
+//! The signature of `FILE` is `FILE.minisig`; its trusted comment, which is signed too,
 //! says which run it is. Secret keys are files of mode 0600, with a password unless asked otherwise.
 //! Not here: what makes a run file believable without a signature (`tailbound_core::runfile`).
 //! Source: <https://jedisct1.github.io/minisign/>.

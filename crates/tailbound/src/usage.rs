@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Usage errors: the tip says where an option is, instead of how to pass it as a value.
 //!
-//! Context: COLD. Not here: options of cyclictest (`cyclictest`).
+//! Not here: options of cyclictest (`cyclictest`).
 
 use clap::Command;
 use clap::builder::StyledStr;

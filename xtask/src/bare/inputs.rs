@@ -2,7 +2,7 @@
 //! What the two commands depend on before the tool itself runs: when it changes, they have to be
 //! tried on a bare machine again.
 //!
-//! Context: COLD. Not the sources of the tool: its own tests are for them.
+//! Not the sources of the tool: its own tests are for them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

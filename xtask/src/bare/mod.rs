@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The README's two commands on a machine that has nothing but Rust: `cargo xtask bare`.
 //!
-//! Context: COLD. A run of everything takes an hour or two, so what was verified is noted in
+//! A run of everything takes an hour or two, so what was verified is noted in
 //! `scripts/bare.verified`, a line for each case with a hash of what the case depends on: scripts,
 //! Makefile, profiles, the README's words. While the hash is the same there is nothing to do. When
 //! it is not, `make test` tries the steps before compiling in every root (minutes) and names the

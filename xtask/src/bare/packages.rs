@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `scripts/deps` where a mirror lacks a package, and where one cannot be installed: the others are, and it says which are not.
 //!
-//! Context: COLD. apt-get is a stand-in that notes its words; nothing is installed.
+//! Apt-get is a stand-in that notes its words; nothing is installed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

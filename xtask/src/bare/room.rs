@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A Debian root with nothing in it, and one command of the README run there.
 //!
-//! Context: COLD. The mirror is that of this machine's apt. Everything is mounted in a mount and
+//! The mirror is that of this machine's apt. Everything is mounted in a mount and
 //! PID namespace of the command's own: when its first process ends, also by SIGKILL, the kernel
 //! ends the others and takes the mounts away, so that nothing can be left mounted.
 //! Source: debootstrap(8), unshare(1), mount_namespaces(7).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole run files against the schema, line by line.
 //!
-//! Context: COLD. Also checked, because a schema of one line cannot say it: the first line is
+//! Also checked, because a schema of one line cannot say it: the first line is
 //! a header, the last an end that counts the lines.
 
 use std::path::Path;

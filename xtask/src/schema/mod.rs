@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks run files against the published schema of their lines.
 //!
-//! Context: COLD. The tests hold the schema and the reader of `tailbound-core` against each
+//! The tests hold the schema and the reader of `tailbound-core` against each
 //! other: what one accepts, the other must accept.
 
 mod check;

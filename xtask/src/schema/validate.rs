@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The part of JSON Schema that the run file's schema uses.
 //!
-//! Context: COLD. `pattern` is not evaluated: it is for other people's validators. A keyword
+//! `pattern` is not evaluated: it is for other people's validators. A keyword
 //! that is not known here is an error, so that the schema cannot say more than is checked.
 //! Source: JSON Schema 2020-12, "Core" and "Validation".
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is done beside the other stages: the programs for other stages are compiled, then real kernels run in the lab.
 //!
-//! Context: COLD. Tests measure, and sleep, for half of their time. The lab's figures are of virtual time, the same on a busy machine.
+//! Tests measure, and sleep, for half of their time. The lab's figures are of virtual time, the same on a busy machine.
 //! Nice, so that the tests have the CPUs first. A build that fails here is said by the stage it is for, which builds it again.
 //! Source: nice(1).
 

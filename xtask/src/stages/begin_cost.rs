@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the program costs until it measures: system calls and page faults until its first sleep, memory at the end of its warm-up.
 //!
-//! Context: COLD. strace stops the program at its first `clock_nanosleep`, and then the kernel is asked. What is held against
+//! Strace stops the program at its first `clock_nanosleep`, and then the kernel is asked. What is held against
 //! `budgets.json` is counted, and does not depend on what else the machine does; of several rounds the median. cyclictest is tried
 //! in the same rounds, where it is installed: how many times as much Tailbound takes is told, as is the time from exec to the first
 //! sleep. That is this minute's, and of a busy machine: a tenth of it says nothing, and fails nothing.

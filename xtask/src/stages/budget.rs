@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How large each program may be, and what it may cost until it measures: `budgets.json`, and what grew when one is larger.
 //!
-//! Context: COLD. Not here: how the start is counted (`begin_cost`). The programs are those that stages build anyway (profile `quick`): what makes them larger makes every other build
+//! Not here: how the start is counted (`begin_cost`). The programs are those that stages build anyway (profile `quick`): what makes them larger makes every other build
 //! larger. A budget is exceeded at a tenth above it. Another compiler makes programs of another size: then nothing is compared, and that is
 //! said. What grew is told by crate, by the size of the compiled library, which has descriptions for the compiler in it too.
 //! Units: bytes.

@@ -3,7 +3,7 @@
 //! built with make and pkg-config and with CMake, static and shared, run, and what they wrote
 //! read by the tool.
 //!
-//! Context: COLD. Durations are short: counts are checked, not latencies.
+//! Durations are short: counts are checked, not latencies.
 
 use std::collections::BTreeSet;
 use std::fs;

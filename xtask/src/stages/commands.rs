@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every command that README, docs and their example files show, run in its order in one folder, shortened.
 //!
-//! Context: COLD. The program is the one of the stage `static`. A command passes with an exit
+//! The program is the one of the stage `static`. A command passes with an exit
 //! status that is an answer, whatever this host's latencies are; a panic, a refusal (2) or a bug
 //! (4) fails. What cannot run here is in [`NOT_HERE`] with its reason, and must be understood by
 //! the program at least. A command that is neither run nor listed fails.

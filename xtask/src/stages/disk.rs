@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tells at the beginning that the disk will be full before the end: then every later stage fails, each with words of its own.
 //!
-//! Context: COLD. Units: GB (10⁹ bytes) as told, KiB as df(1) gives them.
+//! Units: GB (10⁹ bytes) as told, KiB as df(1) gives them.
 //! Source: df(1) `-P -k`, whose output POSIX fixes.
 
 use std::path::Path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The example files for CI servers, systemd and containers: the commands in them, and their form.
 //!
-//! Context: COLD. Commands are run by the stage `commands`, like those of the pages. A form is looked at
+//! Commands are run by the stage `commands`, like those of the pages. A form is looked at
 //! with the format's own program where this machine has it.
 //! Not here: running a pipeline.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `target/xtask/junit.xml`: what came of every check, as CI systems read it.
 //!
-//! Context: COLD. Times are not in it: test programs of a stable compiler do not say them.
+//! Times are not in it: test programs of a stable compiler do not say them.
 //! Source: the JUnit XML format, as Jenkins, GitLab and GitHub read it.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs `cargo test` and counts what its test programs say.
 //!
-//! Context: COLD. A test that cannot run prints `skipped: why` and returns; the test program
+//! A test that cannot run prints `skipped: why` and returns; the test program
 //! counts it as passed, here it is counted as skipped. That needs `--show-output`, whose
 //! noise is left out again, but for what failed.
 //! A test program that says nothing for a long time is ended, with what it waited for told: CI's own limit ends everything, and tells

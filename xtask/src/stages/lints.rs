@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stages that look at the source: tidy, format, clippy, documentation, the link probe, and
 //! the pages made from the command line.
-//!
-//! Context: COLD.
 
 use std::path::Path;
 

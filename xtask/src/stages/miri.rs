@@ -2,7 +2,7 @@
 //! Stage `miri`: what the loop and its reader share, in an interpreter that knows the rules of
 //! aliasing and of weak memory.
 //!
-//! Context: COLD. It takes ten thousand times as long as the machine and knows few system calls: so
+//! It takes ten thousand times as long as the machine and knows few system calls: so
 //! rings, sums, what is owed, and the latch between two threads, in several orders of their turns.
 //! It needs a nightly compiler, of one day: what a newer one finds is found when the day below is
 //! moved. Where `TAILBOUND_FETCH` has `nightly`, as in CI, rustup fetches it; nobody else's rustup gets another compiler unasked. Without it

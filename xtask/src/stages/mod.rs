@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Everything CI runs, in stages that can also be run alone.
 //!
-//! Context: COLD. Each stage says how many of its checks passed, which failed, and which were
+//! Each stage says how many of its checks passed, which failed, and which were
 //! skipped and why; the last line of all is the sum.
 
 mod background;

@@ -2,7 +2,7 @@
 //! Stages that try the finished program where a user would: alone in an empty root
 //! directory, and as ARM programs under user-mode emulation.
 //!
-//! Context: COLD. Emulation says nothing about latency; it shows that the program starts,
+//! Emulation says nothing about latency; it shows that the program starts,
 //! reads its files, makes its system calls and ends.
 
 use std::fs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stage `tests`: the test programs of the workspace, side by side, each with its lines kept together.
 //!
-//! Context: COLD. Half of what they do is waiting. Those that change settings of the machine run one after the other, the others
+//! Half of what they do is waiting. Those that change settings of the machine run one after the other, the others
 //! beside them; at the end the examples of the documentation.
 //! Not here: what a line of a test program means (`libtest`).
 //! Source: the cargo book, "External tools", JSON messages.

@@ -2,7 +2,7 @@
 //! The Python reader: its own tests, an installation, and a run that the tool made, whose totals
 //! must be those the tool shows.
 //!
-//! Context: COLD. An interpreter that has pandas is preferred: without it, its tests are skipped.
+//! An interpreter that has pandas is preferred: without it, its tests are skipped.
 
 use std::fs;
 use std::path::Path;

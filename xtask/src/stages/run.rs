@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs stages in their order, shows progress, and sums up.
 //!
-//! Context: COLD. The cheap stages come first: a mistake is told within seconds. Then what the tool itself does, then what is
+//! The cheap stages come first: a mistake is told within seconds. Then what the tool itself does, then what is
 //! said of its source and what needs other languages. A stage that fails does not stop the next ones; one run tells all.
 
 use std::fs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A test program that hangs: what its processes wait for, and their end.
 //!
-//! Context: COLD. Source: proc_pid_task(5) `children`, proc_pid_stat(5), proc_pid_stack(5).
+//! Source: proc_pid_task(5) `children`, proc_pid_stat(5), proc_pid_stack(5).
 
 use std::fmt::Write as _;
 use std::fs;

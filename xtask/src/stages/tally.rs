@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What came of some checks.
 //!
-//! Context: COLD. A check that cannot run here is skipped with its reason, unless
+//! A check that cannot run here is skipped with its reason, unless
 //! `TAILBOUND_REQUIRE` names the capability it lacks: then it failed.
 
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long each stage took, and how much of the CPUs: the table at the end, and `target/xtask/times.json`.
 //!
-//! Context: COLD. CPU time is that of processes that were waited for; what is compiled for later stages meanwhile counts where it ends.
+//! CPU time is that of processes that were waited for; what is compiled for later stages meanwhile counts where it ends.
 //! Units: seconds.
 //! Source: proc_pid_stat(5), fields 16 and 17.
 

@@ -2,7 +2,7 @@
 //! Two ways to see where a wake-up loses its time, laid side by side: the timerlat tracer and
 //! tracepoints, and the same run without either.
 //!
-//! Context: COLD. Units: ns of virtual time, which are instructions. What tracing costs is measured:
+//! Units: ns of virtual time, which are instructions. What tracing costs is measured:
 //! the mean of `user` with it, less that without. Both ways agree when their means of each context
 //! differ by no more than the costs of both together; beyond that one of them would be telling of
 //! something else than the way of a wake-up.

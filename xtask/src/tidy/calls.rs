@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules of one form: a call that one place makes for all others, and the files that may make it nevertheless.
 //!
-//! Context: COLD. What is looked at is the program: tests work in folders of their own, `xtask` below the project.
+//! What is looked at is the program: tests work in folders of their own, `xtask` below the project.
 
 use super::files::File;
 use super::finding::Finding;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Documents deny no feature that exists, name no option that does not, and state the budgets that are enforced.
 //!
-//! Context: COLD. The pages for users of other tools age fastest: a verb that is added makes "none" untrue, and no
+//! The pages for users of other tools age fastest: a verb that is added makes "none" untrue, and no
 //! test of the program reads them. Sources: `crates/tailbound/src/help.rs` for verbs, `cli*.rs` for options.
 //! Not here: whether a command of a page works (the stage `commands`).
 

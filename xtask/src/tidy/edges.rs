@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which crate may use which, and how many crates of others there may be.
 //!
-//! Context: COLD. The table is the architecture: an edge that is not in it is an
+//! The table is the architecture: an edge that is not in it is an
 //! error, whatever kind of dependency it is (normal, build, dev).
 //! Source: `cargo metadata`, format version 1.
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which files belong to the project: those git tracks, or all but build products where
 //! there is no git (a source tarball).
-//!
-//! Context: COLD.
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One broken rule, and how it is told.
-//!
-//! Context: COLD.
 
 use std::fmt;
 

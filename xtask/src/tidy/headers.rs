@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What every Rust file begins with, how long it may be, and where `unsafe` may stand.
-//!
-//! Context: COLD.
 
 use super::files::File;
 use super::finding::Finding;
@@ -58,20 +56,22 @@ fn header(path: &str, text: &str) -> Vec<Finding> {
             (path, 2),
             "header",
             "no `//!` header: a reader must know what the file owns before its first line of code",
-            "Write what it owns, `Context:` HOT, SETUP or COLD, `Units:`, `Not here:`, `Source:`",
+            "Write what it owns, `Context:` where it is HOT or SETUP, `Units:`, `Not here:`, `Source:`",
         ));
     } else if is_library(path) {
-        let context = header.iter().find_map(|l| l.split_once("Context:")).map(|(_, rest)| rest);
+        let context = header.iter().find_map(|l| l.strip_prefix("//! Context:"));
         let known = |rest: &str| ["HOT", "SETUP", "COLD"].iter().any(|w| rest.contains(w));
-        if !context.is_some_and(known) {
-            found.push(Finding::new(
-                (path, 2),
-                "context",
-                "the header does not say `Context:` HOT, SETUP or COLD: what may be done here \
-                 depends on it",
-                "Add the line",
-            ));
-        }
+        let (what, instead) = match context {
+            Some(rest) if !known(rest) => (
+                "the header's `Context:` has neither HOT, SETUP nor COLD: what may be done here depends on it",
+                "Write one of them",
+            ),
+            Some(rest) if rest.trim_start().starts_with("COLD.") => {
+                ("the header says COLD, which every file is that says nothing", "Leave it out")
+            }
+            _ => return found,
+        };
+        found.push(Finding::new((path, 2), "context", what, instead));
     }
     found
 }
@@ -137,16 +137,23 @@ mod tests {
 
     #[test]
     fn headers_are_demanded_where_they_belong() {
-        let good = format!("{SPDX}\n//! What.\n//! Context: COLD.\n\nfn f() {{}}\n");
+        let good = format!("{SPDX}\n//! What.\n\nfn f() {{}}\n");
         assert!(rules("crates/tailbound-core/src/a.rs", &good).is_empty());
         let bare = "fn f() {}\n";
         let all = ["licence:false", "header:false"];
         assert_eq!(rules("crates/tailbound-core/src/a.rs", bare), all);
         assert_eq!(rules("fuzz/a.rs", bare), all);
         assert!(rules("tests/fixtures/a.rs", bare).is_empty());
-        let no_context = format!("{SPDX}\n//! What.\n\nfn f() {{}}\n");
-        assert_eq!(rules("crates/tailbound-core/src/a.rs", &no_context), ["context:false"]);
-        assert!(rules("crates/tailbound-core/tests/a.rs", &no_context).is_empty());
+        let with = |context: &str| {
+            let text = format!("{SPDX}\n//! What.\n//! Context: {context}\n\nfn f() {{}}\n");
+            rules("crates/tailbound-core/src/a.rs", &text)
+        };
+        for wrong in ["COLD. Units: ns.", "tests."] {
+            assert_eq!(with(wrong), ["context:false"], "{wrong}");
+        }
+        for right in ["HOT.", "SETUP, COLD.", "COLD while it measures."] {
+            assert!(with(right).is_empty(), "{right}");
+        }
     }
 
     #[test]
@@ -164,10 +171,10 @@ mod tests {
     #[test]
     fn unsafe_has_one_home() {
         let word = concat!("uns", "afe");
-        let text = format!("{SPDX}\n//! What.\n//! Context: COLD.\n{word} {{ f() }}\n");
+        let text = format!("{SPDX}\n//! What.\n{word} {{ f() }}\n");
         assert_eq!(rules("crates/tailbound-load/src/a.rs", &text), [format!("{word}:false")]);
         assert!(rules("crates/tailbound-sys/src/a.rs", &text).is_empty());
-        let comment = format!("{SPDX}\n//! What.\n//! Context: COLD.\n// {word} {{\n");
+        let comment = format!("{SPDX}\n//! What.\n// {word} {{\n");
         assert!(rules("crates/tailbound-load/src/a.rs", &comment).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules of the workspace that no compiler checks.
 //!
-//! Context: COLD. Each file owns one kind of rule and tests it; a finding says where, which
+//! Each file owns one kind of rule and tests it; a finding says where, which
 //! rule, why it exists and what to do.
 
 mod calls;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A type's name is the noun of its domain and stands in few places: a ratchet over the names that stand in many.
 //!
-//! Context: COLD. `names.txt` has each name of a visible type that stands more than [`PLACES_MAX`] times, with how often it does
+//! `names.txt` has each name of a visible type that stands more than [`PLACES_MAX`] times, with how often it does
 //! today. More is refused, and so is a name that is not in it; one that became rarer is to be written down.
 
 use std::collections::BTreeMap;

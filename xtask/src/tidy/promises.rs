@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every promise of `docs/promises.md` names a test that is there.
 //!
-//! Context: COLD. Layout: rows of Markdown tables; a test is written `path/to/file.rs::name`
+//! Layout: rows of Markdown tables; a test is written `path/to/file.rs::name`
 //! between backquotes, and `fn name` stands in that file.
 //! Not here: whether the test fails without what was promised; its author tried.
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs every rule over the project.
-//!
-//! Context: COLD.
 
 use anyhow::bail;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules about any file: size, kind, white space, places of one machine, pages that must
 //! work offline; the changelog, the size of the overview, and the README of each crate.
-//!
-//! Context: COLD.
 
 use super::files::File;
 use super::finding::Finding;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the README says of how long its two commands take is what was recorded.
 //!
-//! Context: COLD. `docs/times.json` is `target/xtask/times.json` of a whole run of `make test` (`stages::times`), with the time of
+//! `docs/times.json` is `target/xtask/times.json` of a whole run of `make test` (`stages::times`), with the time of
 //! `make demo` in a fresh clone.
 //! Units: minutes, rounded up.
 

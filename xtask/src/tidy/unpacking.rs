@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who may unpack bytes that others packed, otherwise than through `tailbound-archive`.
 //!
-//! Context: COLD. An archive that is unpacked as it says brings set-user-ID files, links out of it and owners; a packed
+//! An archive that is unpacked as it says brings set-user-ID files, links out of it and owners; a packed
 //! file without a limit fills memory and disk. One crate sees to both. What is looked at is the program, not its tests.
 
 use super::calls::Rule;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who may write a file otherwise than through `tailbound_sys::new_file`.
 //!
-//! Context: COLD. A name that another user can place in the same folder must not be followed, and an
+//! A name that another user can place in the same folder must not be followed, and an
 //! older file not be lost by a failure: one function sees to both. What is looked at is the program:
 //! tests write into folders of their own, `xtask` below the project.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The words for what a latency is made of: phases of the way, causes, how sure, activities of a CPU.
 //!
-//! Context: COLD. Names of the kernel's documentation where it has one.
+//! Names of the kernel's documentation where it has one.
 
 use crate::words::open_words;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What took time from chosen CPUs, and who sent them interrupts: data only.
 //!
-//! Context: COLD. Units: ns; counts.
+//! Units: ns; counts.
 //! Not here: how it is counted (`tailbound-trace`), how it is shown (`tailbound-report`).
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! What made a wake-up late: one late sample taken apart into adjoining parts, each with its
 //! cause, and what each CPU did meanwhile.
 //!
-//! Context: COLD. Units: ns; times within a record count from the due time of its activation.
+//! Units: ns; times within a record count from the due time of its activation.
 //! The parts of a record adjoin and their sum is the latency: what nothing explains is a part
 //! too, with the cause `unexplained`.
 //! Not here: how the parts are found (`tailbound-trace`), pictures of them (`tailbound-report`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From many late samples to who made them late, the worst first.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use super::{BlameRecord, Cause, Sureness};
 use crate::number::Real as _;

@@ -2,7 +2,7 @@
 //! What can be done about a cause: a sentence, the check that looks for it, the setting that
 //! changes it.
 //!
-//! Context: COLD. That checks and settings exist is a test of the program (`tests/cli/blame.rs`).
+//! That checks and settings exist is a test of the program (`tests/cli/blame.rs`).
 //! Source: docs/check.md, docs/tune.md.
 
 use super::Cause;

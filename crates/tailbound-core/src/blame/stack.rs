@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where in the kernel a part's time went, from a stack of its functions.
 //!
-//! Context: COLD. A stack has the place first, then who called it, and on.
+//! A stack has the place first, then who called it, and on.
 
 use super::{BlamePart, Cause};
 

@@ -2,7 +2,7 @@
 //! A sequence of system calls as a load makes it and a hunt varies it: which calls there are, what each takes, and
 //! which sequences are whole.
 //!
-//! Context: COLD. Units: bytes, ns. What a call works on lies in a slot: four each of memory (`m0` to `m3`), files in
+//! Units: bytes, ns. What a call works on lies in a slot: four each of memory (`m0` to `m3`), files in
 //! memory (`f`), pipes (`p`) and timers (`t`). A call may only use a slot that holds something; one that fills a slot
 //! lets go what was there. At the end of a pass everything is let go, so that each pass is as the first.
 //! Not here: how a sequence is written (`text`), how the calls are made (`tailbound-load`).

@@ -2,7 +2,7 @@
 //! A sequence of system calls as text: `map.m0.64K+touch.m0+unmap.m0`. Calls are separated by `+`, the parts of a call
 //! by a dot: its name, the slot that it fills, the slots that it uses, its number.
 //!
-//! Context: COLD. Units: bytes (`64`, `4K`, `1M`), ns (`10us`, `500ns`). No comma, colon or equals sign is in it, so
+//! Units: bytes (`64`, `4K`, `1M`), ns (`10us`, `500ns`). No comma, colon or equals sign is in it, so
 //! that it can be the value of a load's option, and nothing that a shell would not take as it is.
 
 use std::fmt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether everything a campaign file refers to is there; the line where it is not.
 //!
-//! Context: COLD. The TOML reader has found wrong words and types before. Whether the words of a run
+//! The TOML reader has found wrong words and types before. Whether the words of a run
 //! mean something is found where they are resolved, as for any other run.
 
 use super::{CampaignError, CampaignFile, Claim, Fault, Figure, Side, Statistic, tasks};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is wrong with a campaign file, and in which line.
-//!
-//! Context: COLD.
 
 use crate::cpus::ParseCpusError;
 use crate::units::ParseTimeError;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a campaign says: a publication, the runs that repeat its measurements, its figures and its claims.
 //!
-//! Context: COLD. Units: in the file those of the publication, named beside each figure. The words of
+//! Units: in the file those of the publication, named beside each figure. The words of
 //! each run are those of the command line ([`plan::RunConfig`](crate::plan)).
 //! Not here: shortening (`scale`), statistics by name (`statistic`), running (`tailbound`),
 //! judging and rendering (`tailbound-report`). docs/campaigns.md describes the file.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes a run shorter, and says what became of each length.
 //!
-//! Context: COLD. Units: ns, counts. What is kept: interval, load, policy, warm-up. A run never gets shorter than
+//! Units: ns, counts. What is kept: interval, load, policy, warm-up. A run never gets shorter than
 //! [`LOOPS_MIN`] activations or a second, benchmarks keep [`REPEAT_MIN`] repetitions so that they have a
 //! deviation, and nothing ever gets longer.
 

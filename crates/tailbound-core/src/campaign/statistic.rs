@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statistics by name, and the units in which texts give them.
 //!
-//! Context: COLD. Units: values of ours are ns for every time, shares from 0 to 1, percent for
+//! Units: values of ours are ns for every time, shares from 0 to 1, percent for
 //! an advantage, and per second for a rate; [`Unit`] says what a text wrote.
 
 use crate::campaign::Fault;

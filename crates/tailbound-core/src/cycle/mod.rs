@@ -2,7 +2,7 @@
 //! The cycles (jobs) of a thread that was watched from outside: how it is paced, what its cycles
 //! were made of, and the longest of them part by part. A line `cycle` of the run file.
 //!
-//! Context: COLD. Units: ns. A cycle goes from its release (its timer's due time, else the waking that
+//! Units: ns. A cycle goes from its release (its timer's due time, else the waking that
 //! starts it) to where the thread goes to sleep for the next one. Its parts adjoin and their sum is its
 //! length: what nothing explains is a part too, with the cause `unexplained`.
 //! Not here: how cycles are found (`tailbound-trace`), what is said about them (`tailbound-report`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! In what rhythm a thread's cycles are released, from the times of their releases.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! Intervals between successive releases are compared with whole multiples of a candidate period
 //! (a release that was lost or skipped makes a double one). Candidates are the intervals themselves; of
 //! those that explain as many as the best does, the longest is the period. Whether the releases keep to a

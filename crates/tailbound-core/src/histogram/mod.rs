@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A histogram at rest: H2 buckets with 64-bit counts, mergeable without loss.
 //!
-//! Context: COLD. Units: ns. In the run file only non-empty buckets are written, as two
+//! Units: ns. In the run file only non-empty buckets are written, as two
 //! arrays of equal length (`index`, `count`), which jq, pandas and DuckDB read as they are;
 //! [`SparseHistogram`] keeps that form in memory, for the hundreds of short stretches of a run.
 //! In memory a [`Histogram`] costs what it holds and not what its precision allows (`counts`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a real-time program must not do: the rules, and what was seen of each that was broken.
 //!
-//! Context: COLD. Units: ns; times count from the begin of the recording.
+//! Units: ns; times count from the begin of the recording.
 //! Not here: how violations are found (`tailbound-trace`), how stacks are taken (`tailbound-probe`).
 //! Source: Documentation/trace/rv/monitor_rtapp.rst for the first three rules; docs/rules.md.
 

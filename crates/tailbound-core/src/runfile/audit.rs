@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Records of one run that contradict each other: somebody changed them, or they were never so.
 //!
-//! Context: COLD. Units: ns. Tailbound's recorder counts every wake-up three times: in the
+//! Units: ns. Tailbound's recorder counts every wake-up three times: in the
 //! histogram, in the sums, and in the record of its second. All three must agree, and with the
 //! extremes, the exceedances and the stretches. What another tool's file left out is no
 //! contradiction; records written while a thread ran are looked at where they are exact.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first bytes of a file: is it text as run files are, and of a version that is read?
 //!
-//! Context: COLD. Asked before the first line is parsed, because the header of another version
+//! Asked before the first line is parsed, because the header of another version
 //! need not be one of ours.
 //! Source: RFC 8259, section 8.1 (no byte-order mark, but a reader may ignore one).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The digest of a run file: SHA-256 of every byte before it, on the last line and on some before.
 //!
-//! Context: COLD. A line with a digest ends in `,"sha256":"` + 64 hexadecimal digits + `"}` and
+//! A line with a digest ends in `,"sha256":"` + 64 hexadecimal digits + `"}` and
 //! a newline: [`TAIL`] bytes. The digest covers all that stands before them, so the end line's own
 //! figures too, and `head -c -78 FILE | sha256sum` gives it without this program.
 //! `digest` lines on the way say how far a file that was cut off is as it was written.

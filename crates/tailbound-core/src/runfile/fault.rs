@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can be wrong with one line of a run file.
 //!
-//! Context: COLD. The messages quote files of strangers, so they are cut and cleaned as they are shown.
+//! The messages quote files of strangers, so they are cut and cleaned as they are shown.
 
 use crate::limits::LimitError;
 use crate::printable;

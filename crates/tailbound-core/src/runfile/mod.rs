@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The run file: JSON Lines, append only, one record per line.
 //!
-//! Context: COLD. Layout: line 1 is a `header` with the schema; the last line is an
+//! Layout: line 1 is a `header` with the schema; the last line is an
 //! `end`. Cut off anywhere, what is there is a valid shorter run that says so.
 //! The `end` line, and `digest` lines on the way, hold the digest of all that stands before.
 //! Not here: the reader (`read`), the digest (`digest`), what a reader looks for (`audit`).

@@ -2,7 +2,7 @@
 //! What a file that was cut off still tells: each thread's last record as it stood, and the
 //! seconds and exceedances that came after it.
 //!
-//! Context: COLD. Units: ns. Counts, extremes and the mean are those of everything in the file. The
+//! Units: ns. Counts, extremes and the mean are those of everything in the file. The
 //! histogram has what the last record had and the later exceedances; the rest is `unbinned`, so
 //! that no figure counts it as good. Records of a thread that ended are left as they are.
 //! Not here: whether the file was changed (`trail`, `audit`).

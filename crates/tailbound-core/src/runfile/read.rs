@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading run files back: each line once, straight into its record.
 //!
-//! Context: COLD. Our own lines begin with their type, so that it is known without parsing
+//! Our own lines begin with their type, so that it is known without parsing
 //! the line; lines of others are parsed once more to find it. A thread's record is written
 //! again and again while a run goes on and only its last one counts, so only that is parsed.
 //! A last line that does not end in a newline is dropped unless it happens to be whole.

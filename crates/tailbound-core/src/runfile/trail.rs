@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the lines of a run file tell beside their records: is it as it was written?
 //!
-//! Context: COLD. The reader shows every line; what Tailbound's writer never does is a finding:
+//! The reader shows every line; what Tailbound's writer never does is a finding:
 //! lines missing or added, a second header, lines after the last one, records that take back what
 //! an earlier one said, a digest that is another's. A file without digests (of an earlier version,
 //! or of another program) is held to the rest.

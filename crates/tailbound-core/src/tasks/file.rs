@@ -2,7 +2,7 @@
 //! A model written by hand: TOML with one table `[[task]]` for each task, and the same words on the
 //! command line.
 //!
-//! Context: COLD. Units: in the file those of `parse_ns` (`5ms`). Documentation: docs/tasks.md.
+//! Units: in the file those of `parse_ns` (`5ms`). Documentation: docs/tasks.md.
 //! Not here: reading files (`tailbound`), models of runs (`model`).
 
 use serde::Deserialize;

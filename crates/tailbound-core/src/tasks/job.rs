@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One job of a thread, as a trace of the scheduler shows it.
 //!
-//! Context: COLD. Units: ns on one clock. Who had the CPU divides a job's time: every instant from
+//! Units: ns on one clock. Who had the CPU divides a job's time: every instant from
 //! release to end belongs to exactly one of execution, suspension, blocking, latency and preemption
 //! (by threads of the model or by others).
 //! Not here: how it is found (`tailbound-trace`).

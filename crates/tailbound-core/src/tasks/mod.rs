@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads as tasks of schedulability analysis: what their jobs were seen to do, and the model of it.
 //!
-//! Context: COLD. Units: ns. A job is what a thread does from being released (woken for its next
+//! Units: ns. A job is what a thread does from being released (woken for its next
 //! cycle) to its end (it waits for the next release).
 //! Documentation: docs/tasks.md.
 //! Not here: how jobs are found in a trace (`tailbound-trace`), the arithmetic (`tailbound-stats`),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The model of a set of threads that a response-time analysis takes, from a run or written by hand.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! Not here: what was seen (`record`), the words of a file (`file`), the analysis (`tailbound_stats::tasks`).
 
 use crate::policy::Policy;

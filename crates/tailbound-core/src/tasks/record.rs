@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was seen of a thread's jobs: a line `task` of the run file.
 //!
-//! Context: COLD. Units: ns. Each list begins with what it says of the fewest jobs: `distance_*` of
+//! Units: ns. Each list begins with what it says of the fewest jobs: `distance_*` of
 //! two releases, `execution_*` of one job; entry i is about i more.
 //! Not here: how it is gathered (`tailbound_stats::tasks`), the model made of it (`model`).
 

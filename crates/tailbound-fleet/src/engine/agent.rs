@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine for machines that nobody reaches: work is handed out by a server, which the machine's own agent asks.
 //!
-//! Context: COLD. One piece of work for each run. Its identity is noted before it is handed out, so that a fleet run that was
+//! One piece of work for each run. Its identity is noted before it is handed out, so that a fleet run that was
 //! cut off finds it again instead of having it done twice.
 
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that begin at one instant on all machines: this machine's clock, and how each of the others differs from it.
 //!
-//! Context: COLD. Units: ns. A machine's clock is asked over its shell, many times; of a round trip only its length is known, so half of
+//! Units: ns. A machine's clock is asked over its shell, many times; of a round trip only its length is known, so half of
 //! the shortest is the error, and what the clocks drifted by during the run comes on top. Source: RFC 5905 (NTP), clause 8.
 
 use std::io::{BufRead as _, BufReader, Write as _};

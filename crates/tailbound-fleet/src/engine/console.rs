@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A board's console, read while the board is held: into a file for each run, and its last lines for who asks why one failed.
 //!
-//! Context: COLD. A thread reads; nothing is ever written to the board. What ends the connection does not end the run: it is
+//! A thread reads; nothing is ever written to the board. What ends the connection does not end the run: it is
 //! noted, and tried again. Units: seconds since the file began before each line.
 
 use std::collections::VecDeque;

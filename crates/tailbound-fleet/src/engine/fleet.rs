@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All targets at once: each is taken, gets program and campaign, makes its runs, and gives back its results.
 //!
-//! Context: COLD. One thread a target: it waits.
+//! One thread a target: it waits.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;

@@ -2,7 +2,7 @@
 //! Gives back what a fleet run took elsewhere, however the fleet run ended: a process of its own, which waits for the
 //! end of its input.
 //!
-//! Context: COLD. A fleet run that is killed cannot give anything back itself; its end of a pipe is closed all the same.
+//! A fleet run that is killed cannot give anything back itself; its end of a pipe is closed all the same.
 
 use std::io::Write as _;
 use std::process::{Child, ChildStdin, Stdio};

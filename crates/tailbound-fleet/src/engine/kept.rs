@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What lies in a fleet's folder of before: of which campaign it is, how a target's runs were made, which are complete.
 //!
-//! Context: COLD. So that a command that goes on with a folder mixes nothing, and measures nothing twice.
+//! So that a command that goes on with a folder mixes nothing, and measures nothing twice.
 
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One machine held: by a lock that lies on the machine itself, for as long as a connection lasts.
 //!
-//! Context: COLD.
-//!
 //! A shell on the machine locks a file (flock(1)), says so, and then runs what it is told, a line at a
 //! time. What it runs inherits the lock, so the machine stays locked until that has ended, even where
 //! the connection is lost: two fleets never measure on one machine at a time. When its input ends, it

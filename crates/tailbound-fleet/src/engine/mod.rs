@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Engines: where a campaign can run, over one trait.
 //!
-//! Context: COLD. Blocking code: programs of the machine (`sh`, `ssh`, `tar`) are started and waited for.
+//! Blocking code: programs of the machine (`sh`, `ssh`, `tar`) are started and waited for.
 //! Not here: how campaigns are made into runs (`tailbound-series`), words and pages (`tailbound`).
 //!
 //! ```text

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a target asks for where others share out the machines: Slurm's words for a node, labgrid's for a place.
 //!
-//! Context: COLD. The keys are those of the file of targets (target.rs).
+//! The keys are those of the file of targets (target.rs).
 
 use std::path::{Path, PathBuf};
 

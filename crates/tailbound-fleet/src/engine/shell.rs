@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The way to a shell on a machine: `sh` here, ssh(1) with the user's own configuration, or another program.
 //!
-//! Context: COLD. What is said to the shell is quoted here and nowhere else.
+//! What is said to the shell is quoted here and nowhere else.
 
 use std::fs::File;
 use std::io;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engines that are a way to a shell: this machine, one that ssh(1) reaches, the laboratory here. Those that first have
 //! to get the machine (slurm.rs) do the rest as here.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

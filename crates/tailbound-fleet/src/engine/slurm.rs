@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine for nodes that Slurm gives: a whole node is asked for, and what holds it is a job.
 //!
-//! Context: COLD. The job is an srun(1) of the user's own; its task is the shell that locks the machine and runs what it
+//! The job is an srun(1) of the user's own; its task is the shell that locks the machine and runs what it
 //! is told (lease.rs). Further shells are steps beside it. When srun ends, however it ends, the job ends.
 //! Source: srun(1), scontrol(1), sinfo(1), scancel(1) of Slurm 22.05.
 

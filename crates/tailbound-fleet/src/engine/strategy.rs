@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A board brought into a state by a strategy of labgrid: what boots the kernel of your choice.
 //!
-//! Context: COLD. `labgrid-client --state STATE export -`: it makes the transition, prints what its drivers know, and waits. It is
+//! `labgrid-client --state STATE export -`: it makes the transition, prints what its drivers know, and waits. It is
 //! let wait while the board is held, as drivers (of QEMU, of a boot by network) serve the board until it ends. When our end of a
 //! pipe closes, it is ended. Source: labgrid-client(1) of labgrid 26.0.
 

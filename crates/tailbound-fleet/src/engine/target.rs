@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The file of targets: which machines there are, and how each is reached.
 //!
-//! Context: COLD. Paths in the file are relative to it.
+//! Paths in the file are relative to it.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Commands of telnet between the bytes of a console, which ser2net sends on an RFC 2217 port.
 //!
-//! Context: COLD. Source: RFC 854.
+//! Source: RFC 854.
 
 /// Takes the commands of telnet out of what is read, and refuses every option, as RFC 854 asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What became worse: the change search of `history` over the figures that the store keeps of each run.
 //!
-//! Context: COLD. Units: ns. A series is the same system and the same workload. With many series some changes are found by chance:
+//! Units: ns. A series is the same system and the same workload. With many series some changes are found by chance:
 //! whoever shows them says how many to expect.
 
 mod text;

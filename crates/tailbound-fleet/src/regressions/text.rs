@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What became worse, in words, for a mail or a terminal, and as JUnit and KTAP, a case a series.
 //!
-//! Context: COLD. A series of which nothing can be told is skipped, never passed. Not here: those formats
+//! A series of which nothing can be told is skipped, never passed. Not here: those formats
 //! (`tailbound_report::cases`).
 
 use std::fmt::{self, Display, Formatter, Write as _};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The JSON API: the answers of the pages, for programs. Described by `/api/v1/openapi.json`.
 //!
-//! Context: COLD. Units: ns. Fields are added in later versions; none changes its meaning under `/api/v1`.
+//! Units: ns. Fields are added in later versions; none changes its meaning under `/api/v1`.
 
 use std::sync::Arc;
 

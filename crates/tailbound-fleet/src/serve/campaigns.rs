@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Campaigns under way: how far each is on each system, from the work that was handed out and what its agents say.
 //!
-//! Context: COLD. Units: s; times are RFC 3339 in UTC. Pure but for one visit to the store. What an agent has not said is unknown.
+//! Units: s; times are RFC 3339 in UTC. Pure but for one visit to the store. What an agent has not said is unknown.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

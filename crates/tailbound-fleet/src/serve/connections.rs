@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Connections: accepted, encrypted, limited in number and time.
 //!
-//! Context: COLD. A client that sends its request a byte at a time holds one of a bounded number of connections for a bounded
+//! A client that sends its request a byte at a time holds one of a bounded number of connections for a bounded
 //! time, and nobody else waits for it: handshakes are in tasks of their own. One that does not read its answer is let go
 //! (`unread`); what the kernel still has for it then is given up by the kernel. Source: tcp(7), TCP_USER_TIMEOUT.
 

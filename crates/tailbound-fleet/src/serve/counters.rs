@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the server counts of itself.
-//!
-//! Context: COLD.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

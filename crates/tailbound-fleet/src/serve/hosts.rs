@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Under which names the server answers.
 //!
-//! Context: COLD. A page of somebody else's site can make its own name point to 127.0.0.1 ("DNS rebinding"), and would then
+//! A page of somebody else's site can make its own name point to 127.0.0.1 ("DNS rebinding"), and would then
 //! read what needs no token: so only names that are known are answered.
 
 /// Is `host` (the header, with a port or without) a name of this server?

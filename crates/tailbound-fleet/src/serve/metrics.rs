@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `/metrics`: for Prometheus.
 //!
-//! Context: COLD. Units: s. Source: the Prometheus text exposition format 0.0.4. A figure that is not known is not there.
+//! Units: s. Source: the Prometheus text exposition format 0.0.4. A figure that is not known is not there.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

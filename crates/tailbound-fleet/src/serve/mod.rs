@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The server: takes run files over HTTP, keeps them in a store, and shows them.
 //!
-//! Context: COLD. Pages and the JSON API give the same answers, from `tailbound-store`. What is answered to an upload is on
+//! Pages and the JSON API give the same answers, from `tailbound-store`. What is answered to an upload is on
 //! disk. Source: RFC 9110 (HTTP), RFC 6750 (bearer tokens). Not here: words of the command line.
 
 mod api;

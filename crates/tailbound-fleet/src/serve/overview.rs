@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first page: all systems. And the pages that are about all of them: culprits, and the way in.
 //!
-//! Context: COLD. Units: ns; days are UTC.
+//! Units: ns; days are UTC.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What every page has: frame, style, headers, and the answers when something is wrong.
 //!
-//! Context: COLD. Everything that a run file says is text from strangers: it reaches a page through `xml` alone. No script is
+//! Everything that a run file says is text from strangers: it reaches a page through `xml` alone. No script is
 //! allowed but the server's own file, nothing is loaded from elsewhere, no other page may frame these.
 
 use std::fmt::Write as _;

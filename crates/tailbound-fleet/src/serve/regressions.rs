@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of what became worse.
-//!
-//! Context: COLD.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which path is answered by what.
-//!
-//! Context: COLD.
 
 use std::sync::Arc;
 

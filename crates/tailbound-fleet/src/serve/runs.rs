@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Single runs: the report, the file, two beside each other, and what changed on the machine between them.
-//!
-//! Context: COLD.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

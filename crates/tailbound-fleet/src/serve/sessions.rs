@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sessions of browsers: a cookie that stands for a token, until it is twelve hours old or the server ends.
 //!
-//! Context: COLD. A session holds the hash of its token, which is looked up again with every request: a token that was revoked
+//! A session holds the hash of its token, which is looked up again with every request: a token that was revoked
 //! ends its sessions at once.
 
 use std::collections::HashMap;

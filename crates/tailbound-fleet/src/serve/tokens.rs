@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tokens: made from random bits, shown once, known by their hash.
 //!
-//! Context: COLD. Source: RFC 6750.
+//! Source: RFC 6750.
 
 use std::fmt::Write as _;
 

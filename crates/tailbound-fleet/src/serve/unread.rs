@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stream whose writes give up when the other side takes nothing for a while.
 //!
-//! Context: COLD. The kernel's own limit (TCP_USER_TIMEOUT) was not enough: a client that went on sending was once still connected after a minute. It is
+//! The kernel's own limit (TCP_USER_TIMEOUT) was not enough: a client that went on sending was once still connected after a minute. It is
 //! looked at when a probe of the closed window is due, which packets of the client may put off (as the source reads; not proved).
 //! Source: Linux net/ipv4/tcp_input.c (`tcp_ack_probe`), tcp_timer.c (`tcp_probe_timer`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Uploads: `POST /api/v1/runs`, a run file, plain or packed with gzip or Zstandard.
 //!
-//! Context: COLD. Bounded in bytes as sent, in bytes as unpacked, in memory of the unpacker and in time. Read and judged whole before
+//! Bounded in bytes as sent, in bytes as unpacked, in memory of the unpacker and in time. Read and judged whole before
 //! it is answered; what is answered is on disk.
 
 use std::io::{BufReader, Read};

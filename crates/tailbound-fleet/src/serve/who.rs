@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who asks, and whether they may.
 //!
-//! Context: COLD. By a bearer token, or by the session of a browser, which may read and nothing else: so no foreign page can make a
+//! By a bearer token, or by the session of a browser, which may read and nothing else: so no foreign page can make a
 //! browser write. Who has neither may read where the server is open to all who reach it.
 
 use std::sync::Arc;

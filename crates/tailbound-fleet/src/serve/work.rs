@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Work over the network: an operator hands it out, an agent asks for it, takes it, and says what became of it.
 //!
-//! Context: COLD. State is in the store (`tailbound_store`, work), but for which agents were heard of, which they say anew each
+//! State is in the store (`tailbound_store`, work), but for which agents were heard of, which they say anew each
 //! half a minute. Requests are idempotent. Source: their form is `tailbound_agent::wire`.
 
 use std::collections::BTreeMap;

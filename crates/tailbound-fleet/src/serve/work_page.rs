@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of work: which agents there are, and what became of what was handed out.
 //!
-//! Context: COLD. What agents say is text from strangers.
+//! What agents say is text from strangers.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The one who writes: all runs that wait go into the store together, in one transaction, and are answered after it.
 //!
-//! Context: COLD. A thread of its own, because a wait for the disk is the same for one run and for thirty. What is answered with
+//! A thread of its own, because a wait for the disk is the same for one run and for thirty. What is answered with
 //! "added" was committed with `synchronous=FULL`.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};

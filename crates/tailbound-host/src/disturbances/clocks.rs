@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `suspend`, `clock-step`, `clocksource-changed`: time itself was interrupted.
 //!
-//! Context: COLD. Units: ns. Slewing moves CLOCK_MONOTONIC and CLOCK_REALTIME alike, so
+//! Units: ns. Slewing moves CLOCK_MONOTONIC and CLOCK_REALTIME alike, so
 //! their distance changes only by steps and by suspension; CLOCK_BOOTTIME counts the latter.
 //! Source: clock_gettime(2), Documentation/core-api/timekeeping.rst.
 

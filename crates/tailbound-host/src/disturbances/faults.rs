@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `page-faults`: a measured thread touched memory that was not there, inside the loop.
 //!
-//! Context: COLD. Source: getrusage(2), RUSAGE_THREAD.
+//! Source: getrusage(2), RUSAGE_THREAD.
 
 use tailbound_core::record::{Fact, ThreadRecord};
 use tailbound_core::{Finding, Impact};

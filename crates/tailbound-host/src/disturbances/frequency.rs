@@ -2,7 +2,7 @@
 //! `frequency`: the settings of frequency scaling, or the frequency itself, changed during
 //! the run on a measured CPU.
 //!
-//! Context: COLD. Units: kHz. The frequency itself is read at the start and at the end only:
+//! Units: kHz. The frequency itself is read at the start and at the end only:
 //! on some drivers the read interrupts the CPU, which would be measured.
 //! Source: Documentation/admin-guide/pm/cpufreq.rst.
 

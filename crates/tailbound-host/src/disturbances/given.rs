@@ -2,7 +2,7 @@
 //! Findings about privileges that the caller could not get: worded here, so that every way
 //! to start a run says the same.
 //!
-//! Context: COLD. Source: sched(7), mlockall(2).
+//! Source: sched(7), mlockall(2).
 
 use tailbound_core::{Finding, Impact, Policy};
 

@@ -2,7 +2,7 @@
 //! `higher-priority`: other threads that may run on a measured CPU and come before, or
 //! beside, the measured ones.
 //!
-//! Context: COLD; threads are scanned at the start, now and then, and at the end: one that
+//! Threads are scanned at the start, now and then, and at the end: one that
 //! lives only between two scans is not seen. Units: ns. Source: sched(7).
 
 use std::collections::BTreeMap;

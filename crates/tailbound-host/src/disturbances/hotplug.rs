@@ -2,7 +2,7 @@
 //! `cpu-offline`, `affinity-changed`, `policy-changed`: the measured threads are no longer
 //! where, or what, they were.
 //!
-//! Context: COLD. A CPU that goes away takes the affinity of its threads with it, silently.
+//! A CPU that goes away takes the affinity of its threads with it, silently.
 //! Threads are looked at with the scans only: the read takes a lock that a thread waiting for
 //! a signal needs.
 //! Source: Documentation/core-api/cpu_hotplug.rst, sched_setaffinity(2).

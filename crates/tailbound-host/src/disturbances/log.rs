@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `kernel-log`: the kernel warned of something during the run.
 //!
-//! Context: COLD. Whether the log could be read is `watch.kernel-log`.
+//! Whether the log could be read is `watch.kernel-log`.
 //! Source: Documentation/core-api/printk-basics.rst (levels).
 
 use tailbound_core::record::Fact;

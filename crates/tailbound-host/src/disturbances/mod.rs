@@ -2,7 +2,7 @@
 //! Disturbances of a run, one file each. A disturbance remembers the start, looks at the machine
 //! again and again, and says what it found so far.
 //!
-//! Context: COLD. Only what makes the figures meaningless is *unfit*; what makes "met" a
+//! Only what makes the figures meaningless is *unfit*; what makes "met" a
 //! claim too much is *doubt*; the rest is *notice*.
 //! Every disturbance also says what it watched with, so that silence is never taken for proof.
 

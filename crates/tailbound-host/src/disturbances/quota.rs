@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cgroup-quota`: a CPU quota held back this process, or one of the groups around it.
 //!
-//! Context: COLD. Units: ns. Source: Documentation/scheduler/sched-bwc.rst,
+//! Units: ns. Source: Documentation/scheduler/sched-bwc.rst,
 //! Documentation/admin-guide/cgroup-v2.rst (cpu.stat).
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `smt-sibling`: another CPU shares a core with a measured one and is not measured itself.
 //!
-//! Context: COLD. Source: Documentation/admin-guide/cputopology.rst.
+//! Source: Documentation/admin-guide/cputopology.rst.
 
 use std::collections::BTreeMap;
 

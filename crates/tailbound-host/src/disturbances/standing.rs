@@ -2,7 +2,7 @@
 //! What stands for the whole run: `virtual-machine`, `kernel-debug-options`,
 //! `tracing-active`, `idle-states`. Notices: the figures describe such a machine.
 //!
-//! Context: COLD. Source: Documentation/trace/ftrace.rst, admin-guide/pm/cpuidle.rst.
+//! Source: Documentation/trace/ftrace.rst, admin-guide/pm/cpuidle.rst.
 
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::{Finding, Impact};

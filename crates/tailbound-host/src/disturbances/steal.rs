@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `steal-time`: the hypervisor ran something else while a measured CPU had work.
 //!
-//! Context: COLD. Units: ticks of 10 ms as /proc/stat has them, so short thefts add up
+//! Units: ticks of 10 ms as /proc/stat has them, so short thefts add up
 //! before they show. Source: proc_stat(5), Documentation/virt/kvm/x86/msr.rst (steal time).
 
 use tailbound_core::record::{Fact, Facts};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `stopped`: the measurement itself was stopped, by Ctrl-Z or SIGSTOP, and let go on.
 //!
-//! Context: COLD. Units: ns. SIGCONT, which ends every such stop, is kept pending: that it is there proves one. It began after
+//! Units: ns. SIGCONT, which ends every such stop, is kept pending: that it is there proves one. It began after
 //! the last look, and before the next one was due: that limits how long it was.
 //! Not here: a machine that was suspended (`clocks`), a group that was out of quota (`quota`).
 //! Source: signal(7).

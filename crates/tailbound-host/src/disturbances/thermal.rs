@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `thermal`: a measured CPU was slowed down, or a zone reached a trip point, from heat.
 //!
-//! Context: COLD. Units: thousandths of °C. A notice: a hot machine is still this machine.
+//! Units: thousandths of °C. A notice: a hot machine is still this machine.
 //! Counters are read each second. Temperatures are read at the end only: a read may
 //! interrupt a measured CPU (x86 packages) or enter the firmware (ACPI).
 //! Source: Documentation/driver-api/thermal/sysfs-api.rst, x86 thermal_throttle.

@@ -2,7 +2,7 @@
 //! `rt-throttling` and `fair-server`: the kernel takes CPU time away from real-time threads
 //! so that others can run.
 //!
-//! Context: COLD. Units: ns. Evidence, strongest first: the kernel log says that throttling
+//! Units: ns. Evidence, strongest first: the kernel log says that throttling
 //! began (once a boot, so its silence proves nothing if it spoke before); debugfs shows a
 //! run queue throttled when the measurement is over; real-time threads reached the limit of CPU
 //! time between two scans.

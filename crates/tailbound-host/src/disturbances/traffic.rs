@@ -2,7 +2,7 @@
 //! How busy the measured CPUs were: interrupts that came to each, and switches between threads. No finding:
 //! what is much depends on the work, and what it cost is in the latencies.
 //!
-//! Context: COLD. Units: events since boot, their difference at the end. Switches are read before anything of the run is begun and
+//! Units: events since boot, their difference at the end. Switches are read before anything of the run is begun and
 //! after its last activation only: to tell of them a kernel that does not preempt its own code prints every thread in
 //! one go (see `throttling`). Those of the loads' start are among them.
 //! Source: proc_interrupts(5), Documentation/scheduler/sched-debug.rst (`nr_switches`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `clock.*`: what time is read from, how finely, and who keeps it in step.
 //!
-//! Context: COLD. Source: Documentation/timers/timekeeping.rst, adjtimex(2), clock_getres(2).
+//! Source: Documentation/timers/timekeeping.rst, adjtimex(2), clock_getres(2).
 
 use tailbound_sys::{clock, hostinfo};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cpu.*`: model, microcode, which CPUs there are and how they hang together.
 //!
-//! Context: COLD. Source: Documentation/admin-guide/cputopology.rst,
+//! Source: Documentation/admin-guide/cputopology.rst,
 //! Documentation/ABI/testing/sysfs-devices-system-cpu.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cgroup.*`: what this process's control groups allow it.
 //!
-//! Context: COLD. Not here: how they are read (`group_limits`).
+//! Not here: how they are read (`group_limits`).
 
 use super::Sheet;
 use crate::cgroups::Process;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `kernel.*`: release, preemption, command line, configuration, watchdogs, tracing, load.
 //!
-//! Context: COLD. Source: Documentation/admin-guide/{kernel-parameters,sysctl/kernel}.txt,
+//! Source: Documentation/admin-guide/{kernel-parameters,sysctl/kernel}.txt,
 //! Documentation/trace/ftrace.rst, Documentation/accounting/psi.rst.
 
 use serde_json::{Map, Value};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `limits.*`: what this process may ask for.
 //!
-//! Context: COLD. Units: as in the names; `unlimited` is a word.
+//! Units: as in the names; `unlimited` is a word.
 //! Source: getrlimit(2), capabilities(7).
 
 use serde_json::Value;

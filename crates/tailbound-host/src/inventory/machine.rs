@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `machine.*`: which board or computer it is.
 //!
-//! Context: COLD. Serial numbers and host names are left out: a run file is made to be shared.
+//! Serial numbers and host names are left out: a run file is made to be shared.
 //! Source: Documentation/ABI/testing/sysfs-firmware-dmi-tables, devicetree `model`.
 
 use super::Sheet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `mem.*`: how much memory, and what moves or merges pages behind a thread's back.
 //!
-//! Context: COLD. Units: kB as in the names. Source: proc_meminfo(5),
+//! Units: kB as in the names. Source: proc_meminfo(5),
 //! Documentation/admin-guide/mm/{transhuge,ksm}.rst, admin-guide/sysctl/vm.rst.
 
 use super::Sheet;

@@ -2,7 +2,7 @@
 //! What the machine is, as facts with dotted names: everything that may matter for how late
 //! a wake-up can be, read before a run and again after it.
 //!
-//! Context: COLD; some ms. Each fact stands alone: a value, *unknown* with the reason, or
+//! Some ms. Each fact stands alone: a value, *unknown* with the reason, or
 //! *not applicable* with the reason. No fact is a reason to stop.
 //! The names are documented in docs/facts.md, and a test keeps the two together.
 //! Not here: judgement. Facts are read, `disturbances` and later rules say what they mean.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `power.*`: frequency scaling and idle states.
 //!
-//! Context: COLD. Units: kHz, µs as in the names. Current frequencies are left out: on some
+//! Units: kHz, µs as in the names. Current frequencies are left out: on some
 //! drivers reading one interrupts the CPU.
 //! Source: Documentation/admin-guide/pm/{cpufreq,cpuidle}.rst, power/pm_qos_interface.rst.
 

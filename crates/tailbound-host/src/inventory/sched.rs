@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `sched.*`: what the scheduler may do to a real-time thread.
 //!
-//! Context: COLD. Units: as in the names. Source: Documentation/scheduler/sched-rt-group.rst,
+//! Units: as in the names. Source: Documentation/scheduler/sched-rt-group.rst,
 //! sched-deadline.rst (deferred fair server), Documentation/admin-guide/sysctl/kernel.rst.
 
 use serde_json::json;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `virt.*`: is this a guest, a container, and does the hypervisor tell what it takes?
 //!
-//! Context: COLD. "None" is said only where something proves it: on x86 the hypervisor flag
+//! "None" is said only where something proves it: on x86 the hypervisor flag
 //! of the CPU, for containers the number of the initial PID namespace.
 //! Source: Documentation/virt/kvm/x86/cpuid.rst, Documentation/ABI/stable/sysfs-hypervisor-xen,
 //! include/linux/proc_ns.h (PROC_PID_INIT_INO).

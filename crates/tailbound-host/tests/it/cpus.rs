@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What people may write after `--cpus`, and what they are told when it cannot be.
-//!
-//! Context: COLD.
 
 use tailbound_host::{Cpus, CpusError, Root};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every disturbance: silent on a quiet host, found when it happens, worded with its figures.
 //!
-//! Context: COLD. Clocks and page faults are tested beside their code.
+//! Clocks and page faults are tested beside their code.
 
 use std::collections::BTreeMap;
 

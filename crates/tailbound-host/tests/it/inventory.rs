@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is read of each fake host; that the names are the documented ones; that nothing a
 //! file may hold stops the reading.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine itself: what can really be made to happen, happens.
 //!
-//! Context: COLD. Needs root for real-time threads and control groups; says so otherwise.
+//! Needs root for real-time threads and control groups; says so otherwise.
 
 use std::fs;
 use std::path::PathBuf;

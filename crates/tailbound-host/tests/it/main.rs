@@ -2,7 +2,7 @@
 //! Fake hosts (trees of files below tests/fixtures/hosts), copied for each test so that
 //! things can happen to them, and a few tests of the machine itself.
 //!
-//! Context: COLD. The hosts: `rt-pc` (bare metal, PREEMPT_RT, isolated CPUs 2-3), `arm-board`
+//! The hosts: `rt-pc` (bare metal, PREEMPT_RT, isolated CPUs 2-3), `arm-board`
 //! (device tree, Linux 6.1, a quota), `container` (SMT server, no debugfs), `vm` (KVM guest,
 //! cgroup v1, throttling already spoken of).
 

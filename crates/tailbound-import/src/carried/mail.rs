@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What mail programs do to text: quoted-printable, and lines wrapped at some seventy characters.
 //!
-//! Context: COLD. Source: RFC 2045, 6.7.
+//! Source: RFC 2045, 6.7.
 
 use crate::text::Lines;
 

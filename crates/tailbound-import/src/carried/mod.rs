@@ -2,7 +2,7 @@
 //! A tool's text as others carried it: quoted in a mail, encoded, wrapped, stamped by a console or a CI system.
 //! Here it becomes the tool's own lines again, and what was done is said.
 //!
-//! Context: COLD. Lines keep their numbers: what is joined to a line leaves an empty one behind.
+//! Lines keep their numbers: what is joined to a line leaves an empty one behind.
 //! Limits: text of more than 16 MiB is not searched for wrapped lines: nobody mails it.
 //! Not here: what the lines mean (the readers); JSON, XML and binary files, which are read as they are.
 

@@ -2,7 +2,7 @@
 //! What consoles, mail programs and CI systems write before each line: learned from the lines of a tool that stand behind it,
 //! whatever it looks like.
 //!
-//! Context: COLD. A shape is the mark with its numbers and the names of days and months left open.
+//! A shape is the mark with its numbers and the names of days and months left open.
 //! Limits: 160 characters before a line, 8 shapes a file.
 
 use crate::error::excerpt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows of a histogram that an author left out: noticed by the foot, which was computed from all of them.
 //!
-//! Context: COLD. Signs, each enough: the rows hold fewer values than `# Total:`; the row of the least or of the greatest
+//! Signs, each enough: the rows hold fewer values than `# Total:`; the row of the least or of the greatest
 //! latency is missing; the mean of the rows is not the one in the foot; the status line of the thread counts clearly more;
 //! something that is no row stands between them.
 //! Which rows are missing cannot be known, so no quantile can be computed from what is left.

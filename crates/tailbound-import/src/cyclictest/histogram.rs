@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! cyclictest `-h` and `-H` as text.
 //!
-//! Context: COLD. Layout: a row `bucket count<TAB>count…` a bucket, one column per thread; `-H`
+//! Layout: a row `bucket count<TAB>count…` a bucket, one column per thread; `-H`
 //! adds a column with the sum (2.4 only with more than one thread). 2.4 writes every bucket
 //! and a `# Total:` line; 2.10 omits rows of zeros and has no such line. After the rows come
 //! `# Min/Avg/Max Latencies:` (max with one overall value more under `-H`) and

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! cyclictest `--json`, file_version 1.
 //!
-//! Context: COLD. Layout: `thread.N.{histogram{bucket: count}, cycles, min, max, avg, cpu,
+//! Layout: `thread.N.{histogram{bucket: count}, cycles, min, max, avg, cpu,
 //! node}`; `resolution_in_ns` is a flag: 0 is µs, 1 is ns. What fell beyond the histogram is
 //! `cycles` minus the sum of the counts and is said nowhere else; `min` is 1000000 without a
 //! sample; `cpu` is −1 when not pinned; 2.4 writes an empty histogram when none was asked for.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! cyclictest in its four forms: JSON, histogram text, status lines, verbose samples.
 //!
-//! Context: COLD. Units: µs, or ns with `-N`; only the JSON says which, of text it is found out (`unit`).
+//! Units: µs, or ns with `-N`; only the JSON says which, of text it is found out (`unit`).
 //! Values are cut to whole units, so a value stands for itself and up to one unit more.
 //! A text may hold several runs, each in several forms (`runs`); what stands around the figures is `told`.
 //! Source: cyclictest(8) of rt-tests 2.4 and 2.10, and their output.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs in a text of cyclictest, and the richest form each is in.
 //!
-//! Context: COLD. A text is cut into stretches of one form (status lines, a histogram, samples). A stretch begins where the form
+//! A text is cut into stretches of one form (status lines, a histogram, samples). A stretch begins where the form
 //! changes, where a command line or the line about /dev/cpu_dma_latency follows figures, and where figures cannot go on from
 //! those before: another thread id, fewer cycles, a second histogram, cycle numbers from the beginning. A stretch of status
 //! lines and one with a histogram are one run, if nothing stands between them and the figures agree.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! cyclictest's status lines, live or at the end: extremes and average only.
 //!
-//! Context: COLD. Layout: `T: 0 ( 2026) P:95 I:1000 C: 9 Min: 35 Act: 41 Avg: 43 Max: 60`,
+//! Layout: `T: 0 ( 2026) P:95 I:1000 C: 9 Min: 35 Act: 41 Avg: 43 Max: 60`,
 //! between terminal control sequences when live; the last whole line of each thread counts.
 //! Not here: the unit (`unit`).
 //! Source: output of rt-tests 0.11 to 2.10.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What stands around the figures of a cyclictest run: its command line, its version, the policy, what it says of the kernel.
 //!
-//! Context: COLD. Source: cyclictest(8); output of rt-tests 0.13 to 2.10 and logs of those who ran it.
+//! Source: cyclictest(8); output of rt-tests 0.13 to 2.10 and logs of those who ran it.
 
 use crate::command::Arguments;
 use crate::cyclictest::unit::Clues;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! In which unit a text of cyclictest is, which no line of it names: found out, or asked for, never guessed.
 //!
-//! Context: COLD. Grounds that are proof: `--unit`; the command line (`-N`); a version or a layout that is older than `-N`
+//! Grounds that are proof: `--unit`; the command line (`-N`); a version or a layout that is older than `-N`
 //! (0.32); a smallest latency that no Linux reaches in ns; the layout of `-N` (`C:%7 Min:%7 Act:%8 Avg:%8 Max:%8`) beside
 //! a line `policy:`, which is younger than 0.32. The same layout alone, and figures that make no sense in µs, are reasons:
 //! the unit is then a doubt, which forbids the verdict "met". Proofs that contradict each other refuse the file.

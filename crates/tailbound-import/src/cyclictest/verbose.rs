@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! cyclictest `-v`: every sample as `thread:cycle:value`.
 //!
-//! Context: COLD. Layout: `%8d:%8lu:%8ld`, after a preamble such as `Thread 0 Interval: 1000`;
+//! Layout: `%8d:%8lu:%8ld`, after a preamble such as `Thread 0 Interval: 1000`;
 //! with `--smi` a second number follows; with `-o R` one line for R cycles. Samples stand in
 //! groups of a thread, not in the order of time, and have no time stamps. A cycle number that
 //! is passed over was overwritten in the tool's ring before it was printed, or reduced by `-o`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! jitterdebugger's two files: results.json and samples.raw.
 //!
-//! Context: COLD. It keeps an absolute schedule and catches up after a late wake-up, so
+//! It keeps an absolute schedule and catches up after a late wake-up, so
 //! missed periods stand among its samples. Source: output of jitterdebugger 0.3.1.
 
 pub(crate) mod raw;

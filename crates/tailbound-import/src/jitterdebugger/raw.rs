@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! jitterdebugger's samples.raw: every sample with its wake-up time.
 //!
-//! Context: COLD. Layout: packed little-endian records of 28 bytes, without header: thread
+//! Layout: packed little-endian records of 28 bytes, without header: thread
 //! index (u32), CLOCK_MONOTONIC time of the wake-up as s (i64) and ns (i64), latency (u64, µs
 //! or ns: the file does not say). 32-bit builds have shorter records, which are not read.
 //! The unit follows from the records: wake-up time minus latency is the due time, and due

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! jitterdebugger's results.json, version 3.
 //!
-//! Context: COLD. Layout: `sysinfo.resolution_in_ns` is the length of the unit (1000 or 1);
+//! Layout: `sysinfo.resolution_in_ns` is the length of the unit (1000 or 1);
 //! `cpu.N.{histogram{bucket: count}, count, min, max, avg}`, where N is the thread's index and
 //! not a CPU. The histogram ends at 1 ms: what is later is in `count`, `max` and `avg` only.
 //! Source: output of jitterdebugger 0.3.1.

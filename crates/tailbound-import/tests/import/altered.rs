@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! No single line of a run file can be taken out, doubled or moved without being told of.
 //!
-//! Context: COLD. Also compiled by the end-to-end tests of `tailbound`, for the files of all probes.
+//! Also compiled by the end-to-end tests of `tailbound`, for the files of all probes.
 //! A file with a digest tells every change, to the byte. A file without one (of an earlier version)
 //! tells every line taken out or doubled by its count; of two lines that change places it tells
 //! those that a record's time or place contradicts, and the others are harmless: the same records,

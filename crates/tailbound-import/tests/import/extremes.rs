@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Variants of outputs that hold extremes alone: other versions, other options, more threads, cut files, several reports in one.
 //!
-//! Context: COLD. Written after the tools' sources. Not here: files as they were posted (`posted`).
+//! Written after the tools' sources. Not here: files as they were posted (`posted`).
 
 use tailbound_core::{Context, Policy, Run};
 use tailbound_import::{Format, Options, import, import_with};

@@ -2,7 +2,7 @@
 //! Files as people posted them, and the right answer to each: the unit, the runs in a file, what was left out of a histogram,
 //! and text that a mail or a console changed.
 //!
-//! Context: COLD. Figures are as posted; names and hosts are replaced.
+//! Figures are as posted; names and hosts are replaced.
 
 use tailbound_core::{Impact, Run};
 use tailbound_import::{Format, ImportError, Options, import, runs_with};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every format's figures: counts, extremes, edges of buckets, settings.
 //!
-//! Context: COLD. The expected numbers were read in the files by eye or with other programs.
+//! The expected numbers were read in the files by eye or with other programs.
 
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::{Context, Policy, Run};

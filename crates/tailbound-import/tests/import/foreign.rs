@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that hold no run: each gets the one sentence that helps.
-//!
-//! Context: COLD.
 
 use tailbound_import::import;
 

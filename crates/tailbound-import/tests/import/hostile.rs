@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hostile and damaged bytes: no panic, bounded time; and the fuzzers' corpus replayed.
 //!
-//! Context: COLD. The mutations are the same every time (xorshift, fixed seed).
+//! The mutations are the same every time (xorshift, fixed seed).
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tools themselves, where they are installed: a second each, imported as they write it.
 //!
-//! Context: COLD. Needs: cyclictest and oslat of rt-tests, and the right to use SCHED_FIFO
+//! Needs: cyclictest and oslat of rt-tests, and the right to use SCHED_FIFO
 //! (`rt-tests` in TAILBOUND_REQUIRE makes their absence a failure).
 
 use std::process::Output;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What sources lose is reported, as a sentence and where it matters as a doubt.
-//!
-//! Context: COLD.
 
 use tailbound_core::{Impact, Run};
 use tailbound_import::{Format, Options, import, import_as, import_with};

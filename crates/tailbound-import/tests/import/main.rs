@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The importers against what tools really wrote: figures, what was lost, and hostile bytes.
 //!
-//! Context: COLD. One binary; a module a theme. Not here: unit tests of the helpers.
+//! One binary; a module a theme. Not here: unit tests of the helpers.
 
 mod altered;
 mod extremes;

@@ -2,7 +2,7 @@
 //! This version's reader on files of a made-up next version: more fields at every object, more
 //! line types between all lines, another word wherever a word stands.
 //!
-//! Context: COLD. The files are those of all importers and the examples of docs/run-file.md,
+//! The files are those of all importers and the examples of docs/run-file.md,
 //! which have every line type.
 
 use std::fmt::Write as _;

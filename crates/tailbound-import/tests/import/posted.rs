@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files as people posted them, of tools whose output is a few lines: each with the right answer.
 //!
-//! Context: COLD. The expected figures were read in the files by eye. Not here: variants of them (`extremes`).
+//! The expected figures were read in the files by eye. Not here: variants of them (`extremes`).
 
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::{Impact, Policy, Run};

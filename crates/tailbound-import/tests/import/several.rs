@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Several runs in one text, of tools whose screens are repeated or whose output is a few lines; several tools in one text.
 //!
-//! Context: COLD. Not here: cyclictest's own (`field`).
+//! Not here: cyclictest's own (`field`).
 
 use tailbound_core::Run;
 use tailbound_import::{Format, Options, import, runs_with};

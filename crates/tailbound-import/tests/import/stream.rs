@@ -2,7 +2,7 @@
 //! Files read piece by piece: the same run as from memory and as from a naive reader, whatever
 //! the pieces; and an honest one when the reading is stopped.
 //!
-//! Context: COLD. Not here: how much memory it takes (`tests/memory.rs`).
+//! Not here: how much memory it takes (`tests/memory.rs`).
 
 use std::io::{self, Read};
 

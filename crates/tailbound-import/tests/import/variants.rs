@@ -2,7 +2,7 @@
 //! Outputs as people keep them: logs in JSON, in other encodings, with commas, of several machines, shortened, changed by hand.
 //! Each is read rightly or refused with what helps.
 //!
-//! Context: COLD. Not here: files as they were posted (`posted`, `field`).
+//! Not here: files as they were posted (`posted`, `field`).
 
 use tailbound_core::Run;
 use tailbound_import::{Format, Options, import, import_with};

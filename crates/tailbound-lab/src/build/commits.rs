@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Commits of a user's git tree, put one after the other into a folder of our own.
 //!
-//! Context: COLD. The user's checkout, index and branches are never touched, and nothing is added to his repository:
+//! The user's checkout, index and branches are never touched, and nothing is added to his repository:
 //! git is given another work tree and another index. Files that two commits share keep their time, so that a build
 //! compiles what changed. History is followed along first parents, which is an order: where a merge is the culprit,
 //! the change is within what it merged. Source: git-read-tree(1), git-rev-list(1).

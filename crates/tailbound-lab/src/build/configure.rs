@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes a configuration from what is wanted, and checks that the kernel granted it.
 //!
-//! Context: COLD. Without a configuration of the user's everything not named is off
+//! Without a configuration of the user's everything not named is off
 //! (`allnoconfig` with the wanted options as its answers): small, quick to build, and the same
 //! for everyone. With one, the wanted options are put on top (`olddefconfig`).
 //! Source: Documentation/kbuild/kconfig.rst (KCONFIG_ALLCONFIG).

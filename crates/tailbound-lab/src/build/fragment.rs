@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pieces of configuration: ours by name, others by file, merged so that the later wins.
 //!
-//! Context: COLD. A fragment holds `CONFIG_X=value` and `# CONFIG_X is not set`. In ours,
+//! A fragment holds `CONFIG_X=value` and `# CONFIG_X is not set`. In ours,
 //! `# if known` behind a line means: only where the kernel's series has the option.
 
 use std::collections::BTreeMap;

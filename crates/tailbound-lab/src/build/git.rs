@@ -2,7 +2,7 @@
 //! A user's git tree: his series on a branch and work tree of our own, his own branch and
 //! files untouched.
 //!
-//! Context: COLD. The branch is `tailbound/NAME`, the work tree is in the store. Hooks and
+//! The branch is `tailbound/NAME`, the work tree is in the store. Hooks and
 //! signing of the user's are not run. Source: git-worktree(1), git-am(1), git-cherry-pick(1).
 
 use std::fs;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A tiny repository with a series of its own: what applies, what conflicts, and that the
 //! user's branch is never touched.
-//!
-//! Context: COLD.
 
 use std::fs;
 use std::path::Path;

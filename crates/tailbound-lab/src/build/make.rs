@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the kernel's own makefile: short targets at once, builds with progress and a log.
 //!
-//! Context: COLD. Reproducible: time, user, host and number of the build are fixed, and the
+//! Reproducible: time, user, host and number of the build are fixed, and the
 //! release is `-tailbound` whatever the tree. A build runs at nice 19 and ends with us.
 //! Source: Documentation/kbuild/reproducible-builds.rst, Documentation/kbuild/kbuild.rst.
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A real make on a makefile of three lines: errors found, progress counted, ends obeyed.
-//!
-//! Context: COLD.
 
 use std::cell::Cell;
 use std::time::Instant;

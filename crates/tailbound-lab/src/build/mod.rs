@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernels built from source: patched, configured, checked, compiled, kept.
 //!
-//! Context: COLD. Not here: booting them.
+//! Not here: booting them.
 
 mod commits;
 mod configure;

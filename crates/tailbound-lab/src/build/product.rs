@@ -2,7 +2,7 @@
 //! What a build leaves in the store: `builds/<name>/` with image, configuration, modules,
 //! device trees and a manifest.
 //!
-//! Context: COLD. Units: s.
+//! Units: s.
 
 use std::fs;
 use std::path::{Path, PathBuf};

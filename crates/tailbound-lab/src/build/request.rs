@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a kernel build is asked for, as typed.
 //!
-//! Context: COLD. Pure.
+//! Pure.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A build by a command of the user's: it gets places, and leaves a kernel image at one of them.
 //!
-//! Context: COLD. It runs in a session of its own at nice 19, in the user's environment, and ends with us.
+//! It runs in a session of its own at nice 19, in the user's environment, and ends with us.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A series of patches: read, hashed, and put on a plain folder with patch(1).
 //!
-//! Context: COLD. Each patch is tried dry first, so that one that fails leaves nothing half
+//! Each patch is tried dry first, so that one that fails leaves nothing half
 //! done; those after it are tried all the same, so that one look shows the whole series.
 //! Not here: git trees (`git`). Source: patch(1).
 

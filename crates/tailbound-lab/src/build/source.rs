@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A kernel's source, unpacked once into the store or taken where it is, with the patches on.
 //!
-//! Context: COLD. What the user named is never written to: without patches a folder is built
+//! What the user named is never written to: without patches a folder is built
 //! from where it is (all output goes elsewhere), with patches from a copy, and a git tree from
 //! a work tree of our own.
 

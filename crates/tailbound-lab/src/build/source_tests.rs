@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Archives of kernel sources and patches that mean harm: refused, and nothing of them stays.
-//!
-//! Context: COLD.
 
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Build tests: does a source compile in several configurations, and if not, where.
 //!
-//! Context: COLD. Units: s. Each has an output folder of its own, deleted when it passed:
+//! Units: s. Each has an output folder of its own, deleted when it passed:
 //! `allmodconfig` alone fills many gigabytes and takes hours on two cores.
 
 use std::fs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a kernel build needs on this machine, checked before anything is unpacked.
 //!
-//! Context: COLD. Source: Documentation/process/changes.rst.
+//! Source: Documentation/process/changes.rst.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A build from its request to a kernel in the store.
 //!
-//! Context: COLD. Order: what is missing on this machine is said before anything is fetched,
+//! Order: what is missing on this machine is said before anything is fetched,
 //! what is wrong with the configuration before anything is compiled.
 
 use std::path::PathBuf;

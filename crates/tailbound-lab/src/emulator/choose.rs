@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which QEMU a run takes: the one asked for, else the system's, else one that was fetched, with the reason.
 //!
-//! Context: COLD. Nothing is fetched here: that takes somebody who asks for it (`lab qemu fetch`).
+//! Nothing is fetched here: that takes somebody who asks for it (`lab qemu fetch`).
 
 use std::path::{Path, PathBuf};
 

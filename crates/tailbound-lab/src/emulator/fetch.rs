@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fetches a QEMU of Debian with all its libraries, to lie beside the system: nothing is installed.
 //!
-//! Context: COLD. Units: bytes. The machine's apt finds what belongs to it and checks each package against the signed
+//! Units: bytes. The machine's apt finds what belongs to it and checks each package against the signed
 //! index, with lists and a state of its own in which nothing is installed, so that what it finds is complete. It is
 //! unpacked, asked for its version, and kept.
 //! Source: apt-get(8) (`--print-uris`, `--download-only`), dpkg-deb(1).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! QEMU programs: the system's, one that was named, one that was fetched beside the system.
 //!
-//! Context: COLD. One that was fetched has libraries of its own, its C library among them, and is
+//! One that was fetched has libraries of its own, its C library among them, and is
 //! started through their loader; the system's are not looked at.
 //! Not here: which of them a run takes (`choose`), fetching one (`fetch`), a guest's words (`qemu`).
 //! Source: qemu-system(1), ld.so(8).

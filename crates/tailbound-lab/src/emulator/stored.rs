@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! QEMU programs in the store, each with its libraries and what says where they came from.
 //!
-//! Context: COLD. `qemu/<version>-<arch>/` holds `root` (what was kept of the packages) and `manifest.json`. The
+//! `qemu/<version>-<arch>/` holds `root` (what was kept of the packages) and `manifest.json`. The
 //! program's hash is looked at before each use, those of all files by [`damaged`].
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Asks the machine's apt for packages, without touching the system's own state.
 //!
-//! Context: COLD. The machine's sources, keys and proxies are used as they are. The system's
+//! The machine's sources, keys and proxies are used as they are. The system's
 //! package lists serve where they exist and the architecture is the machine's; otherwise
 //! lists of our own are fetched into a private folder, which an ordinary user can do too.
 //! Hooks of the system (cleaning its cache after an update, for instance) are switched off.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A kernel's configuration: what was switched on when it was built.
 //!
-//! Context: COLD. Pure but for [`Config::read`].
+//! Pure but for [`Config::read`].
 //! Source: Documentation/kbuild/kconfig.rst; a file of `CONFIG_X=value` lines, and
 //! `# CONFIG_X is not set` for what is off.
 

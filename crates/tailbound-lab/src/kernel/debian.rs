@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From `6.12-rt` to the one package that holds such a kernel today.
 //!
-//! Context: COLD. Pure but for [`resolve`] and [`parts`], which ask apt. Debian calls its kernels
+//! Pure but for [`resolve`] and [`parts`], which ask apt. Debian calls its kernels
 //! `linux-image-<release>-<flavour>`, and has empty packages (`linux-image-rt-amd64`,
 //! `linux-image-6.12-rt-amd64`) that depend on the current one. From 7.0 on the package of a kernel holds nothing itself: image,
 //! configuration and modules are packages of their own, of the same version.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A kernel image: which architecture it boots.
 //!
-//! Context: COLD. Not here: hashes (`hash`). Source: Documentation/arch/x86/boot.rst (`HdrS` at 0x202),
+//! Not here: hashes (`hash`). Source: Documentation/arch/x86/boot.rst (`HdrS` at 0x202),
 //! arch/arm64/booting.rst (`ARM\x64` at 56), arch/arm/boot/compressed/head.S (0x016f2818 at
 //! 36), elf(5).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Puts a question to apt: first on lists that are at hand, then on fresh ones.
 //!
-//! Context: COLD. Not here: what is asked (`obtain`, `build::source`).
+//! Not here: what is asked (`obtain`, `build::source`).
 
 use std::fs;
 use std::path::Path;

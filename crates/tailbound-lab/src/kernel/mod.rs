@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A kernel to boot: what a name comes to.
-//!
-//! Context: COLD.
 
 pub(crate) mod apt;
 pub mod config;

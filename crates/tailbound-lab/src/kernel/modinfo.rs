@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a module file says of itself: the modules it needs.
 //!
-//! Context: COLD. Units: bytes. Compressed files (xz, zstd, gzip) are unpacked in memory, up to a limit.
+//! Units: bytes. Compressed files (xz, zstd, gzip) are unpacked in memory, up to a limit.
 //! Source: the section `.modinfo` (include/linux/moduleinfo.h, scripts/mod/modpost.c): strings
 //! `key=value`, each ended by a zero byte; modprobe.d(5) for the words of `softdep`.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which module files a guest needs, in the order they are to be loaded.
 //!
-//! Context: COLD. What a module needs stands in the module itself, so that neither depmod nor a
+//! What a module needs stands in the module itself, so that neither depmod nor a
 //! `modules.dep` is needed. Files stay as they are, compressed ones too, where the kernel
 //! unpacks them itself (CONFIG_MODULE_DECOMPRESS); for other kernels they are unpacked here.
 //! Not here: what a module says of itself (`modinfo`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a kernel can be called: `debian:…`, `path:…`, `build:…`.
 //!
-//! Context: COLD. A name is kept as it was typed; what it comes to today is found elsewhere
+//! A name is kept as it was typed; what it comes to today is found elsewhere
 //! (`debian` asks apt, `obtain` looks).
 
 use std::fmt;

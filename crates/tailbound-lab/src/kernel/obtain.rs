@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a kernel's name to files that boot.
 //!
-//! Context: COLD. What was fetched once is used again without asking anyone; see
+//! What was fetched once is used again without asking anyone; see
 //! [`refresh`] for asking anew. Callers at the same time wait for each other.
 
 use std::fs;

@@ -2,7 +2,7 @@
 //! Unpacked kernel packages in the store, by the hash of the package, and what each name
 //! came to when it was last asked for.
 //!
-//! Context: COLD. `kernels/<sha256 of the .deb>/` holds `boot`, `lib/modules`, device trees
+//! `kernels/<sha256 of the .deb>/` holds `boot`, `lib/modules`, device trees
 //! and `manifest.json`; `kernels/names/<arch>-<name>.json` says which one a name means, so
 //! that neither apt nor a network is needed again.
 //! Source: dpkg-deb(1), deb(5).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs another program to its end and keeps its output.
 //!
-//! Context: COLD. For short-lived helpers (apt, dpkg, git, patch); they end by
+//! For short-lived helpers (apt, dpkg, git, patch); they end by
 //! themselves, or when a signal that this program blocks is pending: then with all that they started.
 //! Not here: builds of minutes (`build::make`), QEMU. Units: bytes.
 

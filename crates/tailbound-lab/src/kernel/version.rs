@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The order of Debian's versions.
 //!
-//! Context: COLD. Pure. Source: Debian Policy Manual 5.6.12: epoch, upstream version and
+//! Pure. Source: Debian Policy Manual 5.6.12: epoch, upstream version and
 //! revision; digits compare as numbers, `~` sorts before the end, letters before the rest.
 
 use std::cmp::Ordering;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What must hold before a target is booted: said now, instead of a guest that hangs.
 //!
-//! Context: COLD. A check that cannot be made is a note ("unknown: why"), never passed.
+//! A check that cannot be made is a note ("unknown: why"), never passed.
 //! What goes wrong without them: a dual kernel without a clock it trusts stops in its boot;
 //! an SMP kernel refuses a library built without SMP, and the reverse; a library of another
 //! ABI revision ends the tester at its first call; a module of another kernel is not loaded.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A target of one's own: a kernel and the user-space files that belong to it, in one TOML file.
 //!
-//! Context: COLD. Paths in the file are relative to its folder. Layout:
+//! Paths in the file are relative to its folder. Layout:
 //!
 //! ```toml
 //! name = "Cobalt 3.3"

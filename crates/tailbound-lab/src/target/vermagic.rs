@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which kernel a module was built for, and which release a kernel image is.
 //!
-//! Context: COLD. Pure. `None` where it is not written in the clear (a compressed module,
+//! Pure. `None` where it is not written in the clear (a compressed module,
 //! an image that is not a bzImage): unknown, never "fits".
 //! Source: `vermagic=` in the section `.modinfo`; Documentation/arch/x86/boot.rst
 //! (`kernel_version` at 0x20e points to the release, less 0x200).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Prometheus reads, in the two formats that it may ask for.
 //!
-//! Context: COLD. Units: seconds, as its conventions want. Classic buckets lie at powers of two of ns: each is the end of a class, so
+//! Units: seconds, as its conventions want. Classic buckets lie at powers of two of ns: each is the end of a class, so
 //! that its count is exact. A native histogram goes with them where the format has one (`protobuf`).
 //! Source: Prometheus, "Exposition formats".
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The binary format, in which a histogram is a classic and a native one at once.
 //!
-//! Context: COLD. Units: seconds. Native buckets have the growth 2^(1/4) and end at powers of it in seconds; the classes that are counted
+//! Units: seconds. Native buckets have the growth 2^(1/4) and end at powers of it in seconds; the classes that are counted
 //! have ends in ns, so they are others. A class goes as a whole into the bucket that has its upper end: no wait is shown in a
 //! lower bucket than its own, and at most two higher.
 //! Source: prometheus/client_model, io/prometheus/client/metrics.proto; Protocol Buffers, "Encoding".

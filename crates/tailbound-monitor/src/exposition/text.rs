@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The text format 0.0.4.
 //!
-//! Context: COLD. Units: seconds.
+//! Units: seconds.
 //! Source: Prometheus, "Exposition formats", text format 0.0.4.
 
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who made a wake-up late, as the file that was just written shows it.
 //!
-//! Context: COLD. Units: ns of CLOCK_MONOTONIC. The file is read as `tailbound blame` reads it, so that both give the same answer.
+//! Units: ns of CLOCK_MONOTONIC. The file is read as `tailbound blame` reads it, so that both give the same answer.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The folder of the recorder's files: so many at most, the oldest go first, and the disk is never filled.
 //!
-//! Context: COLD. Units: bytes. Files are numbered: the time of the day may be set back. Nothing but regular files with such names is
+//! Units: bytes. Files are numbered: the time of the day may be set back. Nothing but regular files with such names is
 //! ever removed.
 
 use std::io;

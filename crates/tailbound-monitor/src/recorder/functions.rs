@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names of the kernel's functions that a file's events point to: work, what other CPUs asked for, handlers of NMIs.
 //!
-//! Context: COLD. Units: bytes. The table of all has some ten MB and takes some 50 ms to read: it is read line by line, and only where
+//! Units: bytes. The table of all has some ten MB and takes some 50 ms to read: it is read line by line, and only where
 //! an address comes up that was not looked up before. So every address of a file was looked up, and none is taken for another function's.
 //! Source: proc_kallsyms(5); kernel.kptr_restrict hides the addresses from who has no CAP_SYSLOG.
 

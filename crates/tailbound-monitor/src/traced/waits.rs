@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From events to waits: when a thread was woken, and when it had a CPU.
 //!
-//! Context: COLD. Units: ns of CLOCK_MONOTONIC. The same rules as those of the programs in the kernel (`programs`): a thread that is
+//! Units: ns of CLOCK_MONOTONIC. The same rules as those of the programs in the kernel (`programs`): a thread that is
 //! woken while it runs waits for nothing, and neither does one that goes on after it was preempted.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why nothing is told of a run.
-//!
-//! Context: COLD.
 
 use crate::log::LogError;
 use crate::wakeups::FitError;

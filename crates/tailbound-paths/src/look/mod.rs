@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the two logs of one run to its record: first what was watched sparsely, then what the longest executed.
 //!
-//! Context: COLD. Units: ns; of the guest's clock (due), or of QEMU's, which is a constant ahead.
+//! Units: ns; of the guest's clock (due), or of QEMU's, which is a constant ahead.
 //!
 //! ```text
 //! reading.rs readings of the log: wake-ups of the measured thread, sections around them

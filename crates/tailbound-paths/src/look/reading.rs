@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What readings of the log find: the wake-ups of the measured thread, and the sections around them.
 //!
-//! Context: COLD. Units: ns; of the guest's clock (due), or of QEMU's.
+//! Units: ns; of the guest's clock (due), or of QEMU's.
 //! The log is read twice: for the wake-ups, which give the window, and for the sections within it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};

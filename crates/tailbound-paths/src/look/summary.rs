@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What of a run is told: its longest sections, its latest wake-ups, its CPUs.
 //!
-//! Context: COLD. Units: ns. Each entry names a target, of which it is found out later what was executed.
+//! Units: ns. Each entry names a target, of which it is found out later what was executed.
 
 use tailbound_core::paths::{
     Behind, HandedOver, PathsCpu, SectionKind, SectionRecord, SectionTotal, WakeUpRecord,

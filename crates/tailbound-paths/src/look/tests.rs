@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Made-up logs of two CPUs, and of one: what is told of them, and what is refused.
 //!
-//! Context: COLD. Of two, the measured thread is on CPU 1; the guest's clock is 1,000 ns behind QEMU's.
+//! Of two, the measured thread is on CPU 1; the guest's clock is 1,000 ns behind QEMU's.
 
 use std::io::Cursor;
 

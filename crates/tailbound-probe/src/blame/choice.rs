@@ -2,7 +2,7 @@
 //! Which late wake-ups are taken apart: all above a limit and the worst near misses of each minute, or
 //! without a limit the worst of each minute.
 //!
-//! Context: COLD. Units: ns. A near miss is above half the limit.
+//! Units: ns. A near miss is above half the limit.
 
 use std::collections::VecDeque;
 

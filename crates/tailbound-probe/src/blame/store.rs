@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The pages of the last seconds of every CPU's trace, undecoded.
 //!
-//! Context: COLD. Units: ns of the trace's clock, bytes.
+//! Units: ns of the trace's clock, bytes.
 
 use std::collections::{BTreeMap, VecDeque};
 

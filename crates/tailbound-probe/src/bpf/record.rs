@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads what a program wrote into the ring.
 //!
-//! Context: COLD. Units: ns. A record of another length or kind is none.
+//! Units: ns. A record of another length or kind is none.
 
 use tailbound_sys::calls;
 use tailbound_trace::blame::{BlameNote, BlameNoteKind};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The programs in this kernel: what they count of a thread of this test.
-//!
-//! Context: COLD.
 #![expect(clippy::disallowed_methods, reason = "threads and pauses of tests")]
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the probe `clocks` tells beside its latencies: figures of every clock, and violations.
 //!
-//! Context: COLD. Units: ns; parts per million.
+//! Units: ns; parts per million.
 
 use tailbound_core::Finding;
 use tailbound_core::finding::Impact;

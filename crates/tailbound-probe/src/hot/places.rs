@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which function of which file an address of a process lies in.
 //!
-//! Context: COLD. Files are read once, when the first sample falls into them, as the process sees them.
+//! Files are read once, when the first sample falls into them, as the process sees them.
 //! Source: proc_pid_maps(5), elf(5).
 
 use std::collections::HashMap;

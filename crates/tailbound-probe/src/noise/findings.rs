@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a polling loop saw, as figures.
 //!
-//! Context: COLD. Units: %, ns, 1/s. Shares are of the time polled: without rests and without
+//! Units: %, ns, 1/s. Shares are of the time polled: without rests and without
 //! what recording took.
 
 use tailbound_core::number::Real as _;

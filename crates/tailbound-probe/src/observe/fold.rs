@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From samples of a trace to thread records: one a measured CPU or thread and context.
 //!
-//! Context: COLD. Units: ns. What lies outside the measurement is left out. timerlat passes
+//! Units: ns. What lies outside the measurement is left out. timerlat passes
 //! over activations that a late thread missed, and says nothing: they are found again by
 //! their due times, and get the latency they would have had, as our own do.
 

@@ -2,7 +2,7 @@
 //! Rules for real-time programs, held against the events of watched threads while these come in;
 //! each violation with its user stack.
 //!
-//! Context: COLD. Units: ns of CLOCK_MONOTONIC.
+//! Units: ns of CLOCK_MONOTONIC.
 //! Not here: the rules (`tailbound-trace`), what is said of them (`tailbound-report`).
 
 mod stacks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The threads of a probe at work, and what is left when they have ended.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError};

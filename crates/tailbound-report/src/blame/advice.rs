@@ -2,7 +2,7 @@
 //! What to do about the culprits: a sentence each, and the commands that look for it, change it and
 //! prove that the change helps.
 //!
-//! Context: COLD. Source: docs/check.md, docs/tune.md (`tune auto` with `--set` alone measures the
+//! Source: docs/check.md, docs/tune.md (`tune auto` with `--set` alone measures the
 //! machine with that setting against the untouched one, in turn).
 
 use std::collections::BTreeSet;

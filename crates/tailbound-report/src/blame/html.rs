@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who made the samples late, for a browser: a section of a run's page, or a page of its own.
 //!
-//! Context: COLD. Everything of a file is escaped by the helpers of the page.
+//! Everything of a file is escaped by the helpers of the page.
 
 use std::fmt::Write as _;
 

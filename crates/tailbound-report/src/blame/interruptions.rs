@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What took time from chosen CPUs, and who sent them interrupts.
 //!
-//! Context: COLD. Units: ns. JSON, schema `tailbound-interruptions/1` (members are added, never renamed
+//! Units: ns. JSON, schema `tailbound-interruptions/1` (members are added, never renamed
 //! or removed): `schema`, `cpus` (a list of `cpu`, `span_ns`, `idle_ns`, `unknown_ns`, `taken`: a list of
 //! `kind`, `who`, `count`, `ns`, `ns_max`), `senders` (a list of `who`, `callsite`, `callback`, `count`), `events`.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who made the samples late, for scripts.
 //!
-//! Context: COLD. Units: ns. Shape, schema `tailbound-blame/1` (members are added, never renamed or
+//! Units: ns. Shape, schema `tailbound-blame/1` (members are added, never renamed or
 //! removed): `schema`, the members of the ranking, `records` as in the run file. The ranking has
 //! `samples`, `near`, `near_only` (the samples are near misses), `least_ns`, `sentence`, and `culprits`: a list of `cause`, `who`, `samples`, `worst_ns`,
 //! `part_ns_max`, `total_ns`, `sureness`, `remedy` (`null`, or `text`, `check`, `setting`).

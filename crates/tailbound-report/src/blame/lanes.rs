@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What each CPU did during one sample, in letters.
 //!
-//! Context: COLD. One line per CPU, one column per stretch of time; of several activities in a column
+//! One line per CPU, one column per stretch of time; of several activities in a column
 //! the one that took most of it is shown. Threads and functions have a letter each.
 //! Not here: the picture (`svg`).
 

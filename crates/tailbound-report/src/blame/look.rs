@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What activities and phases are called, and how they look in pictures.
 //!
-//! Context: COLD. Activities differ by height *and* by colour, so that neither colour-blind readers
+//! Activities differ by height *and* by colour, so that neither colour-blind readers
 //! nor black-and-white printers lose one; phases have their names beside them.
 
 use tailbound_core::blame::{Activity, Phase};

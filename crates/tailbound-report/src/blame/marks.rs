@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The time that a picture of a sample shows, its marks, and the CPUs in it.
 //!
-//! Context: COLD. Units: ns since the due time.
+//! Units: ns since the due time.
 
 use tailbound_core::blame::{BlameLane, BlameRecord, Phase};
 

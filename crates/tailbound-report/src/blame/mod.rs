@@ -2,7 +2,7 @@
 //! Late wake-ups that were taken apart, for people and scripts: who made them late, what to do
 //! about it, and each of the worst of them moment by moment.
 //!
-//! Context: COLD. Units: ns; times within a sample count from its due time.
+//! Units: ns; times within a sample count from its due time.
 //! Names of threads, interrupts and functions come from files: they are escaped where they are written.
 //! Not here: how a sample is taken apart (`tailbound-trace`), who the culprit is (`tailbound_core::blame`).
 

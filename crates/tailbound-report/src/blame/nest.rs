@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Spans that interrupt each other, in an order in which each lies within the one it interrupted.
 //!
-//! Context: COLD. Units: ns. A file may hold spans that overlap without one lying within the other:
+//! Units: ns. A file may hold spans that overlap without one lying within the other:
 //! there the earlier one ends where the later one begins.
 
 /// One of several spans of time.

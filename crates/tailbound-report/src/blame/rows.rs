@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures about culprits and parts as tables.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use tailbound_core::blame::{BlamePart, BlameRecord, Culprit, Ranking, Sureness};
 use tailbound_core::number::Real as _;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who made the samples late, for a terminal: the answer, the ranking, what to do, the worst samples.
-//!
-//! Context: COLD.
 
 use tailbound_core::blame::{BlameRecord, Ranking};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How late each followed thread got its CPU.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use serde_json::{Value, json};
 use tailbound_core::Distribution;

@@ -2,7 +2,7 @@
 //! A campaign as one HTML file: what the publication claims and how it came out, its figures beside
 //! ours, then each measurement with the systems over one another.
 //!
-//! Context: COLD. Links lead to the runs' own reports in the folder; everything else is in the
+//! Links lead to the runs' own reports in the folder; everything else is in the
 //! file. Not here: the page itself (`crate::html`), pictures (`pictures`).
 
 use std::fmt::Write as _;

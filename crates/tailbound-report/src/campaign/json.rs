@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A campaign for scripts.
 //!
-//! Context: COLD. Units: ns for times, shares from 0 to 1, percent, per second; `told` is the publication's own.
+//! Units: ns for times, shares from 0 to 1, percent, per second; `told` is the publication's own.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of a campaign: published figures beside ours, its claims as they were judged.
 //!
-//! Context: COLD. What a shorter run cannot show is said and not shown.
+//! What a shorter run cannot show is said and not shown.
 //! Not here: figures and judgements (`tailbound_stats::campaign`), making the runs (`tailbound-series`).
 //!
 //! ```text

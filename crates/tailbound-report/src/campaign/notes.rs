@@ -2,7 +2,7 @@
 //! What a reader of a campaign must know: headline, what differs from the publication, and what runs
 //! shorter than the publication's can no longer show.
 //!
-//! Context: COLD. Not here: figures.
+//! Not here: figures.
 
 use tailbound_core::campaign::Part;
 use tailbound_core::units::grouped;

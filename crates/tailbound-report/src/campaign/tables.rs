@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of a campaign as tables of texts.
 //!
-//! Context: COLD. Units: those of the publication beside its figures, people's units elsewhere.
+//! Units: those of the publication beside its figures, people's units elsewhere.
 
 use tailbound_core::campaign::{Cost, Part, Unit};
 use tailbound_core::units::{format_ns, grouped};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A campaign for terminals: claims first, then the published figures beside ours.
-//!
-//! Context: COLD.
 
 use tailbound_stats::campaign::{self, CampaignEvidence, Row, Word};
 

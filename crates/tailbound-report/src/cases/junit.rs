@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! JUnit XML, as CI servers read it.
 //!
-//! Context: COLD. Units: s. Source: the JUnit schema of Jenkins' xUnit plugin. `failure`: shown not to be so; `error`:
+//! Units: s. Source: the JUnit schema of Jenkins' xUnit plugin. `failure`: shown not to be so; `error`:
 //! undecided; `skipped`: nothing was required.
 
 use std::fmt::Write as _;

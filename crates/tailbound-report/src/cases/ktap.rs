@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! KTAP, version 1, for kselftest, LAVA and KernelCI.
 //!
-//! Context: COLD. What is not decided is `not ok`: a gap is never a pass.
+//! What is not decided is `not ok`: a gap is never a pass.
 //! Source: Documentation/dev-tools/ktap.rst of the kernel.
 
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Test cases and how they came out, in the formats that CI servers and test frameworks read.
 //!
-//! Context: COLD. Not here: what the cases are (`export` of a run; fleets and regressions in `tailbound-fleet`).
+//! Not here: what the cases are (`export` of a run; fleets and regressions in `tailbound-fleet`).
 
 mod junit;
 mod ktap;

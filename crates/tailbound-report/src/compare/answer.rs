@@ -2,7 +2,7 @@
 //! The answer of a comparison: one plain sentence, the table of figures with their intervals
 //! and words, how it was made, and the exit status for scripts.
 //!
-//! Context: COLD. Exit statuses: 0 no regression shown, 1 a regression, 5 no statement possible, or
+//! Exit statuses: 0 no regression shown, 1 a regression, 5 no statement possible, or
 //! undecided where equivalence is required.
 //! Not here: the statistics (`tailbound_stats::compare`), pictures (`pictures::compared`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! In what else the compared systems differ: plan, machine, tool.
 //!
-//! Context: COLD. Facts that differ between any two moments of one machine (temperatures, free
+//! Facts that differ between any two moments of one machine (temperatures, free
 //! memory, counters) are left out by name; how many were is said.
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Systems compared: the answer as sentence, tables and JSON, and in what else they differ.
 //!
-//! Context: COLD. Not here: the statistics (`tailbound_stats::compare`), pictures
+//! Not here: the statistics (`tailbound_stats::compare`), pictures
 //! (`pictures::compared`), the page (`html`).
 
 pub mod answer;

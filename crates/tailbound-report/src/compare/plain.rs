@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The plain table: figures of every system with their ratio to the first, without intervals.
 //!
-//! Context: COLD. Not here: what can be said of a difference ([`super::answer`]).
+//! Not here: what can be said of a difference ([`super::answer`]).
 
 use tailbound_core::units::grouped;
 use tailbound_core::{Context, Run};

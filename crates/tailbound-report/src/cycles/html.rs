@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cycles of watched threads, for a browser: a page of its own, or a section of a run's page.
 //!
-//! Context: COLD. Everything of a file is escaped by the helpers of the page.
+//! Everything of a file is escaped by the helpers of the page.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cycles of watched threads, for scripts.
 //!
-//! Context: COLD. Units: ns. Shape, schema `tailbound-cycles/1` (members are added, never renamed or
+//! Units: ns. Shape, schema `tailbound-cycles/1` (members are added, never renamed or
 //! removed): `schema`, and `threads`: a list with one object a thread, whose members are those of a line
 //! `cycle` of the run file (docs/run-file.md) without the histograms: of each distribution `n`, `min_ns`,
 //! `mean_ns`, `p99_ns` (`null` where there are too few), `max_ns`.

@@ -2,7 +2,7 @@
 //! Cycles of threads that were watched from outside, for people and scripts: how each is paced, its
 //! figures, what its cycles were made of, and the longest of them moment by moment.
 //!
-//! Context: COLD. Units: ns. Names of threads, interrupts and calls come from files: they are escaped
+//! Units: ns. Names of threads, interrupts and calls come from files: they are escaped
 //! where they are written.
 //! Not here: how cycles are found (`tailbound-trace`), the way to a late wake-up (`crate::blame`).
 

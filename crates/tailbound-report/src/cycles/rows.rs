@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures about cycles as tables.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use tailbound_core::Distribution;
 use tailbound_core::cycle::CycleRecord;

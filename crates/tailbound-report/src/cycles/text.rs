@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cycles of watched threads, for a terminal.
-//!
-//! Context: COLD.
 
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::cycle::CycleRecord;

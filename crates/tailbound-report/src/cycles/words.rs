@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sentences about a thread's cycles.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use tailbound_core::blame::{Remedy, Sureness};
 use tailbound_core::cycle::{CycleRecord, LateReason, Pace, PaceKind};

@@ -2,7 +2,7 @@
 //! The benchmarks of one run: each repetition with its times, their mean and deviation, and what was
 //! done a second over time.
 //!
-//! Context: COLD. Units: ns in; seconds for people, as time(1) writes them.
+//! Units: ns in; seconds for people, as time(1) writes them.
 
 use serde_json::{Value, json};
 use tailbound_core::Run;

@@ -2,7 +2,7 @@
 //! Total delay over the length of a work item, both axes logarithmic: one picture per benchmark, as
 //! figures 1 to 3 of McKenney 2008.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use tailbound_core::units::format_ns;
 use tailbound_stats::decide::breakeven::{LONGEST_NS, SHORTEST_NS};

@@ -2,7 +2,7 @@
 //! The decision flow as a picture: questions down the left, where each yes leads on the right,
 //! the way that was taken drawn strongly.
 //!
-//! Context: COLD. Units: SVG user units. Texts are broken into lines here: SVG does not.
+//! Units: SVG user units. Texts are broken into lines here: SVG does not.
 //! Source: figure 5 of McKenney 2008.
 
 use std::fmt::Write as _;

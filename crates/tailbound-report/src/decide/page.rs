@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A choice as one HTML file and as JSON.
-//!
-//! Context: COLD.
 
 use serde_json::{Value, json};
 use tailbound_stats::decide::{Choice, Crossing};

@@ -2,7 +2,7 @@
 //! Work per second over time, of one run or on both systems, with mean and deviation: determinism against
 //! throughput, as Red Hat showed messages per second.
 //!
-//! Context: COLD. Units: units a second over seconds of working time.
+//! Units: units a second over seconds of working time.
 
 use tailbound_stats::decide::rates::Rate;
 use tailbound_stats::decide::sample::Sample;

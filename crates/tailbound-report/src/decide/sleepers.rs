@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Latency over the number of tasks that sleep in parallel, as figure 4 of McKenney 2008.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns, format_ns_i64, grouped};

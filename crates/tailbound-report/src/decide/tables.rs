@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables of a choice, in the shape of McKenney's: raw times of each repetition, mean and
 //! deviation, and the real-fast advantage; start latency; break-even.
-//!
-//! Context: COLD.
 
 use tailbound_core::units::{format_ns, grouped};
 use tailbound_stats::decide::choice::{BenchmarkChoice, Delay};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A choice as text: the recommendation first, then what it rests on.
-//!
-//! Context: COLD.
 
 use tailbound_stats::decide::flow::{FlowAnswer, Path, Step};
 use tailbound_stats::decide::{Advice, Choice};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run as test cases: what was required, of the whole and of each thread.
 //!
-//! Context: COLD. A case passes only where the verdict is "met": what was not required is skipped, what
+//! A case passes only where the verdict is "met": what was not required is skipped, what
 //! is not decided is an error. Not here: how a test framework writes it (`crate::cases`).
 
 use tailbound_core::units::format_ns_i64;

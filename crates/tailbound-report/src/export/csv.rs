@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Comma-separated values.
 //!
-//! Context: COLD. Units: ns. An unknown value is an empty cell. Source: RFC 4180, with line feeds.
+//! Units: ns. An unknown value is an empty cell. Source: RFC 4180, with line feeds.
 
 use tailbound_core::csv::field as cell;
 use tailbound_core::{Distribution, Run};

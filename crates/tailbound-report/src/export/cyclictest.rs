@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The histogram that `cyclictest -h` prints, for scripts that read it.
 //!
-//! Context: COLD. Units: µs, whole ones, as that tool cuts them off.
+//! Units: µs, whole ones, as that tool cuts them off.
 //! Wake-ups only: that tool knows no missed activations. Source: cyclictest(8), option -h.
 
 use std::fmt::Write as _;

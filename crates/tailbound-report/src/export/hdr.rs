@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An HdrHistogram log (`.hlog`), for its plotters and libraries.
 //!
-//! Context: COLD. Units: ns. Two histograms per thread: tag `NAME.wakeup` as a stopwatch at the thread
+//! Units: ns. Two histograms per thread: tag `NAME.wakeup` as a stopwatch at the thread
 //! saw it, tag `NAME.due` with the missed activations, free of coordinated omission. A bucket goes in
 //! with its middle; three significant digits. Negative values have no place there and are counted
 //! in a comment.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run as one test suite of JUnit.
 //!
-//! Context: COLD. Units: s. Not here: the format (`crate::cases`).
+//! Units: s. Not here: the format (`crate::cases`).
 
 use tailbound_stats::Analysis;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run in the formats of other tools.
 //!
-//! Context: COLD. Each format has a file of its own; what a format cannot hold is said in it where it
+//! Each format has a file of its own; what a format cannot hold is said in it where it
 //! has comments, and in `docs/export.md`.
 //! Not here: where the text goes; the other direction (`tailbound-import`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! OpenMetrics text: for Prometheus, its node exporter's text files, and what reads the same.
 //!
-//! Context: COLD. Units: s. A bucket of ours that an edge goes through counts above it, so that
+//! Units: s. A bucket of ours that an edge goes through counts above it, so that
 //! no share is stated too low. Source: the OpenMetrics specification 1.0.
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! Counter tracks as JSON trace events: the latest wake-up of each second and the rates of the loads,
 //! and each exceedance as an instant. ui.perfetto.dev and chrome://tracing open it.
 //!
-//! Context: COLD. Units: µs for times, as that format has them; ns for latencies. Times are those of
+//! Units: µs for times, as that format has them; ns for latencies. Times are those of
 //! CLOCK_MONOTONIC where the run holds them, so that a trace of the same machine lies beside them,
 //! otherwise from the first due activation.
 //! Source: "Trace Event Format", phases C, i and M.

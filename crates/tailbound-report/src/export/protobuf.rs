@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The protobuf encoding, as far as a writer needs it: numbers, texts, messages within messages.
 //!
-//! Context: COLD. Source: protobuf.dev, "Encoding".
+//! Source: protobuf.dev, "Encoding".
 
 /// A number follows, seven bits a byte.
 const VARINT: u64 = 0;

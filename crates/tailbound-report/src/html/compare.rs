@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first part of a page of several systems: the answer, pictures, intervals, figures, and
 //! in what the systems differ.
-//!
-//! Context: COLD.
 
 use std::fmt::Write as _;
 

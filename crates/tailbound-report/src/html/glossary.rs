@@ -2,7 +2,7 @@
 //! The terms that a page uses, with their meanings, at its end: those of `docs/glossary.md`, which is
 //! compiled in, so that there is one source and the page needs no other file.
 //!
-//! Context: COLD. Not here: the meanings themselves.
+//! Not here: the meanings themselves.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The head of a report: what an auditor files it by.
 //!
-//! Context: COLD. What persons did not state is "not stated", so that its place is not overlooked.
+//! What persons did not state is "not stated", so that its place is not overlooked.
 //! Not here: the verdict and everything below it (`sections`).
 
 use std::fmt::Write as _;

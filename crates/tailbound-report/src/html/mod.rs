@@ -2,7 +2,7 @@
 //! The report as one HTML file: works offline, in light and dark, on paper and on a phone,
 //! and without script.
 //!
-//! Context: COLD. The markup is XML as well as HTML, so that a test can prove it well
+//! The markup is XML as well as HTML, so that a test can prove it well
 //! formed. A content security policy forbids every fetch and every script but the page's own,
 //! which it names by its hash, so that no text of a run could cause one even if it escaped its
 //! escaping. Styles may stand in attributes: tables and pictures use them.

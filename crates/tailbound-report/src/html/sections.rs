@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sections of one run's report, in the order a reader asks: is it good, why not, what
 //! to do, what does it look like, and only then everything else.
-//!
-//! Context: COLD.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which rows are shown: by text, by CPU, by kind of thread.
-//!
-//! Context: COLD.
 
 use tailbound_core::CpuSet;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells of the tables, and lines of cells: the same for a pipe, a terminal and the interactive view.
 //!
-//! Context: COLD. Units: columns of a terminal. The last column takes what the width leaves.
+//! Units: columns of a terminal. The last column takes what the width leaves.
 
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::units::{grouped, trimmed};

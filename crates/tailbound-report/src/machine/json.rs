@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables as JSON: figures as they are, `null` for what is not known, with the reason beside it.
 //!
-//! Context: COLD. Layout: `docs/tune-show.md`.
+//! Layout: `docs/tune-show.md`.
 
 use serde_json::{Map, Value, json};
 

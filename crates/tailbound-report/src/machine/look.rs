@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One look at a machine, and what two of them tell: rates.
 //!
-//! Context: COLD. Units: ns of a clock that only goes forward; rates a second.
+//! Units: ns of a clock that only goes forward; rates a second.
 //! A count that went backwards belongs to something else by now: it has no rate.
 
 use std::collections::BTreeMap;

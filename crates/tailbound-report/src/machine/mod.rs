@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads and interrupts of a machine as tables: rows, rates from two looks, choice, order, text and JSON.
 //!
-//! Context: COLD. Units: ns for times, counts since boot, rates a second.
+//! Units: ns for times, counts since boot, rates a second.
 //! Not here: reading the machine (the caller fills a [`Look`]), changing it.
 
 mod choice;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! In which order rows are shown.
 //!
-//! Context: COLD. Rows that are equal by the key keep the order of their numbers, so that a table
+//! Rows that are equal by the key keep the order of their numbers, so that a table
 //! does not jump from look to look.
 
 use std::cmp::Ordering;

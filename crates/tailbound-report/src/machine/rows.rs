@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One row a thread, one an interrupt, one a kind of interrupt without a number.
 //!
-//! Context: COLD. Units: counts since boot (or since the thread began), rates a second.
+//! Units: counts since boot (or since the thread began), rates a second.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables as text.
 //!
-//! Context: COLD. Units: columns.
+//! Units: columns.
 
 use std::collections::BTreeMap;
 

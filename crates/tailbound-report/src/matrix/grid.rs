@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells in their places: a row for each kernel with its options, a column for each load.
 //!
-//! Context: COLD. Rows and columns stand in the order in which the cells name them first.
+//! Rows and columns stand in the order in which the cells name them first.
 //! Not here: words and tables.
 
 use tailbound_core::{Distribution, Run};

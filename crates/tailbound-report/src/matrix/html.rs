@@ -2,7 +2,7 @@
 //! A matrix as one HTML file: the worst of each cell at a glance, then for each load two
 //! pictures with axes in common and six statistics.
 //!
-//! Context: COLD. Shades of the overview repeat its figures and never replace them.
+//! Shades of the overview repeat its figures and never replace them.
 //! Not here: the page itself (`crate::html`), pictures (`pictures`).
 
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A matrix for scripts.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! Shape, schema `tailbound-matrix/1` (members are added, never renamed or removed):
 //!
 //! | member | what |

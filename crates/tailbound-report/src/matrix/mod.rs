@@ -2,7 +2,7 @@
 //! Many runs as a table of kernels and loads: six statistics of each, and their curves
 //! over one another, one colour a kernel and a pair of pictures per load.
 //!
-//! Context: COLD. Figures are per due activation. A cell without a run says why; nothing is left blank.
+//! Figures are per due activation. A cell without a run says why; nothing is left blank.
 //! Not here: making the runs (`tailbound-lab`), one run's own report ([`crate::html()`]).
 //! Source: C. Williams, "An overview of realtime Linux" (2008): the six statistics.
 //!

@@ -2,7 +2,7 @@
 //! What a reader of a matrix must mind: which cells failed, what kind of time it is, and in
 //! what the cells differ besides kernel and load.
 //!
-//! Context: COLD. Not here: figures.
+//! Not here: figures.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One picture of a matrix for a README or a mail: every kernel under its first load.
-//!
-//! Context: COLD.
 
 use super::grid::{Cell, Grid};
 use crate::pictures;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The longest sections of each cell's kernel, where its run was watched.
 //!
-//! Context: COLD. Units: ns in; people's units out.
+//! Units: ns in; people's units out.
 
 use serde_json::{Value, json};
 use tailbound_core::paths::{PathsRecord, SectionKind, SectionRecord};

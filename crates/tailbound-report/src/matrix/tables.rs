@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of a matrix as tables of texts.
 //!
-//! Context: COLD. Units: ns in; people's units out.
+//! Units: ns in; people's units out.
 
 use tailbound_core::units::grouped;
 

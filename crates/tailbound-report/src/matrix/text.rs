@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A matrix for terminals: the worst of each cell, then six statistics load by load.
-//!
-//! Context: COLD.
 
 use super::grid::{Cell, Grid, load_name};
 use super::{notes, sections, tables};

@@ -2,7 +2,7 @@
 //! Exact paths of two systems beside each other: which sections are longer, and which functions took more time in
 //! the latest wake-up.
 //!
-//! Context: COLD. Units: ns. A section that one of them has not among its longest is absent there, not 0.
+//! Units: ns. A section that one of them has not among its longest is absent there, not 0.
 
 use std::collections::BTreeMap;
 

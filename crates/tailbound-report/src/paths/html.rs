@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exact paths in a browser: a section of a run's page.
 //!
-//! Context: COLD. Everything of a file is escaped by the helpers of the page.
+//! Everything of a file is escaped by the helpers of the page.
 
 use tailbound_core::paths::{PathsRecord, SectionKind};
 use tailbound_core::units::grouped;

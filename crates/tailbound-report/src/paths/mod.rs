@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exact paths for people and scripts: a sentence, the longest sections, the way of the latest wake-ups, the curve.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! JSON, schema `tailbound-paths/1` (members are added, never renamed or removed): `schema`, `kernel`, and the members
 //! of [`PathsRecord`].
 

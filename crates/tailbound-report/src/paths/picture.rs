@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exact paths as pictures: the legs of the latest wake-ups beside each other, and how likely a wake-up is later.
 //!
-//! Context: COLD. Units: ns across.
+//! Units: ns across.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What helps against sections that are known, and the command that shows it.
 //!
-//! Context: COLD. Only what was seen to help in the lab stands here.
+//! Only what was seen to help in the lab stands here.
 
 use tailbound_core::paths::{PathsRecord, TreeLine, WakeUpRecord};
 use tailbound_core::units::format_ns_i64;

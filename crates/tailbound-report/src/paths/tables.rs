@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exact paths as tables.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use tailbound_core::paths::{PathsRecord, SectionKind, TreeLine};
 use tailbound_core::units::{format_ns_i64, grouped};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exact paths in a terminal.
-//!
-//! Context: COLD.
 
 use tailbound_core::paths::{PathsRecord, SectionKind, TreeLine};
 use tailbound_core::units::grouped;

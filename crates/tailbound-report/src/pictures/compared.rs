@@ -2,7 +2,7 @@
 //! The pictures of a comparison: histograms and survival curves of the systems over one
 //! another with their bands, and the shift curve with the margin.
 //!
-//! Context: COLD. Units: ns across and shares upwards; for the shift curve one activation in
+//! Units: ns across and shares upwards; for the shift curve one activation in
 //! N across and a ratio upwards. One colour per system.
 //! Bands are bootstrap intervals of the units; where there are too few units there is the line
 //! alone. Not here: the numbers (`tailbound_stats::compare::{bands, shift}`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Histograms, both axes logarithmic: how many activations were how late, and how early.
 //!
-//! Context: COLD. Units: ns across, activations upwards.
+//! Units: ns across, activations upwards.
 //! A line between the middles of bins would drop a lone bin of one count to nothing, and
 //! those are the worst cases: bins are drawn as steps down to a floor below one, and lone
 //! and last bins carry a dot; the last dot stands at the exact greatest value.

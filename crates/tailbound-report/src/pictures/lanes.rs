@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Some tasks beside each other over a short time: who ran, who waited, who held the lock.
 //!
-//! Context: COLD. Units: ns since the begin of the timeline across; one row per task.
+//! Units: ns since the begin of the timeline across; one row per task.
 //! States differ by height *and* by colour, so that neither colour-blind readers nor
 //! black-and-white printers lose one; a state too short to be seen is one pixel wide.
 //! Not here: the same in letters (`text::lanes`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The pictures of a run, and of several runs over one another.
 //!
-//! Context: COLD. Each is drawn twice, for wide and for narrow screens, and brings its
+//! Each is drawn twice, for wide and for narrow screens, and brings its
 //! numbers as a table and as values for the script. Not here: axes and style (`svg`).
 
 pub mod compared;

@@ -4,7 +4,7 @@
 //! observed maximum is always within the axes: dots below a deadline that was missed would say
 //! otherwise.
 //!
-//! Context: COLD. Units: seconds across, ns upwards, both logarithmic.
+//! Units: seconds across, ns upwards, both logarithmic.
 //! Not here: the fit (`tailbound-stats`).
 
 use serde_json::Value;

@@ -2,7 +2,7 @@
 //! Survival curves: the share of activations later than a value, both axes logarithmic,
 //! with the deadline as a vertical line and the exact greatest value as end point.
 //!
-//! Context: COLD. Units: ns across, share of one upwards.
+//! Units: ns across, share of one upwards.
 //! Where activations were missed, all together are drawn twice: per due activation, and
 //! dashed per wake-up, which is what a stopwatch at the thread would have believed.
 

@@ -2,7 +2,7 @@
 //! Pictures over time: the latest activation of every second, what the loads achieved, and
 //! a quantile of the moving windows.
 //!
-//! Context: COLD. Units: seconds into the run across; ns, or share of a load's best rate, upwards.
+//! Units: seconds into the run across; ns, or share of a load's best rate, upwards.
 //! Long runs are thinned to columns. A column keeps the *greatest* latency and the *least*
 //! load rate of its seconds: those are what a reader looks for.
 

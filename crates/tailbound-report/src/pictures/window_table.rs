@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of the moving windows: last and worst values of each thread and length.
 //!
-//! Context: COLD. Units: ns; seconds of the schedule. The figures of a window are of all its due
+//! Units: ns; seconds of the schedule. The figures of a window are of all its due
 //! activations. A window that missed some has no `max` in the run file: the records of a second
 //! hold the extremes of wake-ups alone. What its other figures prove stands in for it, and where
 //! that may be too little the table says so. No quantile is shown above a maximum.

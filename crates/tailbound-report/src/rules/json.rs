@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Violations for scripts.
 //!
-//! Context: COLD. Units: ns. Shape, schema `tailbound-rules/1` (members are added, never renamed or
+//! Units: ns. Shape, schema `tailbound-rules/1` (members are added, never renamed or
 //! removed): `schema`, `sentence`, `violations` (how many in all), `rules` (one object a rule that was
 //! broken: `rule`, `violations`, `remedy` with `text` and `check`), `records` as the lines `violation` of
 //! a run file (docs/run-file.md).

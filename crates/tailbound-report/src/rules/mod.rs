@@ -2,7 +2,7 @@
 //! Rules for real-time programs that watched threads broke, for people and scripts: which and where,
 //! how often, at what cost, by which way through the program, and what to do.
 //!
-//! Context: COLD. Units: ns. Names of threads and functions come from files: they are escaped where
+//! Units: ns. Names of threads and functions come from files: they are escaped where
 //! they are written.
 //! Not here: how violations are found (`tailbound-trace`), the words of the rules (`tailbound_core::rules`).
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Violations as a table, and as lists.
-//!
-//! Context: COLD.
 
 use tailbound_core::blame::Remedy;
 use tailbound_core::rules::{Rule, ViolationRecord};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Violations for a terminal: the answer, the table, each with its way through the program.
-//!
-//! Context: COLD.
 
 use tailbound_core::rules::{Occurrence, ViolationRecord, sentence};
 

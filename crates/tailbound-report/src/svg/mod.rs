@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Primitives of the pictures: scales and ticks, the plot with its axes, the style.
 //!
-//! Context: COLD. Not here: what is drawn (`pictures`).
+//! Not here: what is drawn (`pictures`).
 
 pub mod plot;
 pub mod scale;

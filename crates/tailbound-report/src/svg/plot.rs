@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One plot: frame, axes, legend, and an inner area into which series are drawn.
 //!
-//! Context: COLD. Units: SVG user units (one CSS pixel at natural size).
+//! Units: SVG user units (one CSS pixel at natural size).
 //! Layout: title and legend rows, the area (a nested `svg`, so that the script can zoom
 //! it by its `viewBox` alone), tick labels, axis name. Dots are zero-length lines with
 //! round caps: they keep their size and shape whatever the zoom.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scales: from values to a share of the axis, and where the ticks go.
 //!
-//! Context: COLD. Units: whatever the axis counts; [`Unit`] writes it for people.
+//! Units: whatever the axis counts; [`Unit`] writes it for people.
 //! Log scales tick at decades (1-2-5 when there are few of them), linear ones at 1-2-5
 //! steps, times of day at steps of 60, dates at days, weeks and months.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Colours, dashes and fonts: one style sheet for pictures alone and in pages, in light, dark and print.
 //!
-//! Context: COLD. Series differ by colour *and* by dash, so that neither colour-blind
+//! Series differ by colour *and* by dash, so that neither colour-blind
 //! readers nor black-and-white printers lose one.
 //! Source: Okabe and Ito, "Color Universal Design" (2008): the palette, darkened or
 //! lightened where contrast with the background asked for it.

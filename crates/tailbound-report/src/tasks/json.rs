@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads as tasks, for scripts.
 //!
-//! Context: COLD. Units: ns. Shape, schema `tailbound-tasks/1` (members are added, never renamed or
+//! Units: ns. Shape, schema `tailbound-tasks/1` (members are added, never renamed or
 //! removed): `schema`, `name`, `watched_ns` (`null`: written by hand), `condition`, `outcome`, `threads`,
 //! `what_if` (`null`, or `changes`, `outcome`, `threads`), `records` (lines `task` as in the run file),
 //! `latency_bound` (`null`, or `ns` and `from`: it is in the model).

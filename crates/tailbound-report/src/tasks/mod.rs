@@ -2,7 +2,7 @@
 //! Threads as tasks, for people and scripts: the model, the bounds beside what was seen, what each bound
 //! is made of, and what changes if something were otherwise.
 //!
-//! Context: COLD. Units: ns in, text out.
+//! Units: ns in, text out.
 //! Not here: the analysis (`tailbound_stats::tasks`).
 
 mod json;

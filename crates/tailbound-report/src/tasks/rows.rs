@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables of a task model and its bounds.
 //!
-//! Context: COLD. Units: ns in, text out.
+//! Units: ns in, text out.
 
 use tailbound_core::tasks::{Arrivals, Task, TaskRecord};
 use tailbound_core::units::{format_ns_i64, grouped, trimmed};

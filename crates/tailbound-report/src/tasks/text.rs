@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads as tasks, for a terminal.
-//!
-//! Context: COLD.
 
 use tailbound_core::Outcome;
 use tailbound_core::units::{format_ns_i64, format_span, grouped};

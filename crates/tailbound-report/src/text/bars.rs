@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Histograms of block characters, both axes logarithmic.
 //!
-//! Context: COLD. Units: ns across. A column that holds one value is as tall as the
+//! Units: ns across. A column that holds one value is as tall as the
 //! smallest block: nothing that was counted is invisible.
 
 use tailbound_core::Histogram;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lines of coloured pieces that know their width without the colour.
 //!
-//! Context: COLD. Only the eight basic colours, bold and dim: they follow the user's own
+//! Only the eight basic colours, bold and dim: they follow the user's own
 //! palette. Not here: whether there is a terminal at all (the caller's `color`).
 //! Source: ECMA-48, Select Graphic Rendition.
 

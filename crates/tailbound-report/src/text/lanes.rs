@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Some tasks beside each other over a short time, in letters.
 //!
-//! Context: COLD. One line per task, one column per stretch of time; of several states in a column
+//! One line per task, one column per stretch of time; of several states in a column
 //! the one that took most of it is shown.
 //! Not here: the picture (`pictures::lanes`).
 

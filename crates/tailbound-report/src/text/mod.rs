@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Text for terminals and pipes.
-//!
-//! Context: COLD.
 
 pub mod bars;
 pub mod ink;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report of a run as text: verdict, culprit, advice, then the figures.
 //!
-//! Context: COLD. Every line fits the width given, except words that are longer themselves.
+//! Every line fits the width given, except words that are longer themselves.
 //! Not here: the order of importance (`digest`), figures (`figures`).
 
 use tailbound_core::units::grouped;

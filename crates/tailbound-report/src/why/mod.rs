@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a sample was late, for people and scripts: from when on it was inevitable, and what happened there.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! JSON, schema `tailbound-why/1` (members are added, never renamed or removed): `schema`, `kernel`, `sentence`, and the members
 //! of [`WhyRecord`].
 

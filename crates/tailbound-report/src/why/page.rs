@@ -2,7 +2,7 @@
 //! Why a sample was late, as a page: the instants that were tried on their way to the due time, what happened from there to the
 //! sample, what was executed.
 //!
-//! Context: COLD. Units: ns. In the picture time goes to the right, as far before the due time as the axis says: its scale is
+//! Units: ns. In the picture time goes to the right, as far before the due time as the axis says: its scale is
 //! logarithmic, because the search divides.
 
 use serde_json::json;

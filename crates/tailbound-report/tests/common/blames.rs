@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Late wake-ups that nobody measured, taken apart.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use tailbound_core::blame::{
     Activity, BlameLane, BlamePart, BlameRecord, BlameSpan, Cause, Phase, Sureness,

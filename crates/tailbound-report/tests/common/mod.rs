@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs made from a seed, for tests and examples: a lognormal body, a rare tail, missed
 //! activations, loads, findings. No figure in them was measured anywhere.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeMap;
 

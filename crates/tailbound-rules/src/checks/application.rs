@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program that is to be in time, and the rights of whoever starts it.
 //!
-//! Context: COLD. Source: sched(7), mlock(2), getrlimit(2), proc(5),
+//! Source: sched(7), mlock(2), getrlimit(2), proc(5),
 //! Documentation/trace/rv/monitor_rtapp.rst.
 
 use tailbound_host::{Capabilities, Capability};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! RCU, watchdogs, machine checks: the kernel's own regular work.
 //!
-//! Context: COLD. Source: Documentation/admin-guide/{kernel-parameters.txt,lockup-watchdogs.rst},
+//! Source: Documentation/admin-guide/{kernel-parameters.txt,lockup-watchdogs.rst},
 //! Documentation/RCU/, Documentation/arch/x86/x86_64/machinecheck.rst.
 
 use super::{PLAIN, few, none_of_rt, number};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clocks: what the time is read from, and what wakes CPUs up.
 //!
-//! Context: COLD. Source: Documentation/timers/{highres,timekeeping}.rst,
+//! Source: Documentation/timers/{highres,timekeeping}.rst,
 //! Documentation/admin-guide/kernel-parameters.txt (tsc=, skew_tick=).
 
 use super::PLAIN;

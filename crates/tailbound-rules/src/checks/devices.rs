@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Network and disks.
 //!
-//! Context: COLD. Source: Documentation/networking/{scaling,napi,timestamping}.rst, ethtool(8),
+//! Source: Documentation/networking/{scaling,napi,timestamping}.rst, ethtool(8),
 //! Documentation/ABI/stable/sysfs-block.
 
 use tailbound_core::cpus::CpuSet;

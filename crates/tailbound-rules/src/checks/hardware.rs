@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Firmware, console, mitigations.
 //!
-//! Context: COLD. Source: Documentation/trace/hwlat_detector.rst,
+//! Source: Documentation/trace/hwlat_detector.rst,
 //! Documentation/core-api/real-time/, Documentation/admin-guide/hw-vuln/.
 
 use super::{PLAIN, few};

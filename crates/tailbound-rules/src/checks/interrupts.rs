@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interrupts: where they go, who moves them, how urgent their threads are.
 //!
-//! Context: COLD. Source: Documentation/core-api/irq/irq-affinity.rst, kernel/irq/proc.c,
+//! Source: Documentation/core-api/irq/irq-affinity.rst, kernel/irq/proc.c,
 //! irqbalance(1), Documentation/admin-guide/kernel-parameters.txt (threadirqs, irqaffinity=).
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPUs that are kept for real-time work: by boot parameters, by cpuset partitions, by affinities.
 //!
-//! Context: COLD. Source: Documentation/admin-guide/{cpu-isolation,cgroup-v2}.rst,
+//! Source: Documentation/admin-guide/{cpu-isolation,cgroup-v2}.rst,
 //! Documentation/admin-guide/kernel-per-CPU-kthreads.rst, Documentation/core-api/workqueue.rst.
 
 use tailbound_core::CpuSet;

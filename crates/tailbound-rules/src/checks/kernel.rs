@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernel, its command line, and what it can tell.
 //!
-//! Context: COLD. Source: Documentation/admin-guide/kernel-parameters.txt, init/main.c
+//! Source: Documentation/admin-guide/kernel-parameters.txt, init/main.c
 //! ("Unknown kernel command line parameters"), kernel/sched/isolation.c.
 
 use super::{PLAIN, few};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel does to memory behind a program's back.
 //!
-//! Context: COLD. Source: Documentation/admin-guide/sysctl/vm.rst,
+//! Source: Documentation/admin-guide/sysctl/vm.rst,
 //! Documentation/admin-guide/mm/{transhuge,ksm,damon}.rst.
 
 use tailbound_host::root::chosen;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The catalogue: one file a group. `docs/check.md` shows it, and a test holds the two together.
-//!
-//! Context: COLD.
 
 mod application;
 mod background;

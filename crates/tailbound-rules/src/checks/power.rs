@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frequencies and idle states.
 //!
-//! Context: COLD. Units: us, kHz. Source: Documentation/admin-guide/pm/{cpufreq,cpuidle}.rst,
+//! Units: us, kHz. Source: Documentation/admin-guide/pm/{cpufreq,cpuidle}.rst,
 //! Documentation/power/{pm_qos_interface,pci}.rst.
 
 use serde_json::Value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scheduler may do to a real-time thread.
 //!
-//! Context: COLD. Source: Documentation/scheduler/{sched-rt-group,sched-deadline,sched-bwc}.rst,
+//! Source: Documentation/scheduler/{sched-rt-group,sched-deadline,sched-bwc}.rst,
 //! sched(7), kernel/sched/deadline.c.
 
 use tailbound_core::Policy;

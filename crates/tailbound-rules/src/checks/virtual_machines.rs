@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Guests, and hosts of guests.
 //!
-//! Context: COLD. Source: Documentation/virt/{guest-halt-polling,kvm/halt-polling}.rst,
+//! Source: Documentation/virt/{guest-halt-polling,kvm/halt-polling}.rst,
 //! Documentation/admin-guide/kernel-parameters.txt (kvm.).
 
 use super::PLAIN;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the loads beside a measurement got done, against the untouched system.
 //!
-//! Context: COLD. Units: ratios to the untouched system. The median over the rounds of the ratio
+//! Units: ratios to the untouched system. The median over the rounds of the ratio
 //! within each: a load that was slow for all sets of a round was slow for another reason.
 
 use std::collections::BTreeMap;

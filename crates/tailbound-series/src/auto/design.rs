@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many rounds of which length fit into a budget.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use serde::Serialize;
 use tailbound_core::units::format_span;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What came of an experiment: every stage, and the fate of every candidate with its evidence.
-//!
-//! Context: COLD.
 
 use serde::Serialize;
 use tailbound_core::number::Real as _;

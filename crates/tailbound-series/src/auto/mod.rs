@@ -2,7 +2,7 @@
 //! The experiment that finds which of many changes make a machine less late: each alone, the better
 //! half again, those that are left together and each left out, and what is kept once more.
 //!
-//! Context: COLD. Every stage is rounds in random order with the untouched system among them, and
+//! Every stage is rounds in random order with the untouched system among them, and
 //! every judgement is that of `compare`. Nothing is concluded from the runs that chose: what is
 //! kept is measured afresh.
 //!

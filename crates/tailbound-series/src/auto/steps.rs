@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stage by stage: what is measured, and who goes on.
 //!
-//! Context: COLD.
-//!
 //! | stage | sets in each round | who goes on |
 //! |---|---|---|
 //! | `alone` | untouched, each candidate | the better half; each improvement too, where no more than 6 go on; a regression never |

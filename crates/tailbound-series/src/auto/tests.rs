@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The experiment on machines whose lateness is known: each change multiplies it.
-//!
-//! Context: COLD.
 
 use std::convert::Infallible;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The folder of a campaign: its file, and for each system a folder of run files.
 //!
-//! Context: COLD. There is no other state: a run file with its last line is a run that is done, and a
+//! There is no other state: a run file with its last line is a run that is done, and a
 //! file without one, or whose last line says otherwise, is a run to be made again. So a kill
 //! at any time loses the run that was being made and nothing else.
 //!

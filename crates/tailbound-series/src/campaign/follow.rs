@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Follows a run file while another process writes it: what can be said so far.
 //!
-//! Context: COLD. Units: ns. Reads only what was added, and of that only the seconds.
+//! Units: ns. Reads only what was added, and of that only the seconds.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs of a campaign on this machine, each in a process of its own.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use std::ffi::OsString;
 use std::path::Path;

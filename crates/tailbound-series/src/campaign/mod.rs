@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Campaigns: which runs of a publication are to be made, how long they are, and where they lie.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! Not here: the file itself (`tailbound_core::campaign`), judging (`tailbound-stats`), kernels of the lab
 //! (`tailbound-lab`; the command line makes those runs, in the folders that are described here).
 //!

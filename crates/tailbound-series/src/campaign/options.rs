@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a campaign is to be made: which of its runs, how long, on which CPUs.
 //!
-//! Context: COLD. Units: ns, shares of 1.
+//! Units: ns, shares of 1.
 
 use tailbound_core::campaign::{Part, scaled};
 use tailbound_core::number::Real as _;

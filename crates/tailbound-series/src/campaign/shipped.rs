@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The campaigns that come with the program, and those of files.
-//!
-//! Context: COLD.
 
 use std::path::Path;
 

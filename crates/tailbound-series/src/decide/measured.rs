@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run tells of the machine that an application will be on: answers to the questions of the flow.
 //!
-//! Context: COLD. Units: percent. A run of the lab tells nothing of that machine: its guest is virtual, idle and
+//! Units: percent. A run of the lab tells nothing of that machine: its guest is virtual, idle and
 //! empty by construction.
 
 use tailbound_core::Run;

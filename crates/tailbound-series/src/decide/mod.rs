@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two systems of a decision: which file belongs to which, and what their runs tell of the machine.
 //!
-//! Context: COLD. Not here: the decision itself (`tailbound_stats::decide`).
+//! Not here: the decision itself (`tailbound_stats::decide`).
 
 pub mod measured;
 mod sides;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which file belongs to which of the two systems.
 //!
-//! Context: COLD. A system is a kernel with its preemption model and, in the lab, what was added
+//! A system is a kernel with its preemption model and, in the lab, what was added
 //! to its command line. PREEMPT_RT is the real-time side where one system alone has it.
 
 use tailbound_core::Run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the folder of a series says of it: `rounds.json`, read once and checked.
 //!
-//! Context: COLD. A folder may come from anybody: names are single parts of a path and numbers have
+//! A folder may come from anybody: names are single parts of a path and numbers have
 //! ranges; nothing else of the file is used.
 
 use std::path::Path;

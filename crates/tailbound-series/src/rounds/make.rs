@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes every run of a series that is not there yet, and knows about how long that takes.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use tailbound_core::number::Real as _;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rounds: runs of several variants in turn, in random order.
 //!
-//! Context: COLD. Runs that are complete are kept, so the same series in the same folder resumes one that was
+//! Runs that are complete are kept, so the same series in the same folder resumes one that was
 //! stopped, or makes it longer.
 //!
 //! ```text

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A series of rounds: what is compared, in which order, and the folder it is kept in.
 //!
-//! Context: COLD. Layout of the folder: `rounds.json` says what the series is; each run has a
+//! Layout of the folder: `rounds.json` says what the series is; each run has a
 //! file of its own, `003-NAME.tailbound.jsonl` for round 3 (from 1) of variant NAME.
 //! The order of a round depends on seed and round alone, so that a longer series begins as the
 //! shorter one did. Not here: `rounds.json` itself (`description`).

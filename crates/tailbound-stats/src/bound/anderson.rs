@@ -2,7 +2,7 @@
 //! Does a fitted generalised Pareto distribution describe the excesses? Anderson and Darling's
 //! statistic, which weighs the ends most, with both parameters estimated from the same data.
 //!
-//! Context: COLD. Units: none.
+//! Units: none.
 //! The critical values depend on the shape. They were simulated: 1500 samples of 200 values a
 //! shape, fitted as here.
 //! Source: Choulakian and Stephens 2001, for the idea of a table by shape.

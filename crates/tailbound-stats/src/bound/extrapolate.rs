@@ -2,7 +2,7 @@
 //! The procedure on a plain series of block maxima: gate, threshold, fit, limits; the greatest
 //! of them is the bound.
 //!
-//! Context: COLD. Units: those of the values.
+//! Units: those of the values.
 //! Everything in here sees only numbers in the order of time; what is known about the run
 //! beside them is judged before (`refuse.rs`).
 //! Source: docs/bound.md.

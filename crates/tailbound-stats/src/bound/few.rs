@@ -2,7 +2,7 @@
 //! Are the greatest few exceedances of the same kind as the rest? A second mechanism that was met a
 //! few times bends the fit of the tail, and a bound from that fit fails.
 //!
-//! Context: COLD. Units: those of the excesses.
+//! Units: those of the excesses.
 //! The m greatest are set apart for m = 1 to [`APART_MAX`]: a generalised Pareto distribution is
 //! fitted to the others, of the m it knows only that they are greater. How probable is then the gap
 //! below the m, at best, that is with the parameters that make gap and others together most likely?

@@ -2,7 +2,7 @@
 //! The lines that hold whatever the distribution: how often seconds with something later than
 //! a threshold come, and how much great values cluster.
 //!
-//! Context: COLD. Units: ns; seconds.
+//! Units: ns; seconds.
 //! Not here: the limits themselves and their words ([`crate::rates`]).
 
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 //! Do the block maxima look like independent draws from one distribution? Five tests, because
 //! no bound holds on what drifts, repeats or comes in phases.
 //!
-//! Context: COLD. Units: none; the order of the values is time.
+//! Units: none; the order of the values is time.
 //! The tests see normal scores of ranks, so that heavy tails do not disturb them. Each is at
 //! 1 %: data without fault fails one of them in about 4 % of all cases.
 //! The test of periods is there because Ljung–Box sees two of its twenty lags of something that

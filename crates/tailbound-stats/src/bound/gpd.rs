@@ -2,7 +2,7 @@
 //! The generalised Pareto distribution: its likelihood, its fit, and the level it exceeds with
 //! a given probability.
 //!
-//! Context: COLD. Units: those of the excesses (values above a threshold); the shape has none.
+//! Units: those of the excesses (values above a threshold); the shape has none.
 //! Shape above 0: heavy tail, no end. 0: exponential. Below 0: the tail ends at -scale/shape.
 //! Not here: limits ([`super::limits`]), goodness of fit ([`super::anderson`]).
 //! Source: Grimshaw 1993, profile of one variable, θ = shape/scale: shape(θ) = mean ln(1+θy),

@@ -2,7 +2,7 @@
 //! What a bound is made from: the greatest latency of every second of the schedule over all
 //! threads of the judged context, and what is known about the run beside it.
 //!
-//! Context: COLD. Units: ns; seconds of the schedule.
+//! Units: ns; seconds of the schedule.
 //! Not here: reading a run file; what follows from what is missing (`refuse.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};

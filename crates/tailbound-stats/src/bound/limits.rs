@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Upper limits: of a level far out, three ways, and of the shape.
 //!
-//! Context: COLD. Units: those of the excesses.
+//! Units: those of the excesses.
 //! A level is exceeded by one in r of the excesses. Its limit by profile likelihood is where
 //! the best fit that has this level is worse than the best fit of all by half the chi-square
 //! quantile of one degree of freedom; once with every shape, once without credit for an end

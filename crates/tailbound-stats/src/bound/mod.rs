@@ -2,7 +2,7 @@
 //! How late can it be beyond what was seen? What holds for every distribution, then an
 //! extrapolated bound with its whole procedure, or the refusal and why.
 //!
-//! Context: COLD. Units: ns; seconds of the schedule.
+//! Units: ns; seconds of the schedule.
 //! [`bound`] is the way in; its parts are usable alone on plain numbers ([`extrapolate`]).
 //!
 //! ```

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the great values lie: the modes of a tail, so that each can be asked for its cause.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! A mode is a hill of the histogram in steps of an eighth of an octave, by ratio: it ends where the counts fall far
 //! below it and rise again by more than chance (three standard deviations).
 //! Not here: whether the tail can be extrapolated ([`super::threshold`]).

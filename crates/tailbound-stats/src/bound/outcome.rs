@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Does a statement show the deadline?
 //!
-//! Context: COLD. Units: ns in, a sentence out.
+//! Units: ns in, a sentence out.
 
 use tailbound_core::Outcome;
 use tailbound_core::number::Real as _;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! When a bound is refused, in words: what is wrong and what to do about it.
 //!
-//! Context: COLD. Units: ns; seconds.
+//! Units: ns; seconds.
 //! First what is known of the run, then what the numbers say; all that applies, and the one to
 //! act on first.
 

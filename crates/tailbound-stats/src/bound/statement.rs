@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run shows about how late it can be: the shape of the answer.
 //!
-//! Context: COLD. Units: ns (fractional where computed), seconds where named `_s`.
+//! Units: ns (fractional where computed), seconds where named `_s`.
 //! Every part can be written as JSON; method, settings and seed are part of it.
 //! Not here: how it is found ([`super::procedure`]), pictures (`tailbound-report`).
 

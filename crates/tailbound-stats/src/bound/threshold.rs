@@ -2,7 +2,7 @@
 //! From which value on is the tail a generalised Pareto distribution? The lowest threshold at
 //! which the fit is not rejected, and neither at the next two higher ones.
 //!
-//! Context: COLD. Units: those of the values.
+//! Units: those of the values.
 //! Not the best-looking of many: candidates are fixed beforehand and taken from the most data
 //! down. Whether the exceedances come evenly in time is asked of the one that was taken.
 //! Source: the method of docs/bound.md.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a campaign is judged from: its file, and of each system one place per run.
 //!
-//! Context: COLD. Units: shares of 1. Not here: where the runs come from (`tailbound-series`).
+//! Units: shares of 1. Not here: where the runs come from (`tailbound-series`).
 
 use tailbound_core::EndReason;
 use tailbound_core::Run;

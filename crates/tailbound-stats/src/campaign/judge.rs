@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Published figures beside ours, and its claims judged by them.
 //!
-//! Context: COLD. A claim is judged on intervals where there are any: *holds* needs the whole of ours on the
+//! A claim is judged on intervals where there are any: *holds* needs the whole of ours on the
 //! right side, *does not hold* the whole of it on the wrong one. An extreme that stays below a
 //! limit in fewer events than the publication's proves nothing; one that exceeds it is a fact.
 

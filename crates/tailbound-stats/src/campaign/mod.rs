@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A campaign judged: what a publication measured and claims, compared with what was measured here.
 //!
-//! Context: COLD. Figures are per due activation. What could not be measured says why.
+//! Figures are per due activation. What could not be measured says why.
 //! Not here: the file itself (`tailbound_core::campaign`), making the runs (`tailbound-series`), the page
 //! (`tailbound-report`).
 //!

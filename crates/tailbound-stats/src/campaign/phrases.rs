@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statistics and their values as the judgements of claims say them.
 //!
-//! Context: COLD. Units: ns and shares in, people's units out.
+//! Units: ns and shares in, people's units out.
 
 use tailbound_core::campaign::{Cost, Of, Statistic, StatisticKind};
 use tailbound_core::number::Real as _;

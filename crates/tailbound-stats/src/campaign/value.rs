@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One statistic of one run: its value, what is known of it, and why there is none.
 //!
-//! Context: COLD. Units: ns for times, shares from 0 to 1, percent, per second.
+//! Units: ns for times, shares from 0 to 1, percent, per second.
 //! Half-widths are those of [`mod@crate::precision`] (stretches of the schedule are the
 //! unit) and, for benchmarks, Student's and chi-square over the repetitions. A run too short for stretches has
 //! limits as if its activations were independent, which is said. The latest and earliest are exact for

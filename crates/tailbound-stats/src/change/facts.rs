@@ -2,7 +2,7 @@
 //! What else was different before and after a change: facts of the machine, its settings, what
 //! was asked for.
 //!
-//! Context: COLD. A fact counts only if it is the same in all runs looked at on one side and
+//! A fact counts only if it is the same in all runs looked at on one side and
 //! another, the same again, on the other: load averages and free memory differ from run to run
 //! and explain nothing.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What of a run enters a series: logarithms of its quantiles and of its usual maximum.
 //!
-//! Context: COLD. Units: ns, natural logarithms of ns.
+//! Units: ns, natural logarithms of ns.
 
 use serde::Serialize;
 use tailbound_core::Run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Series of runs that resemble their neighbours: what chance makes of them.
 //!
-//! Context: COLD. Units: those of the figures' columns (spreads).
+//! Units: those of the figures' columns (spreads).
 //! Exchanging runs says what chance does only if a run does not depend on the one before. Where it
 //! does, a wandering level looks like a change: of 50 such series (correlation 0.7) 31 were taken for
 //! changed. Then the runs of chance are made from the figures' own innovations, in random order.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! When something changed: over a series of runs, and within one.
 //!
-//! Context: COLD. Units: natural logarithms of ns, so that 0.05 is 5 % whatever the size.
+//! Units: natural logarithms of ns, so that 0.05 is 5 % whatever the size.
 //! Over runs ([`series`]): E-divisive on several figures of each run at once. It looks for the
 //! place that splits a stretch of runs into two that differ most in energy distance, keeps it
 //! if a permutation of the runs seldom splits as well *and* a figure moved by more than the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Drift and phases within a run: a two-sided CUSUM over the quantiles of its stretches.
 //!
-//! Context: COLD. Units: seconds of the schedule; natural logarithms of ns.
+//! Units: seconds of the schedule; natural logarithms of ns.
 //! Each stretch of about 10 s gives the logarithm of its median and of its p99. Its level is the
 //! median of the run, its spread that of the differences between neighbours, which a drift does
 //! not blow up. A sum that gathers what exceeds the level by more than half a spread marks a

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Change points of a series of runs: E-divisive with a permutation test and a margin.
 //!
-//! Context: COLD. Units: natural logarithms of ns.
+//! Units: natural logarithms of ns.
 //! A figure enters only if every run has it; each is divided by the spread of its differences
 //! from run to run, so that a restless p99.99 does not drown a quiet median. Distances are
 //! computed once; a split of n runs costs one pass over their n² distances, also in each

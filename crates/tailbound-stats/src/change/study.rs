@@ -2,7 +2,7 @@
 //! How often is a change seen where there is none, and where there is one? Runs of an hour whose
 //! values are drawn independently: a part of the study of docs/bound.md.
 //!
-//! Context: COLD. Units: none.
+//! Units: none.
 //! A stretch of 10 s gives the median and the p99 of its values; of more than a thousand they are
 //! drawn as such, normal around the quantile.
 //! Not here: drawing in parallel and printing (`examples/coverage.rs`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The bands that pictures draw around a system's histogram and survival curve.
 //!
-//! Context: COLD. Units: ns; shares of due activations. Pointwise bootstrap over the units, as
+//! Units: ns; shares of due activations. Pointwise bootstrap over the units, as
 //! the intervals are, of bins for the eye: about a hundred, so this costs next to nothing.
 
 use serde::Serialize;

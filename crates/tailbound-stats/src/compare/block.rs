@@ -2,7 +2,7 @@
 //! One unit of a comparison: what one system did in one round, in one run, or in one stretch of
 //! a run.
 //!
-//! Context: COLD. Units: ns, signed. Only occupied buckets are held, so that a thousand runs fit
+//! Units: ns, signed. Only occupied buckets are held, so that a thousand runs fit
 //! in memory and every later step is proportional to what was seen.
 //! Not here: which stretches make a block ([`super::stretches`]).
 

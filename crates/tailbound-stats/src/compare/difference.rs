@@ -2,7 +2,7 @@
 //! One system against another: every figure with its intervals and its word, one permutation
 //! p, distance, dominance and exceedances, and the answer in one word.
 //!
-//! Context: COLD. Units: ns, ratios of the second system to the first.
+//! Units: ns, ratios of the second system to the first.
 //! The unit of everything is the round (or run, or stretch): what happens within one is
 //! correlated, and tests that take each wake-up for an independent one measure how many there
 //! were.

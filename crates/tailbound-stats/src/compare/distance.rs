@@ -2,7 +2,7 @@
 //! Wasserstein's distance: by how many ns a wake-up of one system would have to be moved, on
 //! average, to make it the other.
 //!
-//! Context: COLD. Units: ns. Values are spread evenly over their bucket.
+//! Units: ns. Values are spread evenly over their bucket.
 //! Source: Ramdas, García Trillos and Cuturi 2017: the area between the distribution functions.
 
 use super::matrix::Matrix;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often each system is later than the deadline, and the ratio of the two rates.
 //!
-//! Context: COLD. Units: shares of due activations.
+//! Units: shares of due activations.
 //! Half a count is added on both sides of the ratio, so that a replicate without exceedances
 //! has one too (Haldane); the rates themselves are as counted.
 

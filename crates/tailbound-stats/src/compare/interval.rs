@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Intervals from bootstrap replicates: pointwise, and simultaneous over all figures of a family.
 //!
-//! Context: COLD. Units: those of the estimates.
+//! Units: those of the estimates.
 //! The replicates of few units vary too little and their tails are too light: deviations are
 //! widened by √(R/(R-1)) and by Student's t over the normal quantile. Without it, twice as
 //! many differences were seen between equal systems as there should be.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From an interval to a word: is a difference greater than what matters?
 //!
-//! Context: COLD. Units: ns, ratios.
+//! Units: ns, ratios.
 //! A difference matters if it exceeds *both* margins: the relative one (5 %), so that 1 µs
 //! more of 100 µs is not an alarm, and the absolute one (1 µs), so that 40 ns more of 400 ns is
 //! none either. So with simultaneous limits of ratio and difference:

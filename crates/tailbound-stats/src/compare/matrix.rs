@@ -2,7 +2,7 @@
 //! Units times buckets: the counts of all units of two systems over the union of their occupied
 //! buckets, and the quantiles of any weighting of them.
 //!
-//! Context: COLD. Units: ns. Rows are sparse: a weighted sum costs what is occupied.
+//! Units: ns. Rows are sparse: a weighted sum costs what is occupied.
 //! Quantile of probability p: the value of rank p·n, linear inside its bucket; infinite where that
 //! rank is a censored value's.
 

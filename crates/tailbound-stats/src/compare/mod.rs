@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two or more systems side by side: the plain table, and the statistics of their difference.
 //!
-//! Context: COLD. Units: ns, ratios without.
+//! Units: ns, ratios without.
 //!
 //! ```text
 //! units   block (a round, run or stretch), stretches (of a single run)

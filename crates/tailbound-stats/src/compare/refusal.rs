@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why systems are not compared.
 //!
-//! Context: COLD. Pure.
+//! Pure.
 
 use super::difference::Design;
 

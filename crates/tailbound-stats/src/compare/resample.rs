@@ -2,7 +2,7 @@
 //! The figures that are compared, of all units together, of bootstrap replicates and under
 //! exchanged labels.
 //!
-//! Context: COLD. Units: ns. Rounds are resampled whole and for both systems alike (paired);
+//! Units: ns. Rounds are resampled whole and for both systems alike (paired);
 //! units that were not made in turn are resampled for each system by itself.
 //! Under exchange, the two runs of a round change places with probability one half; units that
 //! were not made in turn are dealt anew.

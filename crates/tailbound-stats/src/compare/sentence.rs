@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A comparison in one plain sentence, and what a reader must know of how it was made.
 //!
-//! Context: COLD. Not here: the figures themselves ([`mod@super::difference`]).
+//! Not here: the figures themselves ([`mod@super::difference`]).
 
 use tailbound_core::number::Whole as _;
 use tailbound_core::units::{format_ns, grouped};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a comparison depends on besides its data; part of every answer.
-//!
-//! Context: COLD.
 
 use serde::Serialize;
 

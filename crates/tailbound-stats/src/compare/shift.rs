@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The shift curve: the ratio of two systems' quantiles over the whole range of probabilities.
 //!
-//! Context: COLD. Units: none. Its simultaneous band holds over the whole curve.
+//! Units: none. Its simultaneous band holds over the whole curve.
 //! Source: Doksum 1974; Rousselet, Pernet and Wilcox 2017.
 
 use serde::Serialize;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether runs of guests with several CPUs can be compared at all.
 //!
-//! Context: COLD. Pure. An emulator that counts instructions executes such CPUs in turn. How long a path takes on one of
+//! Pure. An emulator that counts instructions executes such CPUs in turn. How long a path takes on one of
 //! them depends on how long the slices are and on whether the others have anything to do: so both must be equal, or a
 //! ratio is one of shares and not of paths.
 //! Source: docs/virtual-time.md, "More than one CPU".

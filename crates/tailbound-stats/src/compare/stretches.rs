@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A single run cut into stretches that are long enough to be nearly independent.
 //!
-//! Context: COLD. Units: seconds, ns. A stretch has at least 10 s, and at least twice the time
+//! Units: seconds, ns. A stretch has at least 10 s, and at least twice the time
 //! after which the maxima of seconds are no longer correlated.
 //! Not here: the recorder's stretches that these are made of ([`crate::blocks`]).
 //! Source: Künsch 1989; Politis and Romano 1994 (block bootstrap).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From runs to the systems that are compared and their units.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //!
 //! | runs given | unit |
 //! |---|---|

@@ -2,7 +2,7 @@
 //! Two or more runs side by side: the standard figures of each context and their ratio to the
 //! first run's.
 //!
-//! Context: COLD. Units: ns; skewness, kurtosis and ratios without.
+//! Units: ns; skewness, kurtosis and ratios without.
 //! This is a table, not a test: the statistics of a difference need units that can be resampled
 //! ([`mod@super::difference`]), and drift alone was measured to move tail quantiles of one
 //! configuration by a factor of four between the halves of a run.

@@ -2,7 +2,7 @@
 //! By how much one system's work is done sooner than the other's: the ratio of two means, its
 //! interval, and what it takes where the repetitions cannot show it.
 //!
-//! Context: COLD. Units: percent; the samples' own.
+//! Units: percent; the samples' own.
 //! The real-fast advantage is real time over real fast, less one, in percent: 1556.2 s against
 //! 1332.6 s are 16.8 %. The interval is Fieller's, for a ratio of two means with unlike
 //! deviations, with Welch's degrees of freedom; the repetitions are taken as independent.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Total delay of a unit of work on each system, and the length at which they are equal.
 //!
-//! Context: COLD. Units: ns. A unit that takes `w` on the real-fast system is done on the
+//! Units: ns. A unit that takes `w` on the real-fast system is done on the
 //! real-time one after its start latency and `w` times the throughput factor: two straight
 //! lines, which cross once at most. The interval comes from the corners of the box that the
 //! intervals of both latencies and of the factor span; three intervals of 95 % hold together in

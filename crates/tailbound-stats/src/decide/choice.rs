@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The whole choice between two systems, ready to be shown.
 //!
-//! Context: COLD. Units: ns, seconds.
+//! Units: ns, seconds.
 
 use serde::Serialize;
 use tailbound_core::units;

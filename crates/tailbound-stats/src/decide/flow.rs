@@ -2,7 +2,7 @@
 //! The decision flow: six questions in a fixed order, each answered from measurement, by the
 //! user, or not at all, and where they lead.
 //!
-//! Context: COLD. An unknown answer is passed over as if it were no, and stays in what would
+//! An unknown answer is passed over as if it were no, and stays in what would
 //! change the recommendation.
 //! Source: figure 5 of McKenney 2008 and the text around it.
 

@@ -2,7 +2,7 @@
 //! Start latency of a system, at the mean, far in the tail and at worst, each with its interval
 //! where the data supports one.
 //!
-//! Context: COLD. Units: ns, per due activation.
+//! Units: ns, per due activation.
 //! Where runs were cut into stretches the intervals are those of [`crate::precision`]; without
 //! stretches the activations are taken as independent, and that is said. The worst value seen
 //! has no upper end: nothing here extrapolates.

@@ -2,7 +2,7 @@
 //! Real time or real fast? The arithmetic of the choice between two systems: what each costs
 //! in throughput, what each gives in latency, and the length of work at which they are equal.
 //!
-//! Context: COLD. Units: ns of latency, seconds of work, named so. Pure, without randomness.
+//! Units: ns of latency, seconds of work, named so. Pure, without randomness.
 //! Not here: pictures, tables and words for people (`tailbound-report`).
 //! Source: McKenney, "'Real Time' vs. 'Real Fast': How to Choose?", Linux Symposium 2008.
 

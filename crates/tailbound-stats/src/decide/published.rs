@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A side of the choice from published figures.
 //!
-//! Context: COLD. Units: seconds, ns. Nothing is added to what was published: a latency without
+//! Units: seconds, ns. Nothing is added to what was published: a latency without
 //! an interval has none here.
 
 use tailbound_core::number::Real as _;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Work done per second over the time of a benchmark: its steadiness, in the place of its sum.
 //!
-//! Context: COLD. Units: s, units a second.
+//! Units: s, units a second.
 //! First and last interval of a repetition are left out: in them tasks are still being
 //! started, or are gone already.
 

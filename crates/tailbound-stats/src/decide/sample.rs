@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A handful of repetitions: their number, mean and standard deviation.
 //!
-//! Context: COLD. Units: the caller's.
+//! Units: the caller's.
 
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One of the two systems: everything its runs, or a published table, tell.
 //!
-//! Context: COLD. Units: seconds of work, ns of latency.
+//! Units: seconds of work, ns of latency.
 
 use serde::Serialize;
 use tailbound_core::Run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parallel sleepers: the latencies of tasks that fall due together, by their number.
 //!
-//! Context: COLD. Units: ns, per due activation, over all tasks.
+//! Units: ns, per due activation, over all tasks.
 
 use serde::Serialize;
 use tailbound_core::{Distribution, Run};

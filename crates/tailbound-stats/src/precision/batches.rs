@@ -2,7 +2,7 @@
 //! How long stretches must be so that neighbours say something new: doubled until their lag-1
 //! correlation is no more than chance, and once again where it was not at first.
 //!
-//! Context: COLD. Units: seconds of the schedule.
+//! Units: seconds of the schedule.
 //! Where a state of the machine lasts longer than a stretch, neighbours are of one state: their
 //! spread is too small, and so are all half-widths. Correlation is looked for in the shares of values
 //! beyond the run's median, p90 and p99.

@@ -2,7 +2,7 @@
 //! How well the figures of a run are known: the 95 % half-width of every one, from the stretches
 //! it was cut into.
 //!
-//! Context: COLD. Units: ns; shares and counts without.
+//! Units: ns; shares and counts without.
 //! Activations depend on each other, so their number says little: of one real run 4.5 million
 //! were worth a thousand independent ones for the median, and half a million for p99.9. Here
 //! the stretches are the unit. Moments: each stretch's influence on the figure, and their spread

@@ -2,7 +2,7 @@
 //! The stretches of a run as a series: those of several threads put together second by second,
 //! and short ones put together to longer ones.
 //!
-//! Context: COLD. Units: ns, seconds of the schedule.
+//! Units: ns, seconds of the schedule.
 
 use std::collections::BTreeMap;
 

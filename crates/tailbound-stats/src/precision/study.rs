@@ -2,7 +2,7 @@
 //! How often do the intervals of mean and quantiles hold where states of the machine last? A part of
 //! the study of docs/bound.md.
 //!
-//! Context: COLD. Units: ns; seconds of the schedule.
+//! Units: ns; seconds of the schedule.
 //! The scale of exponential values is that of a state that ends with a constant rate: 1 in half of
 //! the states, 3 in the other half. Truth follows from equal shares of both.
 //! Not here: printing (`examples/coverage.rs`).

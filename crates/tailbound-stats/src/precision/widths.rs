@@ -2,7 +2,7 @@
 //! The half-widths themselves: of moments by the stretches' influence, of quantiles by their
 //! design effect.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! A figure f of the whole is, to first order, its value plus the mean of the stretches'
 //! influences: for the mean the stretch's own mean less the whole's, for the others the
 //! derivative by the raw moments m1 to m4 times what the stretch's are off. So a figure of the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a response-time analysis answers: a bound with its terms, or why there is none.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! Not here: how it is computed (`bound`), rendering (`tailbound-report`).
 
 use tailbound_core::Outcome;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bounds of response times under preemptive fixed priorities, each thread on one CPU.
 //!
-//! Context: COLD. Units: ns. The fixed point is that of the library; what counts as demand is decided
+//! Units: ns. The fixed point is that of the library; what counts as demand is decided
 //! here, in two ways that both hold, of which the smaller bound is told:
 //! - *all*: every instant of a busy window of threads of at least this priority goes to one of their jobs,
 //!   to its execution or to its being asleep, blocked or late. Sleep counts as execution.

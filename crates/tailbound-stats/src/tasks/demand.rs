@@ -2,7 +2,7 @@
 //! How much processor time a task can ask for in an interval, in the terms of the library that finds
 //! the bounds.
 //!
-//! Context: COLD. Units: ns. The library computes with unchecked 64-bit numbers: times are bounded to a
+//! Units: ns. The library computes with unchecked 64-bit numbers: times are bounded to a
 //! day here, demand to [`CEILING`], and the work by a count of steps; beyond them the answer is
 //! "no fixed point", never an overflow or an endless search.
 //! Not here: the analysis (`bound`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads as tasks: from observed jobs to a model, and from a model to bounds of response times.
 //!
-//! Context: COLD. Units: ns. Documentation: docs/tasks.md.
+//! Units: ns. Documentation: docs/tasks.md.
 //!
 //! ```text
 //! Job ─► Watched (one per thread, bounded memory) ─► TaskRecord ─► Model ─► analyse ─► Answer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Do releases lie on a grid? Its period, place and jitter, release by release in bounded memory.
 //!
-//! Context: COLD. Units: ns. The first releases are kept; from the median of their distances the
+//! Units: ns. The first releases are kept; from the median of their distances the
 //! grid is fitted by least squares, and from then on each release is only compared with it and with
 //! the releases shortly before it: a clock that drifts against ours is no jitter.
 //! A grid is claimed where 19 of 20 distances are near a multiple of the period, also over many

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a bound adds up from: the fixed point once more, at the release that has it.
 //!
-//! Context: COLD. Units: ns. The parts adjoin: their sum is the bound.
+//! Units: ns. The parts adjoin: their sum is the bound.
 //! Not here: the bound (`bound`).
 
 use response_time_analysis::demand::{RequestBound as _, step_offsets};

@@ -2,7 +2,7 @@
 //! What was seen of one thread's jobs, taken one by one: distances of releases, execution of
 //! successive jobs, the largest of everything else with when it was.
 //!
-//! Context: COLD. Units: ns. Memory: the last [`WINDOW`] jobs and eight lists of that length, however
+//! Units: ns. Memory: the last [`WINDOW`] jobs and eight lists of that length, however
 //! long a thread is watched. Where events were lost ([`JobHistory::gap`]) no list counts across.
 //! Not here: the grid (`period`), what follows (`bound`).
 //! Source: the shortest windows of n releases are the "delta-min" curves of real-time calculus;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Changes of a model that are tried out: another priority, another CPU, one more task.
 //!
-//! Context: COLD. Documentation: docs/tasks.md.
+//! Documentation: docs/tasks.md.
 //! Not here: the analysis (`bound`), command lines (`tailbound`).
 
 use std::fmt;

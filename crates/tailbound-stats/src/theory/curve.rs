@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interference curves: the most that one vector's interrupts take of any window, by the window's length.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! A window may begin within an execution, so an execution counts whole as soon as the window has a part of it: between
 //! the window's first and last execution lies at least the time from the end of the first to the begin of the last. That is
 //! never less than what the window has, by at most the parts of two executions.

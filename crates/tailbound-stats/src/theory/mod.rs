@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The theoretical bound on the scheduling latency: from variables and interrupts to the least fixed point.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //!
 //! ```text
 //! L = max( max(D_ST, D_POID) + D_PAIE , D_ST + D_IDLE ) + D_PSD + step + I(L)        the theorem, and idle exit

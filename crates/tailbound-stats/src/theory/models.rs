@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Models of interference, and the least fixed point by iteration from below.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use serde::Serialize;
 use tailbound_core::theory::TheoryRecord;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names of variables, what is taken for granted, and what would lower a term.
-//!
-//! Context: COLD.
 
 use tailbound_core::theory::{Holds, TheoryRecord, Variable};
 

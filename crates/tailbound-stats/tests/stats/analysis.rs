@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is computed from a run is computed once, and says why where it cannot be known.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use tailbound_core::record::{ExceedanceRecord, ThreadRecord};
 use tailbound_core::{Context, Distribution, Outcome};

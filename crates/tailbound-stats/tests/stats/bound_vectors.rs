@@ -2,7 +2,7 @@
 //! The procedure against an independent, slower implementation in another language, on the same
 //! seeded series: `data/bound_vectors.json`.
 //!
-//! Context: COLD. The other implementation looks for the profile likelihood on a grid of 1501
+//! The other implementation looks for the profile likelihood on a grid of 1501
 //! shapes; ours refines it. Both agree to six digits.
 
 use serde_json::Value;

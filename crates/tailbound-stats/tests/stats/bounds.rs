@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The statement of a run: answered where it can be, refused with every reason where not.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use tailbound_core::{Distribution, Outcome};
 use tailbound_stats::bound::{BlockMaxima, Cause, Settings, bound, outcome};

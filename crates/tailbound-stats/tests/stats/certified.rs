@@ -2,7 +2,7 @@
 //! Moments against certified values: the univariate sets of the NIST Statistical Reference
 //! Datasets, a real run of 432 million wake-ups, and ten wake-ups with one very late.
 //!
-//! Context: COLD. Units: each set in its own whole-number unit, scaled back for comparison.
+//! Units: each set in its own whole-number unit, scaled back for comparison.
 //! Not here: PiDigits. The certified mean 4.5348 is not that of the first 5000 digits of π
 //! (4.5358), so the set cannot be computed.
 //! Source: NIST StRD (mean, standard deviation, lag-1 autocorrelation); skewness and kurtosis

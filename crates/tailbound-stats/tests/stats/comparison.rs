@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs side by side: ratios, what is missing, and the notes.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use tailbound_core::EndReason;
 use tailbound_core::record::{End, Round, ThreadRecord};

@@ -2,7 +2,7 @@
 //! Differences between systems: against a reference implementation on real rounds, error rates
 //! under equality, and shifts that are known to be there.
 //!
-//! Context: COLD. Units: ns. Rates over more repetitions: the example `compare_rates`.
+//! Units: ns. Rates over more repetitions: the example `compare_rates`.
 
 use serde_json::Value;
 use tailbound_core::Distribution;

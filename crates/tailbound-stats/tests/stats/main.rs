@@ -2,7 +2,7 @@
 //! The tests of the statistics that go through the public interface: against certified
 //! values, against the slow obvious way, and of what people are told.
 //!
-//! Context: COLD. Units: ns. One binary, so that linking stays cheap.
+//! Units: ns. One binary, so that linking stays cheap.
 
 mod analysis;
 mod bound_vectors;

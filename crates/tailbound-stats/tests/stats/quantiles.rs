@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Quantiles, mode and survival curve against sorted values, and what they refuse.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use proptest::prelude::*;
 use tailbound_core::Distribution;

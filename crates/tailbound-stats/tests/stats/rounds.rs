@@ -2,7 +2,7 @@
 //! Rounds to study comparisons with: real ones of one configuration, and made-up ones whose
 //! difference is known.
 //!
-//! Context: COLD. Units: ns. `data/rounds.jsonl`: 30 rounds of two runs each of one
+//! Units: ns. `data/rounds.jsonl`: 30 rounds of two runs each of one
 //! configuration, 4 s at 1 kHz on two CPUs under hackbench, on a shared virtual machine, in
 //! random order; per due activation, precision 7.
 //! Made-up ones are correlated within a round as real ones are: a state of two that lasts,

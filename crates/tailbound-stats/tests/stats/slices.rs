@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs of guests with several CPUs are compared only where the CPUs' shares of virtual time are equal.
-//!
-//! Context: COLD.
 
 use tailbound_core::Run;
 use tailbound_core::lab::LabRecord;

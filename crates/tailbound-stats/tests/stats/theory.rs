@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The theoretical bound: a worked example by hand, and what must be so of every one.
-//!
-//! Context: COLD.
 
 use proptest::prelude::*;
 use tailbound_core::theory::{

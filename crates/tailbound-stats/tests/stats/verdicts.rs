@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every way a verdict can go, and the sentence that people read.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use proptest::prelude::*;
 use tailbound_core::plan::{Clock, Means, StopRule, Until};

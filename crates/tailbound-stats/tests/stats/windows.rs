@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Moving statistics against a recomputation from the values themselves.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use proptest::prelude::*;
 use tailbound_core::record::WindowRecord;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs as a report for KCIDB, the database of kernel test results.
 //!
-//! Context: COLD. Units: s, as that schema has them; ns within `misc`. A property that is not known is left out: the schema has no null.
+//! Units: s, as that schema has them; ns within `misc`. A property that is not known is left out: the schema has no null.
 //! Source: schema 5.0 of kcidb-io, <https://github.com/kernelci/kcidb-io>.
 
 use std::collections::BTreeMap;

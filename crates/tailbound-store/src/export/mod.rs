@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs of a store for other programs: CSV, Parquet, and the reports of KCIDB.
 //!
-//! Context: COLD. Units: in the names of columns. Rows are written as the database gives them: memory does not grow with the store.
+//! Units: in the names of columns. Rows are written as the database gives them: memory does not grow with the store.
 
 mod kcidb;
 mod parquet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A table as a Parquet file: plain values, pages packed by Zstandard, every column may be null.
 //!
-//! Context: COLD. Memory: one group of rows. Own code: the crate `parquet` has a hundred thousand lines, for encodings that
+//! Memory: one group of rows. Own code: the crate `parquet` has a hundred thousand lines, for encodings that
 //! nobody needs who only writes. Source: <https://github.com/apache/parquet-format>, `parquet.thrift` and `Encodings.md`.
 
 use std::io::{self, Write};

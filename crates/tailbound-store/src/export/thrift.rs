@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Thrift's compact protocol, as far as the metadata of Parquet needs it.
 //!
-//! Context: COLD. Source: <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>.
+//! Source: <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>.
 
 use crate::buckets::put as varint;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reader of a ring that programs in the kernel write.
 //!
-//! Context: COLD. Units: bytes. Shared memory: one page with the reader's place, one with the writer's, the data
+//! Units: bytes. Shared memory: one page with the reader's place, one with the writer's, the data
 //! twice behind each other. Each record begins with its length, of which the highest bits say
 //! whether it is being written, or was given up.
 //! Source: kernel/bpf/ringbuf.c, Documentation/bpf/ringbuf.rst.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Maps and refused programs, in this kernel.
-//!
-//! Context: COLD.
 
 use super::*;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whose files stay, whose go, and which names are refused.
-//!
-//! Context: COLD.
 
 use super::*;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules: what a segment of a CPU's time means for the thread that waits.
 //!
-//! Context: COLD. Units: ns. A rule names a cause only by events that show it; where several
+//! Units: ns. A rule names a cause only by events that show it; where several
 //! causes look alike in the events the part is unexplained, and says what it may be.
 //! Source: docs/blame.md has the rules as a table; kernel/sched/{deadline,rt}.c for fair server and
 //! throttling, Documentation/locking/locktypes.rst for what disables preemption.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clocks of timers beside the trace's, and when one of them was set.
 //!
-//! Context: COLD. Units: ns. An expiry tells the timer's clock (`now`), and is recorded a little later on the trace's:
+//! Units: ns. An expiry tells the timer's clock (`now`), and is recorded a little later on the trace's:
 //! the least difference of the last expiries is the nearest. Timers of CLOCK_MONOTONIC have no difference; those of
 //! CLOCK_REALTIME, CLOCK_BOOTTIME and CLOCK_TAI have one each. A clock that is set has another difference from then on: a
 //! smaller one shows itself, a greater one could also be a record that was made late, and counts only where the interrupt

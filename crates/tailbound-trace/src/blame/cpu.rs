@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one CPU did, without gaps: segments of time, each with what ran.
 //!
-//! Context: COLD. Units: ns. Interrupts lie over each other and over the thread; a segment names
+//! Units: ns. Interrupts lie over each other and over the thread; a segment names
 //! what lies on top, so that segments never overlap. Where events are missing (a kernel that
 //! does not record some switches, an overwritten buffer) what runs is taken from the next record:
 //! each names the thread in whose time it was made.

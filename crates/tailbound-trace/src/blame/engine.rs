@@ -2,7 +2,7 @@
 //! Takes the kernel's events in the order of their times and keeps what [`explain`] needs: what
 //! every CPU did, what every thread is, and the wake-ups of the watched ones.
 //!
-//! Context: COLD. Units: ns. Memory is bounded by [`Engine::forget_before`].
+//! Units: ns. Memory is bounded by [`Engine::forget_before`].
 //!
 //! [`explain`]: Engine::explain
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One late wake-up, taken apart.
 //!
-//! Context: COLD. Units: ns. The way has phases (due, the timer's interrupt, ready, on the CPU,
+//! Units: ns. The way has phases (due, the timer's interrupt, ready, on the CPU,
 //! the thread's own look at the clock). Each is cut up by what its CPU did; the parts adjoin, so that
 //! their sum is the latency.
 

@@ -2,7 +2,7 @@
 //! A trace from its first event to its last: how late each watched thread got its CPU, and the
 //! latest wake-ups taken apart.
 //!
-//! Context: COLD. Units: ns on the trace's clock. Memory does not grow with the trace: what lies
+//! Units: ns on the trace's clock. Memory does not grow with the trace: what lies
 //! behind the wake-ups that are still under way is forgotten.
 //! Not here: where the events come from (`tailbound-probe`, `crate::dat`).
 

@@ -2,7 +2,7 @@
 //! What a stretch of a thread's own time went to: while it had the CPU, and while it was ready and
 //! something else had it.
 //!
-//! Context: COLD. Units: ns; `from_ns` of a part counts from the begin of the stretch. Parts adjoin and
+//! Units: ns; `from_ns` of a part counts from the begin of the stretch. Parts adjoin and
 //! their sum is the stretch.
 //! Not here: the way to its CPU after a wake-up (`explain`), what it waits for (`crate::cycle`).
 

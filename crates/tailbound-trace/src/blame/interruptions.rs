@@ -2,7 +2,7 @@
 //! What takes time from chosen CPUs: every interrupt, soft interrupt, work item and thread on them,
 //! how often and how long, and who sends them interrupts from other CPUs.
 //!
-//! Context: COLD. Units: ns on the trace's clock. An occurrence lasts from its begin to its end without
+//! Units: ns on the trace's clock. An occurrence lasts from its begin to its end without
 //! what interrupted it meanwhile. Memory is bounded: names beyond a limit are one.
 //! Not here: what that means for a late thread (`explain`).
 

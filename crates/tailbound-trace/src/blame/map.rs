@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Maps by the numbers of threads, timers, locks and CPUs: looked at several times an event.
 //!
-//! Context: COLD. The hash of the standard library is there to withstand keys that are chosen to collide,
+//! The hash of the standard library is there to withstand keys that are chosen to collide,
 //! and takes longer than all the rest of an event. These maps are of bounded size, so that chosen
 //! keys cost time and no more.
 //! Source: Knuth, The Art of Computer Programming 3, 6.4: multiplication by the golden ratio.

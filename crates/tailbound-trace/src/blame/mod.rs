@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who made a thread late: from the kernel's events to a [`BlameRecord`].
 //!
-//! Context: COLD. Units: ns on the trace's clock.
+//! Units: ns on the trace's clock.
 //!
 //! ```text
 //! events ─► Cpu: who had it when (segments, nothing left out) ─┐

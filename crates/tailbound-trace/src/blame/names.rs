@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What people call threads, interrupts and functions.
 //!
-//! Context: COLD. No address of the kernel is ever part of a name.
+//! No address of the kernel is ever part of a name.
 
 use super::cpu::{CpuActivity, Segment};
 use super::engine::Engine;

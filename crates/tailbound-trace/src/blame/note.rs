@@ -2,7 +2,7 @@
 //! What programs in the kernel told beside the events (stacks, owners of locks), laid onto the parts
 //! of a late wake-up that it explains.
 //!
-//! Context: COLD. Units: ns on the trace's clock. A stack is laid onto one part, and only where the events
+//! Units: ns on the trace's clock. A stack is laid onto one part, and only where the events
 //! say that the same thread had the CPU. Of an interrupt that came late the stack decides what the
 //! events leave open: it came the moment that somebody enabled interrupts, or anywhere.
 //! Not here: the programs (`tailbound-probe`).

@@ -2,7 +2,7 @@
 //! A thread that another one wakes: was that one late itself, who kept it off its CPU, and who was to
 //! wake it in turn. A priority inversion is such a wait.
 //!
-//! Context: COLD. Units: ns. System calls are not among the events: that the two met at a lock is not
+//! Units: ns. System calls are not among the events: that the two met at a lock is not
 //! known, that the one waited for the other is.
 //! Source: Documentation/locking/rt-mutex-design.rst (unbounded priority inversion).
 

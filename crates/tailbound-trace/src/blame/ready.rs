@@ -2,7 +2,7 @@
 //! Real-time threads that are ready and have no CPU, by CPU: an ordinary thread that gets a CPU beside one of
 //! them got it from a limit of the scheduler (fair server, RT throttling), not from the order of priorities.
 //!
-//! Context: COLD. Units: ns. Which threads are ready follows from the events; what was lost is found again by the
+//! Units: ns. Which threads are ready follows from the events; what was lost is found again by the
 //! next switch, and what is on the list for longer than any limit lasts does not count.
 //! Source: sched(7), kernel/sched/rt.c (`sched_rt_runtime_exceeded`), kernel/sched/deadline.c (`dl_server`).
 

@@ -2,7 +2,7 @@
 //! An ordinary thread that is ready and has no CPU: others like it have their turn, or the CPU quota of its control group
 //! is used up. Neither is code that cannot be preempted.
 //!
-//! Context: COLD. Units: ns. That a group has used up its quota is in no event. What shows it: the wait ends where the
+//! Units: ns. That a group has used up its quota is in no event. What shows it: the wait ends where the
 //! timer runs that gives groups new quota; and until then the CPU may even be idle, which it never is beside a thread that
 //! may run.
 //! Source: kernel/sched/fair.c (`throttle_cfs_rq`, `do_sched_cfs_period_timer`), Documentation/scheduler/sched-bwc.rst.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of one thread.
 //!
-//! Context: COLD. Units: ns; priorities are the kernel's: 0 to 99 real-time (0 the highest),
+//! Units: ns; priorities are the kernel's: 0 to 99 real-time (0 the highest),
 //! 100 to 139 ordinary, -1 deadline.
 
 use std::collections::VecDeque;

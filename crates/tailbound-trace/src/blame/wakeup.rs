@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One wake-up of a watched thread, as far as its events were seen.
 //!
-//! Context: COLD. Units: ns on the trace's clock.
+//! Units: ns on the trace's clock.
 
 /// When and where something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

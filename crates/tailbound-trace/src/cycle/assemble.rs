@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From waits to cycles: pieces are put together from one wait for the next cycle to the next one.
 //!
-//! Context: COLD. Units: ns on the trace's clock. Pieces are kept until the wait that paces the thread is
+//! Units: ns on the trace's clock. Pieces are kept until the wait that paces the thread is
 //! told (`choose`), then go through; where that wait does not come any more it is looked for again.
 //! A call of it that returns at once is the begin of a cycle too: the cycle before took longer than its
 //! period. A cycle of whose time events were lost counts where the period says that its begin and end are

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a watched thread was asleep for, in words, and which timer woke it.
 //!
-//! Context: COLD. Units: ns on the trace's clock.
+//! Units: ns on the trace's clock.
 //! Not here: its waits (`tracker`), who had a lock over all cycles (`locks`).
 //! Source: docs/watch.md; kernel/entry/common.c for the order at the entry of a call (tracer, seccomp, event).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! System calls by their names, and what of their arguments tells one place of waiting from another.
 //!
-//! Context: COLD. Numbers differ from architecture to architecture and come from the caller
+//! Numbers differ from architecture to architecture and come from the caller
 //! (`tailbound_sys::calls`); this module knows names only.
 //! Source: syscalls(2), futex(2), clock_nanosleep(2); include/uapi/linux/futex.h.
 

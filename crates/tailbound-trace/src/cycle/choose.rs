@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which of a thread's waits is the one for its next cycle.
 //!
-//! Context: COLD. Units: ns. Every place of waiting is a candidate, under a coarse name (call and
+//! Units: ns. Every place of waiting is a candidate, under a coarse name (call and
 //! descriptor, lock or clock) and finer ones. What paces a thread is told by two things that waits
 //! within a cycle do not have together: its wake-ups are the most regular, for all others come later by
 //! what the cycle did before, which varies; and the thread spends its idle time there. The score is the

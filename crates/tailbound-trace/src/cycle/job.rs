@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A cycle as a job of schedulability analysis: its time divided by who had the CPU.
 //!
-//! Context: COLD. Units: ns on the trace's clock. docs/tasks.md says what each kind of time is for.
+//! Units: ns on the trace's clock. docs/tasks.md says what each kind of time is for.
 //! A cycle that waited for the one before it of the same thread spent that time in that one.
 //! Not here: the parts (`tracker`, `blame`), what is made of jobs (`tailbound_stats::tasks`).
 

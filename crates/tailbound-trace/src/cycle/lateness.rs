@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why cycles of a thread were late: each late cycle once, under what delayed it.
 //!
-//! Context: COLD. Units: ns. What delayed a cycle is what took most more of it than of the thread's cycles that were in
+//! Units: ns. What delayed a cycle is what took most more of it than of the thread's cycles that were in
 //! time. A cycle that began late because the one before it had not finished is late for the reason of the first of that
 //! row, unless something of its own took more.
 //! Not here: what a cycle's time went to (`assemble`), what is said (`tailbound-report`).

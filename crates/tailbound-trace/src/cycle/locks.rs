@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits for one lock or one descriptor are one thing, whoever let it go each time; and so are turns of other ordinary threads.
 //!
-//! Context: COLD. Units: ns. `in futex 0x4000, released by planner-7` and `in futex 0x4000, woken by camera-8` are waits in
+//! Units: ns. `in futex 0x4000, released by planner-7` and `in futex 0x4000, woken by camera-8` are waits in
 //! `in futex 0x4000`; who let it go most of the time is told with them.
 //! Not here: the words of a single wait (`tracker`).
 

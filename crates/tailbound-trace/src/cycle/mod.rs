@@ -2,7 +2,7 @@
 //! The cycles of threads of somebody else's program, from the kernel's events alone: where each begins
 //! and ends, and what every ns of it went to.
 //!
-//! Context: COLD. Units: ns on the trace's clock. Memory is bounded.
+//! Units: ns on the trace's clock. Memory is bounded.
 //!
 //! ```text
 //! events ─► Engine: who had which CPU ──────────────┐

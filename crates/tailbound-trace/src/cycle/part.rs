@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parts of cycles, small: what a part went to is kept once and meant by its number.
 //!
-//! Context: COLD. Units: ns on the trace's clock.
+//! Units: ns on the trace's clock.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A wait that a signal interrupted and that went on afterwards is one wait.
 //!
-//! Context: COLD. Units: ns on the trace's clock. SIGSTOP, a handler, a debugger: the thread leaves its call early, and the
+//! Units: ns on the trace's clock. SIGSTOP, a handler, a debugger: the thread leaves its call early, and the
 //! kernel or the program goes back to the same sleep. A piece that begins with an interrupted wait is kept back until the
 //! next wait at this place shows which it was: one to the same time (or for the same thing) continues it, another one shows
 //! that the program took the signal for its release.

@@ -2,7 +2,7 @@
 //! The wake-ups of a thread by the second they were due in, and by stretches of seconds: what the run
 //! file has of every measured thread.
 //!
-//! Context: COLD. Units: ns. Memory: bounded by the number of seconds.
+//! Units: ns. Memory: bounded by the number of seconds.
 
 use tailbound_core::Distribution;
 use tailbound_core::record::{BlockRecord, SecondRecord};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One watched thread: from events to its waits and what it did between them.
 //!
-//! Context: COLD. Units: ns on the trace's clock. Everything between the first wait and the last event is
+//! Units: ns on the trace's clock. Everything between the first wait and the last event is
 //! in some part, and parts adjoin: `cursor` is where the next one begins. sched_yield and preemption are
 //! no waits: the thread stays ready. A thread that is woken and sleeps again within one system call has
 //! waited once. Events that contradict each other show that some are missing; the stretch is unexplained

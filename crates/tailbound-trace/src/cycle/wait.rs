@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A wait of a watched thread, and what it did from there to the next one.
 //!
-//! Context: COLD. Units: ns on the trace's clock. Whether a wait is within a cycle or between two is
+//! Units: ns on the trace's clock. Whether a wait is within a cycle or between two is
 //! not known when it ends, so both readings are kept: as a part of a cycle, and as its begin.
 
 use tailbound_core::blame::BlameRecord;

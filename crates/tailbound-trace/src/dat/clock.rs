@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clock that the times of a trace are read from.
 //!
-//! Context: COLD. Units: ns, but for the clocks that count something else.
+//! Units: ns, but for the clocks that count something else.
 //! Source: Documentation/trace/ftrace.rst, "trace_clock".
 
 use std::fmt;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What cannot be told without the events that a trace lacks.
-//!
-//! Context: COLD.
 
 use crate::event::WANTED;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The events of all CPUs and buffers as one, in the order of time.
 //!
-//! Context: COLD. Units: bytes; ns. An event that two buffers hold is handed over once.
+//! Units: bytes; ns. An event that two buffers hold is handed over once.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files of trace-cmd (`trace.dat`), versions 6 and 7: events of the whole machine in the order of time. Version 6 is also written.
 //!
-//! Context: COLD. Units: bytes; ns on the trace's clock. Memory follows the number of CPUs, not the
+//! Units: bytes; ns on the trace's clock. Memory follows the number of CPUs, not the
 //! length of the file: of each CPU one stretch of pages is held. No number of the file decides what is
 //! allocated: a length is held against the bytes that are there and against a limit first.
 //!

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stretch of a file in memory, taken piece by piece.
 //!
-//! Context: COLD. Units: bytes. Nothing is taken that is not there.
+//! Units: bytes. Nothing is taken that is not there.
 
 use super::DatError;
 

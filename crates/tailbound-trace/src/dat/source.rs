@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The file: any stretch of it, as far as it goes.
 //!
-//! Context: COLD. Units: bytes. What is asked for beyond the end is not there, and nothing is
+//! Units: bytes. What is asked for beyond the end is not there, and nothing is
 //! allocated for it.
 
 use std::io::{self, Read, Seek, SeekFrom};

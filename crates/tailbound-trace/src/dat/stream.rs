@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The events of one CPU in one buffer, page by page.
 //!
-//! Context: COLD. Units: bytes; ns. One stretch of pages, or one packed chunk, is held at a time.
+//! Units: bytes; ns. One stretch of pages, or one packed chunk, is held at a time.
 //! Damaged pages are passed over and counted.
 //! Source: trace-cmd.dat.v7(5), "COMPRESSION FORMAT OF THE TRACE DATA".
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clocks, packing, and pieces of files. Real files: `tests/trace_files.rs`.
-//!
-//! Context: COLD.
 
 use super::clock::chosen;
 use super::part::Part;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The descriptions that both versions hold: pages, events, functions, names of threads.
 //!
-//! Context: COLD. Of the events only those are kept that are understood, each once.
+//! Of the events only those are kept that are understood, each once.
 //! Source: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5).
 
 use super::DatError;

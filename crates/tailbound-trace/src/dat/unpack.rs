@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What trace-cmd packed, unpacked: never more than a limit.
 //!
-//! Context: COLD. Units: bytes.
+//! Units: bytes.
 //! Source: RFC 1950 (zlib), RFC 8878 (zstd).
 
 use std::io::Read as _;

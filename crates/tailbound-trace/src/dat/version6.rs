@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Version 6: one description after the other, then options, then where each CPU's pages lie.
 //!
-//! Context: COLD. Units: bytes.
+//! Units: bytes.
 //! Source: trace-cmd.dat.v6(5); the option of a buffer and the clock behind the table of CPUs are not
 //! in it: they are read as trace-cmd 3.1 writes them.
 

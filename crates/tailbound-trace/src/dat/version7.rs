@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Version 7: sections, each found through an option; packed one by one.
 //!
-//! Context: COLD. Units: bytes. Sections of options form a chain: one that leads back is refused.
+//! Units: bytes. Sections of options form a chain: one that leads back is refused.
 //! Source: trace-cmd.dat.v7(5).
 
 use std::collections::BTreeSet;

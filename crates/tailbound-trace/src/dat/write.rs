@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The begin of a file of trace-cmd, version 6, for pages that were read from the kernel's buffers.
 //!
-//! Context: COLD. Units: bytes. All but the pages is made here; where the pages of each CPU lie is entered once they are written,
+//! Units: bytes. All but the pages is made here; where the pages of each CPU lie is entered once they are written,
 //! so that none of them has to be held. So are the functions that the events name, into room that was kept for them: the table of all has some
 //! ten MB.
 //! Not here: reading the pages (`tailbound-monitor`).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! System calls by their numbers: those that the rules know by name, of three architectures.
 //!
-//! Context: COLD. Numbers never change; a call that is not here is named by its number.
+//! Numbers never change; a call that is not here is named by its number.
 //! Source: arch/x86/entry/syscalls/syscall_64.tbl, scripts/syscall.tbl (64-bit ARM),
 //! arch/arm/tools/syscall.tbl.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a thread's cycle ends: in the wait that comes back most often.
 //!
-//! Context: COLD. A wait for a time goes before one for others: a lock that is contended in every
+//! A wait for a time goes before one for others: a lock that is contended in every
 //! cycle is no end of it. Until a wait was seen [`SEEN`] times nothing is known, and what happened
 //! before, the program's start, is not of a cycle.
 

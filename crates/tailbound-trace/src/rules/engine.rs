@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events in, violations out.
 //!
-//! Context: COLD. Units: ns on the trace's clock. Events in the order of time; lost ones are told by
+//! Units: ns on the trace's clock. Events in the order of time; lost ones are told by
 //! [`Rules::lost`], and what began before them is not judged.
 //! Not here: what a call may sleep in (`judge`), where a cycle ends (`cycle`), what is a lock (`locks`).
 

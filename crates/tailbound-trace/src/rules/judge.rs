@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clauses of the kernel's monitor `sleep` as functions of a system call: what it may sleep in.
 //!
-//! Context: COLD. Names as in the specification, so that both can be laid side by side.
+//! Names as in the specification, so that both can be laid side by side.
 //! Source: tools/verification/models/rtapp/sleep.ltl, handle_sys_enter in
 //! kernel/trace/rv/monitors/sleep/sleep.c (Linux 6.17 to 7.2).
 

@@ -2,7 +2,7 @@
 //! Which of a thread's futex waits were for a lock: it waited with the value that means "locked, with
 //! waiters", and later it unlocked it itself.
 //!
-//! Context: COLD. Units: ns. A condition variable or a semaphore is woken by others, and its
+//! Units: ns. A condition variable or a semaphore is woken by others, and its
 //! value is a count; so no wait for one is called a lock.
 //! Source: glibc nptl/lowlevellock.c and Rust's std::sync (2), musl pthread_mutex_timedlock.c (bit 31).
 

@@ -2,7 +2,7 @@
 //! Rules for real-time programs, held against ordinary events of the kernel: which thread broke
 //! which, when, at what cost.
 //!
-//! Context: COLD. Units: ns on the trace's clock. Events go in, in the order of time; violations
+//! Units: ns on the trace's clock. Events go in, in the order of time; violations
 //! come out. What the events do not tell is not judged.
 //! Not here: user stacks (`tailbound-probe`), words for people (`tailbound-report`).
 //! Source: tools/verification/models/rtapp/{sleep,pagefault}.ltl and the monitors of these names

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Violations by rule, thread and place: how often, what they cost, the first and the worst.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use tailbound_core::rules::{Cost, Occurrence, Rule, Stack, ViolationRecord};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names of functions as their authors wrote them: Rust and C++.
 //!
-//! Context: COLD. A name that is neither stays as it is.
+//! A name that is neither stays as it is.
 
 /// Longest name kept, in bytes.
 const NAME_MAX: usize = 200;

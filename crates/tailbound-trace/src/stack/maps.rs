@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which file lies where in a process.
 //!
-//! Context: COLD.
 //! Source: proc_pid_maps(5).
 
 /// One mapping of a file that can be executed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one file of a program tells: its functions, and how their frames are undone.
 //!
-//! Context: COLD. A file that lies about itself yields less, not a panic.
+//! A file that lies about itself yields less, not a panic.
 //! Source: elf(5); Linux Standard Base, .eh_frame and .eh_frame_hdr.
 
 use gimli::{BaseAddresses, EhFrame, EhFrameHdr, LittleEndian, UnwindSection as _};

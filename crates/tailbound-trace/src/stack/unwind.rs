@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a snapshot of a thread to its frames.
 //!
-//! Context: COLD. Registers bear DWARF's numbers.
+//! Registers bear DWARF's numbers.
 //! Source: System V ABI for x86-64, figure 3.36; DWARF for the Arm 64-bit Architecture, §4.1.
 
 use std::collections::BTreeMap;

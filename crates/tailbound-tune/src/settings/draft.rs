@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A plan that is being made: what a setting asks for becomes a step, or a reason why not.
 //!
-//! Context: COLD. Reads only.
+//! Reads only.
 
 use tailbound_host::root::Missing;
 

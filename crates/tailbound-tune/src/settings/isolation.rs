@@ -2,7 +2,7 @@
 //! Keeping work of others off CPUs: threads, kernel threads, work queues, interrupts, and the
 //! cpuset partition that makes it hold.
 //!
-//! Context: COLD. Partitions of type `isolated` exist since Linux 6.1; until somewhere behind
+//! Partitions of type `isolated` exist since Linux 6.1; until somewhere behind
 //! 6.12 they take a CPU out of load balancing and unbound work queues only, so that the other
 //! settings here are needed beside them. Source: Documentation/admin-guide/cgroup-v2.rst,
 //! Documentation/admin-guide/kernel-per-CPU-kthreads.rst, Documentation/core-api/workqueue.rst.

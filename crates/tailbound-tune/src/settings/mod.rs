@@ -2,7 +2,7 @@
 //! The vocabulary of profiles: every setting with its values, what it cures, and the steps it
 //! comes to on a machine.
 //!
-//! Context: COLD. The order of the catalogue is the order of a plan: threads and interrupts leave
+//! The order of the catalogue is the order of a plan: threads and interrupts leave
 //! CPUs before these are isolated, so that undoing in reverse gives each its own CPUs back.
 
 mod draft;

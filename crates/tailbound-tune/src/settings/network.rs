@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets: where they are handled, and how soon.
 //!
-//! Context: COLD. Units: µs. Source: Documentation/networking/{scaling,napi}.rst,
+//! Units: µs. Source: Documentation/networking/{scaling,napi}.rst,
 //! Documentation/admin-guide/sysctl/net.rst, ethtool(8).
 
 use tailbound_core::CpuSet;

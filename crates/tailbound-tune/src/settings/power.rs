@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frequencies, idle states and the other half of a core.
 //!
-//! Context: COLD. Units: µs, kHz. Source: Documentation/admin-guide/pm/{cpufreq,cpuidle}.rst,
+//! Units: µs, kHz. Source: Documentation/admin-guide/pm/{cpufreq,cpuidle}.rst,
 //! Documentation/power/pm_qos_interface.rst, Documentation/ABI/testing/sysfs-devices-power.
 
 use tailbound_core::CpuSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scheduler may do to a real-time thread.
 //!
-//! Context: COLD. Source: Documentation/scheduler/{sched-rt-group,sched-deadline}.rst,
+//! Source: Documentation/scheduler/{sched-rt-group,sched-deadline}.rst,
 //! Documentation/admin-guide/sysctl/kernel.rst, kernel/sched/debug.c.
 
 use super::{Effect, Setting, Values};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Watchdogs, machine checks, console, clock source, disks.
 //!
-//! Context: COLD. Source: Documentation/admin-guide/{lockup-watchdogs,sysctl/kernel}.rst,
+//! Source: Documentation/admin-guide/{lockup-watchdogs,sysctl/kernel}.rst,
 //! Documentation/ABI/stable/sysfs-block.
 
 use super::{Draft, Effect, Setting, Value, Values};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `agent`: a machine that asks a server for work.
 //!
-//! Context: COLD. Not here: what it does (`tailbound_agent`).
+//! Not here: what it does (`tailbound_agent`).
 
 use std::path::PathBuf;
 use std::process::ExitCode;

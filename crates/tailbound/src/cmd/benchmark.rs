@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `measure benchmark`: what benchmarks cost, without a latency measurement.
-//!
-//! Context: COLD.
 
 use std::path::Path;
 use std::process::ExitCode;

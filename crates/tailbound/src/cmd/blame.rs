@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `blame`: who made wake-ups late, of a run, of a trace that another tool recorded, or of a
 //! process that runs.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `blame` of a file that trace-cmd recorded.
 //!
-//! Context: COLD. Units: ns on the trace's clock. One thread reads and decodes, another follows: both
+//! Units: ns on the trace's clock. One thread reads and decodes, another follows: both
 //! take about as long.
 //! Not here: the layout of the file (`tailbound_trace::dat`), what is said in the end (`blame`).
 

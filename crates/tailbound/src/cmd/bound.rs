@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `bound`: how late it can be beyond what was seen, or why that cannot be said.
-//!
-//! Context: COLD.
 
 use std::path::Path;
 use std::process::ExitCode;

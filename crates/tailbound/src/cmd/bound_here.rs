@@ -2,7 +2,7 @@
 //! `bound --theory here`: records where this machine's kernel disables interrupts and preemption, and computes the bound of each
 //! CPU.
 //!
-//! Context: COLD. What the machine does meanwhile is the load. Not here: what events come to (`tailbound_paths::machine`), the bound
+//! What the machine does meanwhile is the load. Not here: what events come to (`tailbound_paths::machine`), the bound
 //! (`tailbound_stats::theory`).
 
 use std::collections::BTreeSet;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `bound --theory FILE`: the theoretical bound from an answer of `lab paths --theory --json` or of `bound --theory here --json`.
-//!
-//! Context: COLD.
 
 use std::path::Path;
 

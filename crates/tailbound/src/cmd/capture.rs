@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tailbound check capture`: what the checks read of a machine, in one file, so that it can be checked from a desk.
 //!
-//! Context: COLD. The checks are made once and what they ask for is noted, so that a capture holds
+//! The checks are made once and what they ask for is noted, so that a capture holds
 //! that and nothing else. Units: bytes.
 
 use std::collections::{BTreeMap, BTreeSet};

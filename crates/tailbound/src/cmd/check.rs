@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tailbound check`: what is wrong with a machine for real-time work. Never writes.
-//!
-//! Context: COLD.
 
 use std::io::Read;
 use std::path::Path;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `compare`: two or more systems, from files and folders to an answer and an exit status.
-//!
-//! Context: COLD.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

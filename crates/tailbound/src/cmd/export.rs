@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `export`: a run in the format of another tool.
-//!
-//! Context: COLD.
 
 use std::path::Path;
 use std::process::ExitCode;

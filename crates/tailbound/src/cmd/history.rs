@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `history`: a series of runs over time, and where it changed.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `hot`: what CPUs are busy with, by samples.
-//!
-//! Context: COLD.
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;

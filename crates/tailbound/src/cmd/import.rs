@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `import`: another tool's file into a run file, or into one of each of its runs.
-//!
-//! Context: COLD.
 
 use std::path::Path;
 use std::process::ExitCode;

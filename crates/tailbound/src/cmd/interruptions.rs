@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `interruptions`: what takes time from chosen CPUs, and who sends them interrupts.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;

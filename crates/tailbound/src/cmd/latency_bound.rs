@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `--latency-bound`: a bound on the scheduling latency for task models, from a time or from a file of `bound --theory here`.
 //!
-//! Context: COLD. Not here: what a model does with it (`tailbound_core::tasks`).
+//! Not here: what a model does with it (`tailbound_core::tasks`).
 
 use std::path::Path;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `load`: the bare loads, beside whatever else measures.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

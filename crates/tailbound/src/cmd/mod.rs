@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One file a verb.
-//!
-//! Context: COLD.
 
 #[cfg(feature = "agent")]
 mod agent;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `monitor`: the machine's own real-time threads, window after window.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `monitor --upload`: brings the monitor's run files and the agent's outbox together.
 //!
-//! Context: COLD. Not here: the run files (`tailbound-monitor`), folder and server (`tailbound-agent`). A build without the
+//! Not here: the run files (`tailbound-monitor`), folder and server (`tailbound-agent`). A build without the
 //! agent has no client, and no such option.
 
 #[cfg(feature = "agent")]

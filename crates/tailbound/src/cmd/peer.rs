@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `peer`: the hidden verb of a probe's second process.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 

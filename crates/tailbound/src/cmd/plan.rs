@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `plan`: how long must be measured.
 //!
-//! Context: COLD. Nothing is measured here, and no machine is looked at.
+//! Nothing is measured here, and no machine is looked at.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `report`: one HTML file of one or more runs.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 use tailbound_stats::Analysis;

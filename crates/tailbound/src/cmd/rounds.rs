@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `run --rounds`: runs of several variants in turn, in random order, and their comparison.
 //!
-//! Context: COLD.
-//!
 //! ```text
 //! arguments ─► every variant parsed and resolved ─► folder ─► tailbound_series::rounds ─► compare
 //! ```

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `run` and `measure`: a plan, a session, an answer.
-//!
-//! Context: COLD.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `serve`: a store over HTTP, and who may reach it.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `show`: a run in the terminal, as JSON, in one line, its latest wake-ups, or one picture of it.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `sign` and `verify`: who vouches for a run, and is its file as it was written?
 //!
-//! Context: COLD. What the digest tells, everybody can check; what a signature tells, only who has
+//! What the digest tells, everybody can check; what a signature tells, only who has
 //! the public key from somewhere else than the file.
 
 use std::fmt;

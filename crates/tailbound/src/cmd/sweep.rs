@@ -2,7 +2,7 @@
 //! `measure sweep`: the probe `cyclic` at one interval after the other, on even intervals and on
 //! random ones around them.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! Not here: the steps and their files (`tailbound_series::sweep`).
 
 use std::path::Path;

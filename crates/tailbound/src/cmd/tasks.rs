@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tasks`: threads as tasks, the bounds of their response times, and what would change.
-//!
-//! Context: COLD.
 
 use std::path::Path;
 use std::process::ExitCode;

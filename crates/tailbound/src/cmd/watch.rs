@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `watch`: the cycles of a program's own real-time threads.
 //!
-//! Context: COLD. A program that is started here gets Ctrl-C from its terminal as it would from a shell; a
+//! A program that is started here gets Ctrl-C from its terminal as it would from a shell; a
 //! signal that was sent to this program alone is handed on to it. A process that was there before is
 //! never stopped or changed.
 

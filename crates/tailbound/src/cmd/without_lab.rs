@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the program for boards answers where the laboratory is asked for.
-//!
-//! Context: COLD.
 
 use crate::say::Failure;
 

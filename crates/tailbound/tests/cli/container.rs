@@ -2,7 +2,7 @@
 //! A control group with little memory, as a container has it: loads are made to fit or refused, and
 //! nothing is killed for want of memory.
 //!
-//! Context: COLD. Source: cgroups(7), memory.max of version 2, memory.limit_in_bytes of version 1.
+//! Source: cgroups(7), memory.max of version 2, memory.limit_in_bytes of version 1.
 
 use std::fs;
 use std::path::{Path, PathBuf};

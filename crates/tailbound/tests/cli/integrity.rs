@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run file is believed as far as its records go: forged, changed, joined and cut off.
 //!
-//! Context: COLD. No latency of this machine is asserted: what is compared stands in the same file.
+//! No latency of this machine is asserted: what is compared stands in the same file.
 
 use std::path::Path;
 

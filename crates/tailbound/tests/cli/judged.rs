@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One context of a run is judged, and every command that speaks of one run's latency means it.
-//!
-//! Context: COLD.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Verbs that trace are killed while they start: no trace instance, no guard and no changed setting is left.
 //!
-//! Context: COLD. Half of the kills come at instants from a seed (`TAILBOUND_FAULT_SEED`), from the beginning up to twice the
+//! Half of the kills come at instants from a seed (`TAILBOUND_FAULT_SEED`), from the beginning up to twice the
 //! time after which the instance is there; half just after the instance has appeared, which is when a guard that is
 //! started too late is not there yet. Half of each kill the whole process group. Where in the program an instant falls
 //! depends on the host; what is asserted holds wherever it falls: once no guard is there any more, no instance is.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads with phases beside a measurement, benchmarks and their steadiness, and nonsense refused.
-//!
-//! Context: COLD.
 
 use crate::{call, folder, read, status, stderr, stdout};
 

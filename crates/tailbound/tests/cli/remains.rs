@@ -2,7 +2,7 @@
 //! What a process could leave behind on a machine: kernel objects, mounts, control
 //! groups, settings. Compared before and after it was killed.
 //!
-//! Context: COLD. Not here: processes, and the files in a test's own folder.
+//! Not here: processes, and the files in a test's own folder.
 
 use std::collections::BTreeSet;
 use std::fs;

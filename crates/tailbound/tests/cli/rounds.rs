@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rounds: made in turn, resumed, compared; and what is refused before anything starts.
-//!
-//! Context: COLD.
 
 use std::path::Path;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two programs are one tool: `tailbound` becomes `tailbound-server` for `serve`, `store` and `fleet`.
-//!
-//! Context: COLD.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

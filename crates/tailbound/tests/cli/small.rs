@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What every campaign file of the tests begins with: a text, and one system of this machine's kind.
 //!
-//! Context: COLD. Not here: its steps, which each test adds.
+//! Not here: its steps, which each test adds.
 
 /// The head of the campaign `small`, which differs from its text in `differs` (a TOML list).
 pub(crate) fn head(differs: &str) -> String {

@@ -2,7 +2,7 @@
 //! `tune show --live` on a terminal of its own: it is given back, whatever ends the view, and nothing is
 //! done that was not shown first.
 //!
-//! Context: COLD. What keys mean and what is drawn is tested without a terminal, beside the view.
+//! What keys mean and what is drawn is tested without a terminal, beside the view.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::Child;

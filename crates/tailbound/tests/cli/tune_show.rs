@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tune show`: the threads and interrupts of this machine, chosen, ordered, and left as they are.
 //!
-//! Context: COLD. What is compared is set by the test itself; no rate of this machine is asserted.
+//! What is compared is set by the test itself; no rate of this machine is asserted.
 
 use std::path::Path;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What others have placed or sent: links where results go, files that name commands.
-//!
-//! Context: COLD.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A disk that becomes full while a run is being written.
 //!
-//! Context: COLD. Units: KiB. The disk is a small tmpfs in a mount namespace of its own.
+//! Units: KiB. The disk is a small tmpfs in a mount namespace of its own.
 
 use std::process::Command;
 

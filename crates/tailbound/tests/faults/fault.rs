@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is done to a process, and when.
 //!
-//! Context: COLD. Source: signal(7).
+//! Source: signal(7).
 
 use std::fmt;
 use std::process::{Child, ExitStatus};

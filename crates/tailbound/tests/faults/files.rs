@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Is every file in a folder whole, or a shorter run that says so?
-//!
-//! Context: COLD.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! deprived of disk space at instants nobody chose. Afterwards every file is valid or absent, and no
 //! process, lock, mount, control group or setting is left.
 //!
-//! Context: COLD. The instants come from a seed (`TAILBOUND_FAULT_SEED`, printed with a failure);
+//! The instants come from a seed (`TAILBOUND_FAULT_SEED`, printed with a failure);
 //! `TAILBOUND_FAULTS=50` makes fifty instead of a few per subject. Where in the program an instant
 //! falls depends on the host; what is asserted holds wherever it falls.
 //! Not here: each probe of the catalogue killed while it measures (`../cli/probes.rs`).

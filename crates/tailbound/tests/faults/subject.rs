@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is disturbed: a command line in a folder of its own, and how it goes on afterwards.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeSet;
 use std::fs::File;

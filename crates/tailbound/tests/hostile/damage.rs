@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Damage to the bytes or words of a file: the same seed makes the same file again.
 //!
-//! Context: COLD. Not here: values that mean harm, one at a time (`mutate`).
+//! Not here: values that mean harm, one at a time (`mutate`).
 
 use crate::mutate::Random;
 

@@ -3,7 +3,7 @@
 //! reader and everything that makes pages. Nothing panics, memory stays bounded, and what comes out
 //! holds no control character and no markup that the file brought.
 //!
-//! Context: COLD. Every mutant goes through its reader; of those that are read a sample goes on to the
+//! Every mutant goes through its reader; of those that are read a sample goes on to the
 //! pages, drawn from a seed (`TAILBOUND_FUZZ_SEED`, printed). `TAILBOUND_FUZZ=all` takes all of them.
 //!
 //! ```text

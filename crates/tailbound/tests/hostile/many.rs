@@ -2,7 +2,7 @@
 //! Damaged files of every kind, by the ten thousand: none makes a reader panic, search without end or take memory
 //! by a number that it read, and what is read is no answer that contradicts itself.
 //!
-//! Context: COLD. Each kind has a process of its own, which reads one file after the other under a ceiling of memory
+//! Each kind has a process of its own, which reads one file after the other under a ceiling of memory
 //! (its address space) and of processor time. Damage follows from kind and seed alone: what fails is told with both, and written
 //! to a file. `TAILBOUND_MUTATIONS=N` makes N in all instead of the usual number, `TAILBOUND_SEED=N` the one of
 //! that seed of each kind. The stage `fuzz` makes 30,000.

@@ -2,7 +2,7 @@
 //! An inversion whose urgent task is on another CPU: the boost comes by an interrupt and bounds the wait, and without inheritance
 //! nothing does.
 //!
-//! Context: COLD. Units: ns of virtual time. Two CPUs in short slices.
+//! Units: ns of virtual time. Two CPUs in short slices.
 
 use std::fs;
 

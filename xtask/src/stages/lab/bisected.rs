@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What made it later: one boot option among harmless ones, one commit among many, in real kernels.
-//!
-//! Context: COLD.
 
 use std::fs;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Planted culprits in real kernels: each must be named, and nobody else with confidence.
 //!
-//! Context: COLD. A few kinds only; `bench/culprits.sh` has all of them, and the host's.
+//! A few kinds only; `bench/culprits.sh` has all of them, and the host's.
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;

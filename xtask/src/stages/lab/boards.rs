@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ARM boards: the same run twice, and its exact paths.
-//!
-//! Context: COLD.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A farm of three boards in the lab and this machine: the regression that is planted is found.
 //!
-//! Context: COLD. Of this machine's own figures nothing is asked.
+//! Of this machine's own figures nothing is asked.
 
 use std::path::Path;
 

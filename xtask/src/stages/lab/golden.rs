@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures of two kernels, idle and under a load that tells them apart, pinned to kernel images, QEMU and our own program.
 //!
-//! Context: COLD. With all three the same they must be equal. Another build of our program moves the shortest way
+//! With all three the same they must be equal. Another build of our program moves the shortest way
 //! from timer to thread by some instructions (seen: 39 of 3465), so then it may differ by 2 %.
 //! When the archive has moved on to other kernels, that is said and counted as skipped, and
 //! everything else is still checked.

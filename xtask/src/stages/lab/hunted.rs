@@ -2,7 +2,7 @@
 //! `hunt`: the same seed gives the same corpus, a hunt that was ended goes on to it, and what is left of the worst
 //! shows the same by its command.
 //!
-//! Context: COLD. A few candidates of few activations: whether a search finds much is a matter of minutes, and of
+//! A few candidates of few activations: whether a search finds much is a matter of minutes, and of
 //! the tests of `tailbound-hunt`.
 
 use std::fs;

@@ -2,7 +2,7 @@
 //! The lab with real kernels: the same bytes twice, exact figures, failures that explain
 //! themselves, and the ARM boards.
 //!
-//! Context: COLD. Figures are asserted here and only here: virtual time is the same on every host.
+//! Figures are asserted here and only here: virtual time is the same on every host.
 
 mod across;
 mod bisected;

@@ -2,7 +2,7 @@
 //! `tailbound monitor` on a machine whose CPU goes and comes back, that sleeps (S3), and whose clock is set: in a guest, because none of
 //! that may be done to the machine of the tests.
 //!
-//! Context: COLD. The guest is no measurement: it runs in real time, with the static program, busybox, and a script. What is asserted is what is
+//! The guest is no measurement: it runs in real time, with the static program, busybox, and a script. What is asserted is what is
 //! counted, never how long a wait was.
 
 use std::fs;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exact paths of a real kernel: `lab run --paths` checks itself, what it tells must add up, and the run is the
 //! same without.
-//!
-//! Context: COLD.
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probes that prove a property of the kernel, each in a kernel that has it and again with a planted fault: one that always
 //! accuses, always refuses or never accuses fails here.
-//!
-//! Context: COLD.
 
 use anyhow::ensure;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks side by side: a guest keeps one core of the host busy, and its figures do not depend on the others.
 //!
-//! Context: COLD. What needs the host's cores to itself, or damages what others use, is no such check.
+//! What needs the host's cores to itself, or damages what others use, is no such check.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,7 +2,7 @@
 //! Runs repeat to the byte while every core of the host has something else to do: probes on one CPU, and several CPUs in
 //! short slices, whose figures must then be those of CPUs and not of slices.
 //!
-//! Context: COLD. `bench/repeats.sh` does the same a hundred times.
+//! `bench/repeats.sh` does the same a hundred times.
 
 use std::fs;
 

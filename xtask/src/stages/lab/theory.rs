@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The theoretical bound of real kernels: nothing that was observed lies above it.
 //!
-//! Context: COLD. Figures are of virtual time: the same on every host.
+//! Figures are of virtual time: the same on every host.
 
 use std::path::Path;
 

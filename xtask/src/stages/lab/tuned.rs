@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Seeds and changes in real kernels: a seed is another run, a CPU that is isolated is left alone, an experiment
 //! finds the change that helps.
-//!
-//! Context: COLD.
 
 use std::fs;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is around a guest: QEMU without rights and with a main loop that is woken all the time, a user without any, guests that
 //! die or do not end.
-//!
-//! Context: COLD.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;

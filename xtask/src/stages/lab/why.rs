@@ -2,7 +2,7 @@
 //! Why a sample was late: what leads into a planted section is named at its instant, as another way of looking knows it; other
 //! random numbers leave it as it is, and do not where addresses are random.
 //!
-//! Context: COLD. Units: ns of the guest's virtual time.
+//! Units: ns of the guest's virtual time.
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 //! The engine for places of labgrid: a place is acquired, its board's power may be cycled or a strategy boots it, and ssh(1)
 //! reaches it. Its console is read meanwhile (console.rs, strategy.rs).
 //!
-//! Context: COLD. By the user's own labgrid-client(1), which knows the coordinator, its reservations and the drivers of power.
+//! By the user's own labgrid-client(1), which knows the coordinator, its reservations and the drivers of power.
 //! On the board itself the lease is that of any machine (lease.rs). Whether the place was ours all the time is looked at
 //! after each run: a place that was taken away and given back does not say so to a shell.
 //! Source: labgrid-client(1) of labgrid 26.0.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What labgrid-client(1) shows of a place, read.
 //!
-//! Context: COLD. Source: labgrid-client 26.0: its `show` is text for persons, with values as Python writes them.
+//! Source: labgrid-client 26.0: its `show` is text for persons, with values as Python writes them.
 
 /// What `labgrid-client show` prints.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The latest of each five minutes over months, and where a series became worse.
 //!
-//! Context: COLD. Units: ns; s since 1970 across. A point is the *greatest* of its time: five minutes, or more where the picture
+//! Units: ns; s since 1970 across. A point is the *greatest* of its time: five minutes, or more where the picture
 //! has no room for them all.
 
 use serde_json::json;

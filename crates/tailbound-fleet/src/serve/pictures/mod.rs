@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pictures of many runs: the trend in a table's cell, all days as one surface seen from above, the latest over months.
 //!
-//! Context: COLD. Units: ns; s since 1970 across.
+//! Units: ns; s since 1970 across.
 
 mod maxima;
 mod surface;

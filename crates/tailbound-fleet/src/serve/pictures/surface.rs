@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All days as one surface from above: days to the right, latency upwards, darker where there are more activations.
 //!
-//! Context: COLD. Units: ns; s since 1970 across. A class of latencies with a single value in it is drawn like any other: worst
+//! Units: ns; s since 1970 across. A class of latencies with a single value in it is drawn like any other: worst
 //! cases are single. Days without runs are empty.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tells of regressions by themselves: looks for new ones when a run came in and once a day, and has them sent to web hooks.
 //!
-//! Context: COLD. Threads of their own: searching and sending block. What is to be sent is in the store before it is sent
+//! Threads of their own: searching and sending block. What is to be sent is in the store before it is sent
 //! (`tailbound_store`, notices), so that neither a receiver that is away nor a killed server loses it.
 
 mod sending;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends what waits for one receiver, one after the other, until the server ends.
 //!
-//! Context: COLD. At least once: who is killed between sending and noting it sends the same again, with the same identity.
+//! At least once: who is killed between sending and noting it sends the same again, with the same identity.
 
 use std::time::Duration;
 

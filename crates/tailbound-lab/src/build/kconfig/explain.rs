@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why an option did not become what was wanted.
 //!
-//! Context: COLD. Pure. The kernel's tool removes silently what it cannot grant; here the
+//! Pure. The kernel's tool removes silently what it cannot grant; here the
 //! first conditions that were not met are named, some steps deep.
 
 use super::expression::{Expression, N, Y};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Conditions of Kconfig: `A && (B || !C) && D = "text"`, and what they come to.
 //!
-//! Context: COLD. Pure. Three values, n < m < y; a macro (`$(cc-option,…)`) is unknown here,
+//! Pure. Three values, n < m < y; a macro (`$(cc-option,…)`) is unknown here,
 //! and so is what hangs on it. Source: Documentation/kbuild/kconfig-language.rst.
 
 use crate::kernel::Config;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's options: what they depend on, and why one was not granted.
 //!
-//! Context: COLD. Not here: deciding; that is the kernel's own tool (`make olddefconfig`).
+//! Not here: deciding; that is the kernel's own tool (`make olddefconfig`).
 
 mod explain;
 mod expression;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A small tree of Kconfig files, and why options in it are what they are.
-//!
-//! Context: COLD.
 
 use std::fs;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads a kernel's Kconfig files: for each option, under which conditions it can be on.
 //!
-//! Context: COLD. Of the language what an explanation needs: dependencies with those of the
+//! Of the language what an explanation needs: dependencies with those of the
 //! menus, ifs and choices around, prompts, selects. Values and ranges are left to the
 //! kernel's own tool, which alone decides; this only explains.
 //! Source: Documentation/kbuild/kconfig-language.rst.

@@ -2,7 +2,7 @@
 //! What the inversions of a run come to, for people: findings, figures, and the tasks of one
 //! trial beside each other.
 //!
-//! Context: COLD. Units: ns since the begin of the trial.
+//! Units: ns since the begin of the trial.
 
 use super::super::{count, span};
 use tailbound_core::finding::{Finding, Impact};

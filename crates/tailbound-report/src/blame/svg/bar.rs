@@ -2,7 +2,7 @@
 //! The parts of a latency as a bar below the lanes: colours are phases, whose names stand below it, and
 //! below those the causes, as far as there is room.
 //!
-//! Context: COLD. Units: ns across.
+//! Units: ns across.
 
 use std::fmt::Write as _;
 

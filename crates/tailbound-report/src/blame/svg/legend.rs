@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The legend of a picture: the activities in it.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

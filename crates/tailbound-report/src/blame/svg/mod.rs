@@ -2,7 +2,7 @@
 //! The picture of one sample: a lane per CPU over the time since the due time, and below them the
 //! parts of the latency.
 //!
-//! Context: COLD. Units: ns across. What is narrower than a pixel is drawn one pixel wide, and of
+//! Units: ns across. What is narrower than a pixel is drawn one pixel wide, and of
 //! several such in one pixel only the first: a picture stays small whatever its file holds.
 //! Not here: the same in letters (`lanes`).
 

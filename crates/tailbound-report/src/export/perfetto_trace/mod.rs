@@ -2,7 +2,7 @@
 //! A run as a trace that ui.perfetto.dev opens: for each thread its late wake-ups with their phases and
 //! causes, and the latest of each second; for each CPU what it did meanwhile; the rates of the loads.
 //!
-//! Context: COLD. Units: ns. Times are those of CLOCK_MONOTONIC where the run holds them, with a
+//! Units: ns. Times are those of CLOCK_MONOTONIC where the run holds them, with a
 //! snapshot of the other clocks, so that a trace of the same machine lies beside them; otherwise from
 //! the first due activation.
 //! Not here: the packets (`packets`), the counters alone as JSON (`perfetto`).

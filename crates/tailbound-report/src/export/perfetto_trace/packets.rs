@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets of a Perfetto trace: clocks, tracks, slices, instants, counters.
 //!
-//! Context: COLD. Units: ns. Slices of a track lie within each other or apart: what overlaps is cut, so
+//! Units: ns. Slices of a track lie within each other or apart: what overlaps is cut, so
 //! that no end ends another's begin.
 //! Source: Perfetto, `protos/perfetto/trace/trace_packet.proto`, `clock_snapshot.proto`,
 //! `track_event/track_descriptor.proto`, `track_event.proto`, `counter_descriptor.proto`,

@@ -2,7 +2,7 @@
 //! Series with a second mechanism that is met a few times: an exponential body, and far above it
 //! another tail.
 //!
-//! Context: COLD. Units: none (values of a second).
+//! Units: none (values of a second).
 //! The times are exact, their places are drawn: a mechanism that was not met at all cannot be seen,
 //! and no statement covers it. The truth is that of as many times an hour.
 

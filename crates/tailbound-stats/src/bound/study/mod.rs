@@ -2,7 +2,7 @@
 //! Does the bound hold as often as it says? Series of which the truth is known, drawn again and
 //! again: the study of docs/bound.md.
 //!
-//! Context: COLD. Units: none (values of a second), but times in seconds.
+//! Units: none (values of a second), but times in seconds.
 //! Values of one second are maxima of 1000 activations; where these are independent, the
 //! maximum of n is drawn at once, as the quantile of U^(1/n), which is the same distribution.
 //! Not here: drawing in parallel and printing (`examples/coverage.rs`).

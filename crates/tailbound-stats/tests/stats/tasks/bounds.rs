@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! No response that a scheduler shows exceeds the bound computed from what it shows.
 //!
-//! Context: COLD. Units: ns. `TAILBOUND_SEED=N` plays one set alone, `TAILBOUND_SETS=N` plays more.
+//! Units: ns. `TAILBOUND_SEED=N` plays one set alone, `TAILBOUND_SETS=N` plays more.
 
 use tailbound_core::policy::Policy;
 use tailbound_core::tasks::{Arrivals, Model, Task, TaskRecord};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Response times that the literature gives, to the unit, and models that have none.
 //!
-//! Context: COLD. Units: 1 ms of the examples is 1 ms here.
+//! Units: 1 ms of the examples is 1 ms here.
 
 use tailbound_core::Outcome;
 use tailbound_core::policy::Policy;

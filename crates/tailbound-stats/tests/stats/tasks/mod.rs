@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bounds of response times: against a scheduler that plays task sets, and against the literature.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 mod bounds;
 mod examples;

@@ -2,7 +2,7 @@
 //! A scheduler of one CPU, exact to the ns: preemptive fixed priorities, first come first served among
 //! equals, sleeps, locks with priority inheritance, stretches that cannot be preempted, late wake-ups.
 //!
-//! Context: COLD. Units: ns. Everything follows from the seed. After the last release it runs until
+//! Units: ns. Everything follows from the seed. After the last release it runs until
 //! every job is done.
 //! Not here: task sets (`sets`), what is asserted (`bounds`).
 

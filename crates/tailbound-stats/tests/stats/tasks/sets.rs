@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random task sets: releases of every kind, and jobs that compute, sleep, lock and hold.
 //!
-//! Context: COLD. Units: ns. Everything follows from the seed.
+//! Units: ns. Everything follows from the seed.
 //! Not here: playing them (`scheduler`).
 
 use tailbound_stats::random::Random;

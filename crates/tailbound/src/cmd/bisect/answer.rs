@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The answer of a search: figures before and after, sections that grew, commands that show it again.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 

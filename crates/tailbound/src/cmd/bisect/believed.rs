@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A journal against the run files beside it: a figure is used only if the file that it names holds it.
 //!
-//! Context: COLD. Units: ns. What contradicts its file is refused, with both; what names no file, or one that is gone, is measured
+//! Units: ns. What contradicts its file is refused, with both; what names no file, or one that is gone, is measured
 //! again, and said. Not here: whether the run is one of the variant (`lab`).
 
 use std::collections::BTreeMap;

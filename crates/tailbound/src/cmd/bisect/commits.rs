@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Variants that have to be built: commits of a tree, options of a configuration.
 //!
-//! Context: COLD. The control of a build is the same source built again with other words in it: it moves code about
+//! The control of a build is the same source built again with other words in it: it moves code about
 //! and changes nothing. A command of the user's cannot be told so: its control is an option of the command line.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The folder of a search: its journal and its run files.
-//!
-//! Context: COLD.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Variants measured in the lab, all seeds of all of them side by side, and kept in the journal as each is done.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figure of a run that a search is about.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 
 use std::str::FromStr;
 

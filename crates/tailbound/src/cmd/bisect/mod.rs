@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `bisect`: what made it later?
 //!
-//! Context: COLD. The search is `tailbound_bisect`, the oracle the lab.
+//! The search is `tailbound_bisect`, the oracle the lab.
 
 mod answer;
 mod believed;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A search from its ends to its answer.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From what a search asks about to what the lab is asked for: options, loads and settings; kernels by name.
-//!
-//! Context: COLD.
 
 use tailbound_bisect::differences::{Words, words};
 use tailbound_lab::{LabError, Request};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs of a campaign on this machine: what is shown while they are made.
 //!
-//! Context: COLD. Not here: which runs are made, and in which order (`tailbound_series::campaign`).
+//! Not here: which runs are made, and in which order (`tailbound_series::campaign`).
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs of a campaign in the lab's kernels, in virtual time.
 //!
-//! Context: COLD. A run whose file holds just what would be made is not made again.
+//! A run whose file holds just what would be made is not made again.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `campaign`: published measurements done again, and their figures beside ours.
 //!
-//! Context: COLD.
-//!
 //! ```text
 //! here.rs  progress of runs on this machine     lab.rs   runs in the lab's kernels
 //! show.rs  list and show                        page.rs  the page of a folder

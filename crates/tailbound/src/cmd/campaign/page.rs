@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of a campaign's folder, and the answer.
 //!
-//! Context: COLD. Reads run files alone, wherever they were made.
+//! Reads run files alone, wherever they were made.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

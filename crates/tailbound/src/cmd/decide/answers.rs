@@ -2,7 +2,6 @@
 //! The answers to the questions of the flow: from flags, else from what was measured, else from
 //! the person at the terminal.
 //!
-//! Context: COLD.
 //! Not here: what a run tells of its machine (`tailbound_series::decide::measured`).
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `decide`: real time or real fast, from run files or published figures.
-//!
-//! Context: COLD.
 
 mod answers;
 mod sleepers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `decide sleepers`: one run for each number of tasks that sleep in parallel.
 //!
-//! Context: COLD. `decide` reads the runs as figure 4.
+//! `decide` reads the runs as figure 4.
 //! Not here: their order and files (`tailbound_series::sleepers`).
 
 use std::path::{Path, PathBuf};

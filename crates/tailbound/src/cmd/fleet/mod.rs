@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `fleet`: a campaign on many machines at once.
 //!
-//! Context: COLD. Not here: how machines are reached and held (`tailbound_fleet::engine`).
+//! Not here: how machines are reached and held (`tailbound_fleet::engine`).
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a hunt tells: a sentence, the worst finds beside the single loads, what is left of the worst, the command.
 //!
-//! Context: COLD. Units: ns; ratios. JSON, schema `tailbound-hunt/1` (members are added, never renamed or removed).
+//! Units: ns; ratios. JSON, schema `tailbound-hunt/1` (members are added, never renamed or removed).
 
 use serde_json::{Value, json};
 use tailbound_core::number::Real as _;

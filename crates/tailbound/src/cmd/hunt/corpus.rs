@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The folder of a hunt: what it is of, every candidate with its result, and what was tried to make the worst smaller.
 //!
-//! Context: COLD. `corpus.jsonl` and `shrunk.jsonl` are JSON Lines. The first line of the corpus says what everything
+//! `corpus.jsonl` and `shrunk.jsonl` are JSON Lines. The first line of the corpus says what everything
 //! after it depends on; candidates follow in the order of the search, whichever guest was ready first, so that a
 //! corpus that was cut off is the beginning of the whole one.
 

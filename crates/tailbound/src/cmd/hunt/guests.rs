@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs candidates in guests of the lab: one guest a core, all from one snapshot.
 //!
-//! Context: COLD. Units: ns. Results are told in the order of the candidates, whichever guest is ready first. What a
+//! Units: ns. Results are told in the order of the candidates, whichever guest is ready first. What a
 //! candidate shows depends on nothing here.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `hunt`: searches for the worst workload of a kernel, and shrinks it to what anybody can repeat.
 //!
-//! Context: COLD. Units: ns. Which candidate is next: `tailbound-hunt`. A run of one: `guests`. What is kept: `corpus`.
+//! Units: ns. Which candidate is next: `tailbound-hunt`. A run of one: `guests`. What is kept: `corpus`.
 //! What is left of the worst, as files: `remains`. What is told: `answer`.
 
 mod answer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The line of a hunt that goes on: how many, how late so far, how long to go.
 //!
-//! Context: COLD. To standard error: redrawn on a terminal, now and then into a pipe.
+//! To standard error: redrawn on a terminal, now and then into a pipe.
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal as _};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is left of the worst, as files: a run that must show the same again, and a campaign.
 //!
-//! Context: COLD. Units: ns. The run is made as `lab run` makes it, without being watched, and its latest wake-up is
+//! Units: ns. The run is made as `lab run` makes it, without being watched, and its latest wake-up is
 //! compared with the one that the search saw. A campaign's job bears its name, and a longer job is read for longer
 //! before the loads begin: so what the campaign shows is measured by itself and said.
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `lab cache`: what the lab's folder holds, whether it is sound, and removing from it.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes cells and hands each over as it is done; Ctrl-C ends the guests.
-//!
-//! Context: COLD.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

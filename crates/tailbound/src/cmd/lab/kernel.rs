@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `lab kernel`: kernels listed, fetched, built.
-//!
-//! Context: COLD.
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;

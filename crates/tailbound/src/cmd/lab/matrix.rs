@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `lab matrix`: every system with every load, resumable.
 //!
-//! Context: COLD. A cell whose file holds just what would be made is not made again.
+//! A cell whose file holds just what would be made is not made again.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

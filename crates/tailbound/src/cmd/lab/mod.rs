@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `lab`: kernels in virtual time.
-//!
-//! Context: COLD.
 
 mod cache;
 pub(super) mod cells;

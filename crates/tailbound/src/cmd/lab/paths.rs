@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `lab paths`: which sections of the kernel were in the way, and how long they can be.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 

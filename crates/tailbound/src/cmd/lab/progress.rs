@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is shown while guests work: one line, redrawn on a terminal, now and then into a pipe.
 //!
-//! Context: COLD. Units: the host's time. To standard error: standard output is for the answer.
+//! Units: the host's time. To standard error: standard output is for the answer.
 //! A thread of its own draws the line, so that it also moves while the calling one reads a log or waits for apt.
 //! Nothing is drawn where no task is under way. A time left is told only where something was counted: the activations of a
 //! watched guest, or guests that are done.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `lab qemu`: QEMU programs listed, fetched, removed.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `lab repeat`: the same run again, compared byte for byte.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From flags to what the lab is request.
-//!
-//! Context: COLD.
 
 use tailbound_core::Spec;
 use tailbound_core::lab::Tester;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `lab run`: one run per kernel, and side by side where there are several.
-//!
-//! Context: COLD.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

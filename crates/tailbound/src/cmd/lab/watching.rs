@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run three times: as always, watched sparsely, and with every block of instructions around what matters.
 //!
-//! Context: COLD. Not here: what is said of it (`tailbound_report::paths`).
+//! Not here: what is said of it (`tailbound_report::paths`).
 
 use std::io::BufReader;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `store backup`, `store restore`: a whole store as one file.
 //!
-//! Context: COLD. SQLite writes into a file that has a name already, so it gets one in a folder of the caller alone, beside the
+//! SQLite writes into a file that has a name already, so it gets one in a folder of the caller alone, beside the
 //! one that is wanted; what was found whole there is copied by the one function that writes files.
 
 use std::fs::{DirBuilder, File};

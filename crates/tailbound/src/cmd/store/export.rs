@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `store export`: runs for other programs.
-//!
-//! Context: COLD.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;

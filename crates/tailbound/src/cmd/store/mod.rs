@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `store`: many runs, kept and asked.
-//!
-//! Context: COLD.
 
 mod backup;
 mod export;

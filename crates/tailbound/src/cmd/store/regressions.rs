@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `store regressions`: what became worse and stayed so.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 

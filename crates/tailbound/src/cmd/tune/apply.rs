@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tailbound tune apply`, `confirm`, and the commands that apply a small plan of their own.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 use std::time::Duration;

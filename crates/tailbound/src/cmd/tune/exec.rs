@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tailbound tune exec`: a program on isolated CPUs.
 //!
-//! Context: COLD. A cpuset partition takes its CPUs from all other groups, so a program has to be
+//! A cpuset partition takes its CPUs from all other groups, so a program has to be
 //! in its group to run there: this one joins it and becomes the program.
 //! Source: Documentation/admin-guide/cgroup-v2.rst, execve(2).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The process that undoes a change nobody confirmed, and the one that holds a request open.
 //!
-//! Context: COLD. It outlives the command and the session that started it, and its priority is
+//! It outlives the command and the session that started it, and its priority is
 //! above that of what it may have to rescue: a machine that does not answer is why it exists.
 //! A guard that spins is ended by RLIMIT_RTTIME.
 

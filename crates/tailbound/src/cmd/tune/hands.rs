@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the interactive view wants, done as the commands do it: planned, journalled, undoable.
 //!
-//! Context: COLD. What is applied is the plan that was shown.
+//! What is applied is the plan that was shown.
 
 use std::cell::RefCell;
 

@@ -2,7 +2,7 @@
 //! `tailbound tune apply --keep`: the change for as long as this program runs, and for what appears
 //! meanwhile: threads and interrupts of a device that was plugged in or a service that was started.
 //!
-//! Context: COLD. What was there at the beginning is changed once: another program that changed it
+//! What was there at the beginning is changed once: another program that changed it
 //! since is reported by `tune verify`, and no two programs write in turn.
 
 use std::process::ExitCode;

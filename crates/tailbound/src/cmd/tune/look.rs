@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One look at the machine, as rows of its tables.
 //!
-//! Context: COLD; about 10 ms for 300 threads. Nothing is written.
+//! About 10 ms for 300 threads. Nothing is written.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tune`: one file a subcommand.
-//!
-//! Context: COLD.
 
 mod apply;
 mod auto;

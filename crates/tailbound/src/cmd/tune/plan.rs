@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tailbound tune plan`: what a profile comes to on this machine. Changes nothing.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From words to a recipe: profiles, settings, threads and interrupts that were typed.
 //!
-//! Context: COLD. What it comes to on the machine: `tailbound_tune::Recipe::plan`.
+//! What it comes to on the machine: `tailbound_tune::Recipe::plan`.
 
 use tailbound_tune::{
     InterruptRule, Plan, PlanError, Profile, Recipe, SHIPPED, ThreadRule, Written,

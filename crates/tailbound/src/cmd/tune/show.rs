@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tune show`: threads and interrupts as tables, JSON, or an interactive view.
 //!
-//! Context: COLD. Nothing is written; the interactive view asks before it changes anything.
+//! Nothing is written; the interactive view asks before it changes anything.
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;

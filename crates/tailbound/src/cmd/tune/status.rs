@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tailbound tune status`, `verify`, `history`: what was changed, and is it still so?
 //!
-//! Context: COLD. Reads only.
+//! Reads only.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A plan and what came of it, for a person.
 //!
-//! Context: COLD. Rows of one setting stand together; a long one is cut unless all is asked for.
+//! Rows of one setting stand together; a long one is cut unless all is asked for.
 
 use tailbound_tune::{Applied, Plan, arrow};
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tailbound tune undo`.
-//!
-//! Context: COLD.
 
 use std::process::ExitCode;
 

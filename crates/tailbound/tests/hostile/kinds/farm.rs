@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Descriptions of targets and policies: texts that say what is measured where, and what a board's owner allows.
-//!
-//! Context: COLD.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -2,7 +2,7 @@
 //! What this program keeps of itself and reads again: plans and journals of tuning, journals of bisections, corpora of
 //! hunts, records of bounds.
 //!
-//! Context: COLD. A journal is undone on a machine that refuses everything.
+//! A journal is undone on a machine that refuses everything.
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine that somebody captured: the archive, and the kernel's files in it.
-//!
-//! Context: COLD.
 
 use std::io::Write as _;
 

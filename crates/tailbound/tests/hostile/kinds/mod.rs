@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kinds of files that strangers, other programs and killed ones leave, and who reads them.
 //!
-//! Context: COLD. A reader hands what it read to all that makes answers of it. Nothing here is done to the machine.
+//! A reader hands what it read to all that makes answers of it. Nothing here is done to the machine.
 
 #[cfg(feature = "server")]
 mod farm;

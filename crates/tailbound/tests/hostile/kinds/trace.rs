@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files of trace-cmd and pages of the kernel's buffers, followed by everything that follows events.
-//!
-//! Context: COLD.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;

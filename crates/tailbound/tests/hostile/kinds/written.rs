@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Texts that people write: plans of runs, campaigns, models of tasks, profiles of tuning; and the files of other tools.
-//!
-//! Context: COLD.
 
 use tailbound_core::campaign::CampaignFile;
 use tailbound_core::plan::RunConfig;

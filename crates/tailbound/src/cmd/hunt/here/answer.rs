@@ -2,7 +2,7 @@
 //! What a hunt on this machine tells: what `compare` says of the find beside the worst single load, the latest of each
 //! set of loads, and the command for each.
 //!
-//! Context: COLD. Units: ns; ratios. JSON, schema `tailbound-hunt-here/1` (members are added, never renamed or removed).
+//! Units: ns; ratios. JSON, schema `tailbound-hunt-here/1` (members are added, never renamed or removed).
 
 use serde_json::{Value, json};
 use tailbound_core::units::{exact, format_ns_i64, format_span};

@@ -2,7 +2,7 @@
 //! Runs candidates on this machine: each some times, in rounds of random order, so that what comes and goes on the
 //! machine falls on all of them.
 //!
-//! Context: COLD; every run is a process of its own. Units: ns. A candidate counts for the least of its latest
+//! Every run is a process of its own. Units: ns. A candidate counts for the least of its latest
 //! wake-ups: what happened in one round alone may have been anything.
 
 use std::ffi::OsString;

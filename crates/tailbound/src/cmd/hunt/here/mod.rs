@@ -2,7 +2,7 @@
 //! `hunt --here`: the worst workload of this machine. A machine never shows the same twice, so what the search found
 //! is no result: what is left of it is measured again, in turn with the worst single load, and `compare` judges.
 //!
-//! Context: COLD. Units: ns. A run of a candidate: `machine`. Not here: which candidate is next (`tailbound-hunt`).
+//! Units: ns. A run of a candidate: `machine`. Not here: which candidate is next (`tailbound-hunt`).
 
 mod answer;
 mod machine;

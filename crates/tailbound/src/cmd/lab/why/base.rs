@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The run that is asked about, made again and watched; and how any run of its beginning is made.
 //!
-//! Context: COLD. Units: ns of the guest's virtual time, by QEMU's clock.
+//! Units: ns of the guest's virtual time, by QEMU's clock.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run that is varied by nothing must be the same: stopped and let go, and with the state of its random numbers written as it was.
 //!
-//! Context: COLD. Units: ns of the guest's virtual time, by QEMU's clock.
+//! Units: ns of the guest's virtual time, by QEMU's clock.
 
 use tailbound_core::units::format_ns_i64;
 use tailbound_lab::LabError;

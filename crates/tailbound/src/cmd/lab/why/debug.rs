@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guest stopped at an instant, for gdb.
-//!
-//! Context: COLD.
 
 use tailbound_lab::{LabError, symbol_file, vary};
 use tailbound_paths::varied::Varies;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `lab why`: from when on a late sample was inevitable, and what happened there.
 //!
-//! Context: COLD. Units: ns of the guest's virtual time.
+//! Units: ns of the guest's virtual time.
 //!
 //! ```text
 //! base.rs     the run again, watched: the sample, and that the run is the same

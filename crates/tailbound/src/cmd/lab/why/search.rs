@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tries instants, several variations each, on all cores; and names what happened at the one that was found.
 //!
-//! Context: COLD. Units: ns of the guest's virtual time, by QEMU's clock.
+//! Units: ns of the guest's virtual time, by QEMU's clock.
 //! What is tried does not depend on how many guests run at a time.
 
 use tailbound_core::units::format_ns_i64;

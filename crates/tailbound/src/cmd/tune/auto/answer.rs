@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What came of an experiment: the profile, the evidence, the page; what helps is applied.
-//!
-//! Context: COLD.
 
 use std::path::Path;
 use std::process::ExitCode;

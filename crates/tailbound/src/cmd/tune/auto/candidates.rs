@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is tried: each setting of a profile by itself; those that only isolate together are one.
-//!
-//! Context: COLD.
 
 use tailbound_series::rounds::is_name;
 use tailbound_tune::{LeftOut, Profile, Recipe, Written};

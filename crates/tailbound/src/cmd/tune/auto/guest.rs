@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sets of changes in the lab: settings in the guest, boot parameters, other kernels. A round is a
 //! seed; the runs of a stage are made in parallel, for no figure depends on it.
-//!
-//! Context: COLD.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

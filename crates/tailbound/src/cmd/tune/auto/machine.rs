@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sets of changes on this machine: each run applies its own and undoes it, in a process of its own.
-//!
-//! Context: COLD.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tailbound tune auto`: which changes make this machine less late, found out by measurement.
 //!
-//! Context: COLD.
-//!
 //! ```text
 //! candidates.rs  what is tried            machine.rs  measured on this machine
 //! answer.rs      what came of it          guest.rs    measured in the lab

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a state to the lines of a screen.
 //!
-//! Context: COLD. Pure. Units: columns and rows. Never more lines than the screen has, none wider than it.
+//! Pure. Units: columns and rows. Never more lines than the screen has, none wider than it.
 //! A cursor is `>` and a mark is `*`, so that both are seen without colours.
 
 use tailbound_core::CpuSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a person wants changed, and who does it.
 //!
-//! Context: COLD. The view asks for a plan, shows it, and only then has it done: that the plan is what is done
+//! The view asks for a plan, shows it, and only then has it done: that the plan is what is done
 //! is the business of whoever implements [`Hands`].
 
 use std::fmt;

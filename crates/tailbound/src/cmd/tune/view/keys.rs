@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the bytes of a terminal to keys.
 //!
-//! Context: COLD. A sequence may come in pieces, and the key Esc is the beginning of every sequence: what
+//! A sequence may come in pieces, and the key Esc is the beginning of every sequence: what
 //! stands alone when no more comes is that key. Unknown sequences are no keys.
 //! Source: ECMA-48 (CSI), xterm's control sequences (cursor and function keys).
 

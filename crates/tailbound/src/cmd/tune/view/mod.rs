@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interactive view: keys in, screens out, looks at the machine in between.
 //!
-//! Context: COLD. The loop here is all that touches the terminal; what keys mean is `step`, what is drawn is
+//! The loop here is all that touches the terminal; what keys mean is `step`, what is drawn is
 //! `draw`, both pure. What was typed before a plan was on the screen does not agree to it.
 //! Not here: changing the machine ([`Hands`]).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the view knows: the machine, which rows are seen, where the cursor is, what is marked, what is asked.
 //!
-//! Context: COLD. Pure. A row is known by its thread or interrupt, not by its place: the cursor and the
+//! Pure. A row is known by its thread or interrupt, not by its place: the cursor and the
 //! marks stay with it when the tables change.
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a key does: from a state and what happens to the next state, and what is to be done outside.
 //!
-//! Context: COLD. Pure. Nothing is changed without a plan that was shown and agreed to.
+//! Pure. Nothing is changed without a plan that was shown and agreed to.
 
 use tailbound_core::CpuSet;
 use tailbound_report::machine::MachineView;
