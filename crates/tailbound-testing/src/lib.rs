@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests of all crates share: how a test says that it cannot run here, and a Prometheus.
+//! What the tests of all crates share: how a test says that it cannot run here, programs that it writes, and a Prometheus.
 //!
 //! Context: COLD, tests only. `TAILBOUND_REQUIRE=root,rt,net,…` names what this machine can do: a
 //! test that cannot run for lack of that has failed. CI sets it.
@@ -26,4 +26,30 @@ pub fn skip(capability: &str, why: impl std::fmt::Display) {
     let why = why.trim().lines().next().unwrap_or_default();
     assert!(!required(capability), "TAILBOUND_REQUIRE has {capability}, but {why}");
     println!("skipped: {why}");
+}
+
+/// Writes an executable script.
+///
+/// A process of its own writes it: what this one has open for writing is open, for a moment, in every process that another test
+/// starts just then, and cannot be executed until that has begun (ETXTBSY, execve(2)).
+///
+/// # Panics
+/// It cannot be written.
+pub fn write_script(path: &std::path::Path, text: &str) {
+    written("printf %s \"$1\" >\"$2\" && chmod 755 \"$2\"", text.as_ref(), path);
+}
+
+/// Copies a program, likewise.
+///
+/// # Panics
+/// It cannot be copied.
+pub fn copy_program(from: &std::path::Path, to: &std::path::Path) {
+    written("cp -- \"$1\" \"$2\" && chmod 755 \"$2\"", from.as_os_str(), to);
+}
+
+#[expect(clippy::disallowed_methods, reason = "waited for at once")]
+fn written(script: &str, what: &std::ffi::OsStr, to: &std::path::Path) {
+    let words = [std::ffi::OsStr::new("-c"), script.as_ref(), "sh".as_ref(), what, to.as_os_str()];
+    let status = std::process::Command::new("sh").args(words).status();
+    assert!(status.is_ok_and(|s| s.success()), "{}", to.display());
 }

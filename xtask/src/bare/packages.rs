@@ -4,7 +4,6 @@
 //! Apt-get is a stand-in that notes its words; nothing is installed.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::{exec, root};
@@ -14,10 +13,17 @@ const APT_GET: &str = r#"[ "$1" = update ] && exit 0
 echo "$*" >>"$NOTES"
 case "$*" in *strace*) echo "E: broken" >&2; exit 100 ;; esac"#;
 
+/// Written by a process of its own: a file that this one has open for writing is open in what another test starts just then, and
+/// cannot be executed until that has ended (ETXTBSY, execve(2)).
 fn stand_in(folder: &Path, name: &str, script: &str) {
-    let path = folder.join(name);
-    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut write = exec::command("sh");
+    write.args([
+        "-c",
+        "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$2\" && chmod 755 \"$2\"",
+        "sh",
+        script,
+    ]);
+    assert!(exec::output(write.arg(folder.join(name))).unwrap().status.success());
 }
 
 #[test]

@@ -188,9 +188,7 @@ mod tests {
         let root = folder.join(ROOT);
         fs::create_dir_all(&root).unwrap();
         let script = format!("#!/bin/sh\necho QEMU emulator version {version}\n");
-        fs::write(root.join("ld.so"), &script).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(root.join("ld.so"), mode).unwrap();
+        tailbound_testing::write_script(&root.join("ld.so"), &script);
         fs::write(root.join("qemu"), "").unwrap();
         let sha = |text: &str| hash::of_bytes(text.as_bytes());
         let stored = Stored {

@@ -2,7 +2,6 @@
 //! What `lab` refuses before anything is booted, and how it says so. Real kernels are the
 //! business of `cargo xtask test lab`.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::{call, folder, status, stderr};
@@ -10,8 +9,7 @@ use super::{call, folder, status, stderr};
 /// Says a version like QEMU and does nothing else.
 fn emulator(folder: &Path) -> String {
     let path = folder.join("qemu");
-    std::fs::write(&path, "#!/bin/sh\necho 'QEMU emulator version 99.1'\n").unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    tailbound_testing::write_script(&path, "#!/bin/sh\necho 'QEMU emulator version 99.1'\n");
     path.display().to_string()
 }
 
@@ -150,8 +148,7 @@ fn programs_of_the_current_folder_are_never_run() {
     let folder = folder();
     for name in ["qemu-system-x86_64", "apt-get", "apt-cache", "dpkg-deb"] {
         let path = folder.path().join(name);
-        std::fs::write(&path, "#!/bin/sh\necho ran >> \"${0%/*}/ran\"\n").unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        tailbound_testing::write_script(&path, "#!/bin/sh\necho ran >> \"${0%/*}/ran\"\n");
     }
     for path in [None, Some(""), Some("."), Some(":bin")] {
         let mut command = super::tailbound();

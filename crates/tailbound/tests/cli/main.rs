@@ -133,8 +133,7 @@ fn folder_for_everybody() -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = folder();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let exe = folder.path().join("tailbound");
-    std::fs::copy(env!("CARGO_BIN_EXE_tailbound"), &exe).unwrap();
-    std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
+    tailbound_testing::copy_program(Path::new(env!("CARGO_BIN_EXE_tailbound")), &exe);
     (folder, exe)
 }
 

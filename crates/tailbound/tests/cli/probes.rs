@@ -178,7 +178,10 @@ fn kill_9_leaves_nothing_of_any_probe() {
         let gone: Vec<&String> = before.difference(&after).filter(setting).collect();
         assert!(gone.is_empty(), "{} took away {gone:?}", kind.name);
         // What was measured until then is a valid shorter run.
-        assert!(read(&folder.path().join(&file)).end.is_none(), "{}", kind.name);
+        let run = read(&folder.path().join(&file));
+        let said = std::fs::read_to_string(folder.path().join(format!("{file}.err")));
+        let events: Vec<&str> = run.events.iter().map(|e| e.text.as_str()).collect();
+        assert!(run.end.is_none(), "{}: {:?} {events:?} {said:?}", kind.name, run.end);
     }
 }
 

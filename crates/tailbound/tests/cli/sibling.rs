@@ -2,7 +2,7 @@
 //! The two programs are one tool: `tailbound` becomes `tailbound-server` for `serve`, `store` and `fleet`.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -13,7 +13,7 @@ fn copied(root: &Path) -> std::path::PathBuf {
     let bin = root.join("bin");
     fs::create_dir(&bin).unwrap();
     let exe = bin.join("tailbound");
-    fs::copy(env!("CARGO_BIN_EXE_tailbound"), &exe).unwrap();
+    tailbound_testing::copy_program(Path::new(env!("CARGO_BIN_EXE_tailbound")), &exe);
     exe
 }
 
@@ -65,8 +65,7 @@ fn a_server_of_another_version_is_refused_with_both_versions() {
         ("#!/bin/sh\necho tailbound-server 9.8.7\n", "9.8.7"),
         ("#!/bin/sh\nexit 1\n", "does not say its version"),
     ] {
-        fs::write(&other, script).unwrap();
-        fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+        tailbound_testing::write_script(&other, script);
         let out = told(&exe, &["store", "ls"]);
         assert_eq!(status(&out), 3, "{}", stderr(&out));
         assert!(stderr(&out).contains(word), "{}", stderr(&out));

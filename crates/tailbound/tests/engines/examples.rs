@@ -75,9 +75,8 @@ impl Device {
         let bin = device.0.path().join("bin");
         fs::create_dir(&bin).unwrap();
         let helper = bin.join("lava-test-case");
-        fs::write(&helper, "#!/bin/sh\necho \"$*\" >>\"${0%/bin/*}/cases\"\n").unwrap();
-        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(&helper, executable).unwrap();
+        let notes = "#!/bin/sh\necho \"$*\" >>\"${0%/bin/*}/cases\"\n";
+        tailbound_testing::write_script(&helper, notes);
         if has_tailbound {
             let program = env!("CARGO_BIN_EXE_tailbound");
             std::os::unix::fs::symlink(program, bin.join("tailbound")).unwrap();
