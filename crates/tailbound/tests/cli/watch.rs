@@ -61,13 +61,17 @@ fn period_and_waits_of_a_started_program_are_found() {
     assert!((100..=150).contains(&cycles), "{cycles}");
     // The planted service: each cycle waits in read for its answer.
     let causes = control["causes"].as_array().unwrap();
-    let of = |word: &str| {
+    let of = |phase: Option<&str>, word: &str| {
         let fits = |c: &&Value| {
-            c["phase"] == "blocked" && c["who"].as_str().is_some_and(|w| w.contains(word))
+            phase.is_none_or(|p| c["phase"] == p)
+                && c["who"].as_str().is_some_and(|w| w.contains(word))
         };
         causes.iter().filter(fits).map(|c| c["cycles"].as_u64().unwrap()).sum::<u64>()
     };
-    assert!(of("in read of descriptor") * 10 >= cycles * 9, "{causes:#?}");
+    let read = of(Some("blocked"), "in read of descriptor");
+    // A busy host may lose events: of those cycles it says so instead.
+    let unknown = of(None, "events were lost") + of(None, "events are missing");
+    assert!(read > 0 && (read + unknown) * 10 >= cycles * 9, "{causes:#?}");
     assert!(causes.iter().any(|c| c["who"].as_str().is_some_and(|w| w.contains("service"))));
     // To the nanosecond.
     for worst in control["worst"].as_array().unwrap() {
