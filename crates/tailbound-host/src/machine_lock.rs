@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine's lock: a fleet or an agent has the machine for itself; persons' measurements share it, and keep those away.
 //!
-//! Flock(2) on the same file as `tailbound fleet` locks by a shell (tailbound-fleet, lease.rs): exclusive for fleets
+//! An flock(2) on the same file as `tailbound fleet` locks by a shell (tailbound-fleet, lease.rs): exclusive for fleets
 //! and agents, shared for persons. What is run under it inherits the descriptor, so that the machine stays locked until that has
 //! ended. Source: flock(2), proc(5) (`/proc/locks`, `/proc/PID/fdinfo`).
 

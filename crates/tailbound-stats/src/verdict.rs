@@ -373,15 +373,11 @@ impl Case<'_> {
             ));
         }
         if tally.found.unknown > 0 {
-            out.push(format!(
-                "For {} came {limit}.",
-                match tally.found.unknown {
-                    1 => "1 activation the data does not show whether it".to_owned(),
-                    n => {
-                        format!("{} activations the data does not show whether they", grouped(n))
-                    }
-                }
-            ));
+            let (what, who) = match tally.found.unknown {
+                1 => ("1 activation".to_owned(), "it"),
+                n => (format!("{} activations", grouped(n)), "they"),
+            };
+            out.push(format!("For {what} the data does not show whether {who} came {limit}."));
         }
         if !tally.context.is_outermost() {
             out.push(format!(

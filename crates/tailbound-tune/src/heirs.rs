@@ -2,7 +2,7 @@
 //! Threads and interrupts that began while a change was applied and inherited it: a daemon that was
 //! started on the CPUs that were left to it, the interrupts of a network device that was brought up.
 //!
-//! Fork(2) and clone(2) hand on CPUs and policy, so what was changed on one thread lives on
+//! CPUs and policy are handed on by fork(2) and clone(2), so what was changed on one thread lives on
 //! in those that it began, also after it was put back. An heir is given the state that the thread
 //! which began it had before the change. Only what is still exactly as it was handed on is an heir:
 //! what was given other CPUs since is left.
@@ -20,10 +20,7 @@ use tailbound_host::threads::Thread;
 use crate::journal::Transaction;
 use crate::machine::{Moment, System};
 use crate::step::State;
-use crate::target::{Target, ThreadId};
-
-/// Where the CPUs of an interrupt come from that is set up.
-const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
+use crate::target::{DEFAULT_AFFINITY, Target, ThreadId};
 
 /// What inherited a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -15,6 +15,9 @@ use tailbound_host::threads::Thread;
 use crate::coalescing;
 use crate::codec::Codec;
 
+/// Where the CPUs of an interrupt come from that is set up.
+pub(crate) const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
+
 /// What is changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]

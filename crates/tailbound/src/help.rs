@@ -7,8 +7,10 @@
 use clap::Command;
 use tailbound_report::table::wrap;
 
-/// Columns of a terminal that nobody asked, and most that are used.
-const WIDTH: (usize, usize) = (80, 100);
+use crate::say;
+
+/// Most columns that are used, as in the help of a verb.
+const WIDTH_MAX: usize = 100;
 /// Columns of a verb's name.
 const INDENT: usize = 16;
 
@@ -122,8 +124,7 @@ fn of_measure(command: &Command) -> String {
 }
 
 fn width() -> usize {
-    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    asked.unwrap_or(WIDTH.0).clamp(INDENT + 20, WIDTH.1)
+    say::style("never").width.clamp(INDENT + 20, WIDTH_MAX)
 }
 
 /// What it is, and how it is called.
@@ -186,7 +187,7 @@ mod tests {
             for verb in verbs {
                 assert!(text.contains(&format!("\n  {verb} ")), "{verb}: {text}");
             }
-            assert!(text.lines().all(|l| l.chars().count() <= WIDTH.1), "{text}");
+            assert!(text.lines().all(|l| l.chars().count() <= WIDTH_MAX), "{text}");
         }
     }
 

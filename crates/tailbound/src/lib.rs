@@ -139,7 +139,7 @@ fn parsed<C: Parser>(dispatch: fn(C) -> Result<ExitCode, Failure>) -> ExitCode {
             if let Some(help) = cyclictest::help(&words, &e) {
                 return Failure::usage(help).report();
             }
-            drop(usage::with_tip(e, &command()).print());
+            drop(usage::with_tip(e, command).print());
             return ExitCode::from(status);
         }
     };

@@ -10,17 +10,20 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 /// Verbs that are named; more would be no help.
 const VERBS_MAX: usize = 4;
 
-/// `error` with a tip that helps. `command` is the whole command line, built.
-pub(crate) fn with_tip(mut error: Error, command: &Command) -> Error {
+/// `error` with a tip that helps. `command` makes the whole command line, built: that takes longer than all else of a
+/// `--version`, which comes here too.
+pub(crate) fn with_tip(mut error: Error, command: fn() -> Command) -> Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }
     // "to pass '--pid' as a value, use '-- --pid'": nobody who typed an option meant that.
     error.remove(ContextKind::Suggested);
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
-    let verbs = verbs_with(command, word);
-    let is_similar = error.get(ContextKind::SuggestedArg).is_some();
-    if !is_similar && !verbs.is_empty() && verbs.len() <= VERBS_MAX {
+    if error.get(ContextKind::SuggestedArg).is_some() {
+        return error;
+    }
+    let verbs = verbs_with(&command(), word);
+    if !verbs.is_empty() && verbs.len() <= VERBS_MAX {
         let tip = format!("{word} is an option of {}", verbs.join(", "));
         let tips = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
         error.insert(ContextKind::Suggested, tips);
@@ -49,9 +52,8 @@ mod tests {
     use super::*;
 
     fn told(words: &[&str]) -> String {
-        let command = crate::command();
-        let error = command.clone().try_get_matches_from(words).expect_err("a usage error");
-        with_tip(error, &command).to_string()
+        let error = crate::command().try_get_matches_from(words).expect_err("a usage error");
+        with_tip(error, crate::command).to_string()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `scripts/deps` where a mirror lacks a package, and where one cannot be installed: the others are, and it says which are not.
 //!
-//! Apt-get is a stand-in that notes its words; nothing is installed.
+//! The apt-get here is a stand-in that notes its words; nothing is installed.
 
 use std::fs;
 use std::path::Path;
@@ -13,17 +13,8 @@ const APT_GET: &str = r#"[ "$1" = update ] && exit 0
 echo "$*" >>"$NOTES"
 case "$*" in *strace*) echo "E: broken" >&2; exit 100 ;; esac"#;
 
-/// Written by a process of its own: a file that this one has open for writing is open in what another test starts just then, and
-/// cannot be executed until that has ended (ETXTBSY, execve(2)).
 fn stand_in(folder: &Path, name: &str, script: &str) {
-    let mut write = exec::command("sh");
-    write.args([
-        "-c",
-        "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$2\" && chmod 755 \"$2\"",
-        "sh",
-        script,
-    ]);
-    assert!(exec::output(write.arg(folder.join(name))).unwrap().status.success());
+    tailbound_testing::write_script(&folder.join(name), &format!("#!/bin/sh\n{script}\n"));
 }
 
 #[test]

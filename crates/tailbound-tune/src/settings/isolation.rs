@@ -13,7 +13,7 @@ use tailbound_host::threads::Thread;
 
 use super::{Draft, Effect, Setting, Value, Values};
 use crate::codec::Codec;
-use crate::target::{InterruptId, Target, ThreadId};
+use crate::target::{DEFAULT_AFFINITY, InterruptId, Target, ThreadId};
 
 const OFF_RT: Values = Values::Words(&[("housekeeping", "housekeeping")]);
 /// The setting that moves threads of programs.
@@ -47,7 +47,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         values: OFF_RT,
         needs_cpus: true,
         effect: Effect::Function(|draft, _| {
-            mask(draft, "/proc/irq/default_smp_affinity", Codec::Mask);
+            mask(draft, DEFAULT_AFFINITY, Codec::Mask);
         }),
     },
     Setting {
