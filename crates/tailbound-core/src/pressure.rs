@@ -57,6 +57,12 @@ impl CpuPressure {
         if known.iter().all(Option::is_some) { OtherWork::NotSeen } else { OtherWork::Unknown }
     }
 
+    /// What is said where other work was seen beside a run without a load of ours.
+    #[must_use]
+    pub fn other_work_sentence(self) -> String {
+        format!("Tailbound started no load, but other work loaded the machine: {}", self.words())
+    }
+
     /// `CPU pressure was 99 % before the run and 97 % at its end`.
     #[must_use]
     pub fn words(self) -> String {

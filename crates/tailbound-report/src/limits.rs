@@ -105,12 +105,7 @@ impl Limit<'_> {
                 grouped(*due),
                 if *missed == 1 { "was" } else { "were" }
             ),
-            Self::OtherWork(pressure) => {
-                format!(
-                    "Tailbound started no load, but other work loaded the machine: {}",
-                    pressure.words()
-                )
-            }
+            Self::OtherWork(pressure) => pressure.other_work_sentence(),
             Self::Still(name) => {
                 format!("Load {name} stood still for the whole time of at least one of its records")
             }

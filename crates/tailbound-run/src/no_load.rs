@@ -25,7 +25,7 @@ pub(crate) fn found(noticed: &[Finding], before: &Facts, after: &Facts) -> Optio
         OtherWork::Seen => Finding::new(
             ID,
             Impact::Notice,
-            format!("Tailbound started no load, but other work loaded the machine: {words}"),
+            pressure.other_work_sentence(),
         )
         .meaning("Pressure is the share of 10 s in which a task waited for a CPU. That work is in no record of this run: it can be neither repeated nor compared."),
         OtherWork::NotSeen => Finding::new(
