@@ -44,7 +44,7 @@ events=()
 while read -r event; do
     [ -d "$tracing/events/${event/://}" ] && events+=(-e "$event")
 done < <(sed -n '/pub const WANTED/,/^];/s/.*("\([a-z_]*\)", "\([a-z_0-9]*\)").*/\1:\2/p' \
-    crates/tailbound-trace/src/event.rs)
+    crates/explain/tailbound-trace/src/event.rs)
 
 # Waits until an instance of this name pattern records.
 armed() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Computes the response times of the classic task sets of crates/tailbound-stats/tests/stats/tasks/examples.rs again, without
+"""Computes the response times of the classic task sets of crates/answer/tailbound-stats/tests/stats/tasks/examples.rs again, without
 the program and its libraries, in two ways: by the recurrence R = C + B + sum(ceil(R / T) * C) with the busy window of Lehoczky,
 and by playing preemptive fixed priorities tick by tick from the instant at which all tasks are released together.
 
@@ -48,7 +48,7 @@ def played(tasks):
 
 def main():
     here = pathlib.Path(__file__).resolve().parent.parent
-    source = sys.argv[1] if len(sys.argv) > 1 else here / "crates/tailbound-stats/tests/stats/tasks/examples.rs"
+    source = sys.argv[1] if len(sys.argv) > 1 else here / "crates/answer/tailbound-stats/tests/stats/tasks/examples.rs"
     text = pathlib.Path(source).read_text(encoding="utf-8")
     block = text[text.index("fn classic_examples"):]
     block = block[: block.index("\n}\n")]

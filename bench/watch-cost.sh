@@ -56,11 +56,11 @@ int main(int argc, char **argv) {
 C
 cc -O2 -o "$folder/load" "$folder/load.c"
 
-# The events of `watch`, by system and name: those of the kernel among crates/tailbound-trace/src/event.rs.
+# The events of `watch`, by system and name: those of the kernel among crates/explain/tailbound-trace/src/event.rs.
 events() {
     root=/sys/kernel/tracing/events
     sed -n 's/^ *\(wanted\|needed\)("\([a-z_]*\)", "\([a-z_]*\)"),$/\2 \3/p' \
-        "$here/../crates/tailbound-trace/src/event.rs" |
+        "$here/../crates/explain/tailbound-trace/src/event.rs" |
         while read -r system name; do
             [ -d "$root/$system/$name" ] && printf ' -e %s:%s' "$system" "$name"
         done

@@ -2,7 +2,7 @@
 //! Proves that the measuring loop can reach nothing but its two system calls, and the hot calls
 //! of the C interface nothing but the clock.
 //!
-//! Compiles `crates/tailbound-rt/tests/link-probe` and its sister of the C
+//! Compiles `crates/base/tailbound-rt/tests/link-probe` and its sister of the C
 //! interface as the release is compiled (fat link-time optimisation, overflow checks) and reads
 //! the names left undefined in the object. With an overflow check, a bounds check or a formatted panic anywhere in reach, the
 //! panic handler survives and its marker is among them. Two variants with such a flaw on
@@ -31,14 +31,14 @@ struct Probe {
 const PROBES: &[Probe] = &[
     Probe {
         what: "the measuring loop",
-        dir: "crates/tailbound-rt/tests/link-probe",
+        dir: "crates/base/tailbound-rt/tests/link-probe",
         name: "tailbound_link_probe",
         entries: &["tailbound_link_probe"],
         allowed: &[("clock_nanosleep", "the sleep"), ("clock_gettime", "the clock, in the vDSO")],
     },
     Probe {
         what: "the C interface's hot calls",
-        dir: "crates/tailbound-capi/tests/link-probe",
+        dir: "crates/measure/tailbound-capi/tests/link-probe",
         name: "tailbound_capi_link_probe",
         entries: &[
             "tb_cycle_start",

@@ -101,8 +101,8 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("target/release/examples/", "a large store: minutes to hours, as the page says"),
     ("tailbound serve --", "it serves until it is ended: tests/cli/serve.rs"),
     ("TOKEN=", "the same"),
-    ("curl ", "a server that runs: crates/tailbound-fleet/tests/it"),
-    ("export TAILBOUND_STORE=", "a server of the reader's: crates/tailbound-store/tests/it"),
+    ("curl ", "a server that runs: crates/keep/tailbound-fleet/tests/it"),
+    ("export TAILBOUND_STORE=", "a server of the reader's: crates/keep/tailbound-store/tests/it"),
     ("tailbound store ls --since ", "the same"),
     ("tailbound campaign run williams-redhat-2008 ", "real kernels: the stage `lab`"),
 ];
@@ -119,7 +119,7 @@ const RUNS: &[&str] = &[
     "runs-of-6.6/1.tailbound.jsonl",
     "runs-of-6.12/1.tailbound.jsonl",
 ];
-const CYCLICTEST: &str = "crates/tailbound-import/tests/fixtures/cyclictest-2.4_h400.json";
+const CYCLICTEST: &str = "crates/measure/tailbound-import/tests/fixtures/cyclictest-2.4_h400.json";
 
 /// A command and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -119,8 +119,11 @@ pub(crate) fn fuzz(project: &Path) -> anyhow::Result<Tally> {
 
 /// Crates outside the workspace.
 fn beside(project: &Path) -> impl Iterator<Item = &'static str> {
-    let known =
-        ["crates/tailbound-rt/tests/link-probe", "crates/tailbound-capi/tests/link-probe", "fuzz"];
+    let known = [
+        "crates/base/tailbound-rt/tests/link-probe",
+        "crates/measure/tailbound-capi/tests/link-probe",
+        "fuzz",
+    ];
     let project = project.to_path_buf();
     known.into_iter().filter(move |dir| project.join(dir).join("Cargo.toml").is_file())
 }

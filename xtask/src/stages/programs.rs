@@ -165,13 +165,13 @@ mod tests {
     fn a_message_of_cargo_names_a_test_program() {
         let message = |test: bool, executable: &str| {
             format!(
-                r#"{{"reason":"compiler-artifact","manifest_path":"/p/crates/tailbound-sys/Cargo.toml","target":{{"kind":["test"],"name":"hot_path"}},"profile":{{"test":{test}}},"executable":{executable}}}"#
+                r#"{{"reason":"compiler-artifact","manifest_path":"/p/crates/base/tailbound-sys/Cargo.toml","target":{{"kind":["test"],"name":"hot_path"}},"profile":{{"test":{test}}},"executable":{executable}}}"#
             )
         };
         let found = program(&message(true, "\"/p/target/debug/deps/hot_path-1\"")).unwrap();
         assert_eq!(found.name, "tailbound-sys::hot_path");
         assert_eq!(found.hold, Hold::Nothing);
-        assert_eq!(found.folder, Path::new("/p/crates/tailbound-sys"));
+        assert_eq!(found.folder, Path::new("/p/crates/base/tailbound-sys"));
         assert_eq!(program(&message(true, "null")), None);
         assert_eq!(program(&message(false, "\"/p/target/debug/tailbound\"")), None);
         assert_eq!(program("   Compiling"), None);

@@ -24,7 +24,7 @@ const DENIALS: &[(&str, &[&str])] = &[
             "use rtla to name",
         ],
     ),
-    ("crates/tailbound-run/src/instant.rs", &["the start cannot be chosen"]),
+    ("crates/measure/tailbound-run/src/instant.rs", &["the start cannot be chosen"]),
 ];
 
 /// Pages whose tables have the options of another tool in the first column and ours in the second.
@@ -119,7 +119,7 @@ fn options(files: &[File]) -> BTreeSet<String> {
 }
 
 fn is_probe(path: &str) -> bool {
-    path.starts_with("crates/tailbound-probe/src/") && path.ends_with(".rs")
+    path.starts_with("crates/measure/tailbound-probe/src/") && path.ends_with(".rs")
 }
 
 /// The long options in a cell of a table, of which some are written with their value.

@@ -144,7 +144,7 @@ fn white_space(path: &str, text: &str) -> Vec<Finding> {
 
 /// A report must open without a network, years later.
 fn offline(file: &File, text: &str) -> Vec<Finding> {
-    let assets = file.path.starts_with("crates/tailbound-report/")
+    let assets = file.path.starts_with("crates/answer/tailbound-report/")
         && ["js", "css", "html", "svg"].contains(&file.extension());
     if !assets {
         return Vec::new();
@@ -232,9 +232,13 @@ pub(crate) fn readmes(files: &[File]) -> Vec<Finding> {
         .collect()
 }
 
-/// A folder right below `crates`.
+/// `crates/tailbound`, or a folder `tailbound-…` below one of the questions.
 fn is_crate(folder: &str) -> bool {
-    folder.strip_prefix("crates/").is_some_and(|name| !name.contains('/'))
+    let Some(rest) = folder.strip_prefix("crates/") else { return false };
+    match rest.split_once('/') {
+        None => true,
+        Some((_, name)) => name.starts_with("tailbound-") && !name.contains('/'),
+    }
 }
 
 #[cfg(test)]
@@ -272,7 +276,7 @@ mod tests {
 
     #[test]
     fn reports_stay_offline() {
-        let asset = "crates/tailbound-report/assets/a.js";
+        let asset = "crates/answer/tailbound-report/assets/a.js";
         assert_eq!(rules(asset, "import 'https://x.example/a.js'\n"), ["offline"]);
         assert!(rules(asset, "const ns = 'http://www.w3.org/2000/svg'\n").is_empty());
     }

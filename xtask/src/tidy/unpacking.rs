@@ -24,22 +24,31 @@ const CALLS: &[&str] = &[
 
 /// Files that may, and why.
 const MAY: &[(&str, &str)] = &[
-    ("crates/tailbound-archive/src/walk.rs", "the crate itself"),
-    ("crates/tailbound-archive/src/packing.rs", "the crate itself"),
+    ("crates/base/tailbound-archive/src/walk.rs", "the crate itself"),
+    ("crates/base/tailbound-archive/src/packing.rs", "the crate itself"),
     (
-        "crates/tailbound-lab/src/kernel/package.rs",
+        "crates/lab/tailbound-lab/src/kernel/package.rs",
         "dpkg-deb hands the archive within a package over, which the crate unpacks",
     ),
-    ("crates/tailbound-lab/src/needs.rs", "the names of programs that a fetch needs"),
-    ("crates/tailbound-core/src/runfile/mod.rs", "samples of a run file in memory, with a limit"),
-    ("crates/tailbound-host/src/kconfig.rs", "/proc/config.gz in memory, with a limit"),
-    ("crates/tailbound-trace/src/dat/unpack.rs", "sections of a trace.dat in memory, with a limit"),
+    ("crates/lab/tailbound-lab/src/needs.rs", "the names of programs that a fetch needs"),
     (
-        "crates/tailbound-load/src/archive.rs",
+        "crates/base/tailbound-core/src/runfile/mod.rs",
+        "samples of a run file in memory, with a limit",
+    ),
+    ("crates/base/tailbound-host/src/kconfig.rs", "/proc/config.gz in memory, with a limit"),
+    (
+        "crates/explain/tailbound-trace/src/dat/unpack.rs",
+        "sections of a trace.dat in memory, with a limit",
+    ),
+    (
+        "crates/measure/tailbound-load/src/archive.rs",
         "a load: what it packed itself, in memory, with a limit",
     ),
-    ("crates/tailbound-store/src/pack.rs", "what the store packed itself, in memory"),
-    ("crates/tailbound-fleet/src/serve/upload.rs", "uploads of the server in memory, with a limit"),
+    ("crates/keep/tailbound-store/src/pack.rs", "what the store packed itself, in memory"),
+    (
+        "crates/keep/tailbound-fleet/src/serve/upload.rs",
+        "uploads of the server in memory, with a limit",
+    ),
 ];
 
 /// See the module.
@@ -63,8 +72,8 @@ mod tests {
         assert_eq!(rules("crates/tailbound/src/x.rs", bad), 2);
         for path in [
             "crates/tailbound/tests/cli/x.rs",
-            "crates/tailbound-lab/src/build/source_tests.rs",
-            "crates/tailbound-archive/src/walk.rs",
+            "crates/lab/tailbound-lab/src/build/source_tests.rs",
+            "crates/base/tailbound-archive/src/walk.rs",
             "docs/x.md",
         ] {
             assert_eq!(rules(path, bad), 0, "{path}");

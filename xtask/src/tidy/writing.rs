@@ -26,44 +26,47 @@ const CALLS: &[&str] = &[
 
 /// Files that may, and why.
 const MAY: &[(&str, &str)] = &[
-    ("crates/tailbound-sys/src/new_file/mod.rs", "the function itself"),
-    ("crates/tailbound-sys/src/new_file/folder.rs", "the function itself"),
+    ("crates/base/tailbound-sys/src/new_file/mod.rs", "the function itself"),
+    ("crates/base/tailbound-sys/src/new_file/folder.rs", "the function itself"),
     (
-        "crates/tailbound-sys/src/only_reads.rs",
+        "crates/base/tailbound-sys/src/only_reads.rs",
         "a list of calls that end the program which makes one; none is made there",
     ),
-    ("crates/tailbound-sys/src/scratch.rs", "a file that never has a name (O_TMPFILE)"),
+    ("crates/base/tailbound-sys/src/scratch.rs", "a file that never has a name (O_TMPFILE)"),
     (
-        "crates/tailbound-load/src/file.rs",
+        "crates/measure/tailbound-load/src/file.rs",
         "the load of file systems without nameless files: O_EXCL, and the name removed at once",
     ),
     (
-        "crates/tailbound-archive/src/unpack.rs",
+        "crates/base/tailbound-archive/src/unpack.rs",
         "new files (O_EXCL) in a folder that its maker has for itself alone",
     ),
-    ("crates/tailbound-host/src/tracefs/mod.rs", "settings of the kernel's tracing (tracefs)"),
-    ("crates/tailbound-load/src/worker.rs", "a setting of the kernel (/proc/self/oom_score_adj)"),
+    ("crates/base/tailbound-host/src/tracefs/mod.rs", "settings of the kernel's tracing (tracefs)"),
     (
-        "crates/tailbound-lab/src/boot_folder.rs",
+        "crates/measure/tailbound-load/src/worker.rs",
+        "a setting of the kernel (/proc/self/oom_score_adj)",
+    ),
+    (
+        "crates/lab/tailbound-lab/src/boot_folder.rs",
         "a folder made for one boot, which QEMU writes into while it runs",
     ),
     (
-        "crates/tailbound-lab/src/vary.rs",
+        "crates/lab/tailbound-lab/src/vary.rs",
         "the state of one run in a folder made for it alone: O_EXCL, gone with the program",
     ),
     (
-        "crates/tailbound-lab/src/snapshot.rs",
+        "crates/lab/tailbound-lab/src/snapshot.rs",
         "a folder of a snapshot made beside: O_EXCL, checked whole, exchanged as a whole",
     ),
     (
-        "crates/tailbound-store/src/backup.rs",
+        "crates/keep/tailbound-store/src/backup.rs",
         "O_EXCL and for its owner alone; SQLite opens it by its name and writes it",
     ),
     (
-        "crates/tailbound-testing/src/prometheus.rs",
+        "crates/base/tailbound-testing/src/prometheus.rs",
         "tests: a new file in a folder of the test's own",
     ),
-    ("crates/tailbound-guest/src/work.rs", "settings of the guest's own kernel (/proc/sys)"),
+    ("crates/lab/tailbound-guest/src/work.rs", "settings of the guest's own kernel (/proc/sys)"),
 ];
 
 /// See the module.
@@ -88,11 +91,14 @@ mod tests {
     fn files_are_written_in_one_place() {
         let bad = "fn f() {\n    let a = File::create(path)?;\n    std::fs::write(path, b)?;\n}\n";
         assert_eq!(rules("crates/tailbound/src/x.rs", bad), 2);
-        assert_eq!(rules("crates/tailbound-lab/src/a/b.rs", "    o.truncate(true).open(p)\n"), 1);
+        assert_eq!(
+            rules("crates/lab/tailbound-lab/src/a/b.rs", "    o.truncate(true).open(p)\n"),
+            1
+        );
         for path in [
             "crates/tailbound/tests/cli/x.rs",
-            "crates/tailbound-lab/src/build/make_tests.rs",
-            "crates/tailbound-sys/src/new_file/mod.rs",
+            "crates/lab/tailbound-lab/src/build/make_tests.rs",
+            "crates/base/tailbound-sys/src/new_file/mod.rs",
             "xtask/src/x.rs",
             "docs/x.md",
         ] {

@@ -8,8 +8,8 @@ use crate::{call, folder, status, stderr, stdout};
 const FILE: &str = "linux-6.1-rt-v7-zstd.dat";
 
 fn copied(folder: &Path, name: &str, to: &str) {
-    let from =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tailbound-trace/tests/data/trace-cmd");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../explain/tailbound-trace/tests/data/trace-cmd");
     std::fs::copy(from.join(name), folder.join(to)).unwrap();
 }
 

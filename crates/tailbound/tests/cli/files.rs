@@ -6,7 +6,8 @@ use std::process::Stdio;
 
 use crate::{call, folder, read, status, stderr, stdout, tailbound};
 
-const STALLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tailbound-import/tests/fixtures");
+const STALLED: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../measure/tailbound-import/tests/fixtures");
 
 fn a_run(folder: &std::path::Path, name: &str) {
     let out = call(

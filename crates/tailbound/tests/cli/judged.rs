@@ -8,7 +8,9 @@ use serde_json::Value;
 use crate::{call, folder, status, stderr, stdout};
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tailbound-import/tests/fixtures").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../measure/tailbound-import/tests/fixtures")
+        .join(name)
 }
 
 #[test]

@@ -32,7 +32,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
 
-#[path = "../../../tailbound-import/tests/import/altered.rs"]
+#[path = "../../../measure/tailbound-import/tests/import/altered.rs"]
 mod altered;
 mod apart;
 mod bisect;
@@ -77,7 +77,7 @@ mod serve;
 mod sibling;
 mod signals;
 mod small;
-#[path = "../../../tailbound-fleet/tests/sshd/mod.rs"]
+#[path = "../../../keep/tailbound-fleet/tests/sshd/mod.rs"]
 mod sshd;
 mod stacks;
 mod store;

@@ -13,7 +13,7 @@ mod examples;
 mod labgrid;
 mod slurm;
 #[expect(dead_code, reason = "its other user needs more")]
-#[path = "../../../tailbound-fleet/tests/sshd/mod.rs"]
+#[path = "../../../keep/tailbound-fleet/tests/sshd/mod.rs"]
 mod sshd;
 
 use std::fs;

@@ -215,7 +215,7 @@ fn files_of_other_tools_with_one_value_replaced() {
     let mut random = Random::new(found.seed);
     let (base, campaign) = (base(), campaign());
     let known = pages::Known::of(&base, &campaign);
-    let mut all = files(&folder("../tailbound-import/tests/fixtures"));
+    let mut all = files(&folder("../measure/tailbound-import/tests/fixtures"));
     all.retain(|(name, bytes)| name != "README.md" && bytes.len() < 60_000);
     assert!(all.len() > 25, "{} files", all.len());
     let mut read = Vec::new();

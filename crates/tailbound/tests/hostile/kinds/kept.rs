@@ -80,7 +80,7 @@ pub(super) const BOUNDS: Kind = Kind {
 };
 
 fn host() -> Root {
-    Root::at(crate::folder("../tailbound-host/tests/fixtures/hosts/rt-pc"))
+    Root::at(crate::folder("../base/tailbound-host/tests/fixtures/hosts/rt-pc"))
 }
 
 fn tuning() -> Plan {

@@ -53,7 +53,7 @@ pub(super) const CONTENTS: Kind = Kind {
 
 /// Names and contents of a machine's files, but for long ones.
 fn files(host: &str) -> Vec<(String, Vec<u8>)> {
-    let base = crate::folder("../tailbound-host/tests/fixtures/hosts").join(host);
+    let base = crate::folder("../base/tailbound-host/tests/fixtures/hosts").join(host);
     let mut out = Vec::new();
     let mut folders = vec![base.clone()];
     while let Some(folder) = folders.pop() {

@@ -34,7 +34,9 @@ pub(super) const FILE: Kind = Kind {
             "6.12-rt-v7-zlib",
             "6.12-rt-v6-two",
         ];
-        names.map(|n| sample(&format!("tailbound-trace/tests/data/trace-cmd/linux-{n}.dat"))).into()
+        names
+            .map(|n| sample(&format!("explain/tailbound-trace/tests/data/trace-cmd/linux-{n}.dat")))
+            .into()
     },
     reader: || Box::new(file),
 };
@@ -46,10 +48,10 @@ pub(super) const PAGES: Kind = Kind {
     samples: || {
         let pages = ["timerlat", "osnoise"];
         let mut all: Vec<Vec<u8>> = pages
-            .map(|n| sample(&format!("tailbound-trace/tests/data/linux-6.12-rt/{n}.page")))
+            .map(|n| sample(&format!("explain/tailbound-trace/tests/data/linux-6.12-rt/{n}.page")))
             .into();
         // Those of a file, of all events: its pages lie behind its texts.
-        let file = sample("tailbound-trace/tests/data/trace-cmd/linux-6.12-rt-v6-two.dat");
+        let file = sample("explain/tailbound-trace/tests/data/trace-cmd/linux-6.12-rt-v6-two.dat");
         let behind = file.len().saturating_sub(4 * 4096);
         all.extend(file[behind..].chunks(4096).map(<[u8]>::to_vec));
         all
@@ -207,8 +209,10 @@ fn file(bytes: &[u8], random: &mut Random) -> Result<bool, String> {
 /// The pages of one kernel, with the descriptions of its events.
 fn pages() -> Reader {
     let text = |name: &str| {
-        String::from_utf8(sample(&format!("tailbound-trace/tests/data/linux-6.12-rt/{name}")))
-            .unwrap()
+        String::from_utf8(sample(&format!(
+            "explain/tailbound-trace/tests/data/linux-6.12-rt/{name}"
+        )))
+        .unwrap()
     };
     let layout = PageLayout::parse(&text("header_page")).unwrap();
     let formats: Vec<EventFormat> =
@@ -216,7 +220,7 @@ fn pages() -> Reader {
             .map(|n| EventFormat::parse(&text(&format!("{n}.format"))).unwrap())
             .into();
     let decoder = Decoder::new(&formats).unwrap();
-    let file = sample("tailbound-trace/tests/data/trace-cmd/linux-6.12-rt-v6-two.dat");
+    let file = sample("explain/tailbound-trace/tests/data/trace-cmd/linux-6.12-rt-v6-two.dat");
     let file = TraceFile::open(Cursor::new(file)).unwrap();
     let events = EventDecoder::new(&file.info().formats);
     Box::new(move |bytes, random| {

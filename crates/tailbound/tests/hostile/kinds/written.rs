@@ -72,7 +72,7 @@ pub(super) const PROFILES: Kind = Kind {
     texts: true,
     samples: || {
         let names = ["board", "cyclic", "low-latency-desktop", "polling", "virtual-host"];
-        names.map(|n| sample(&format!("tailbound-tune/profiles/{n}.toml"))).into()
+        names.map(|n| sample(&format!("improve/tailbound-tune/profiles/{n}.toml"))).into()
     },
     reader: profiles,
 };
@@ -82,7 +82,7 @@ pub(super) const TOOLS: Kind = Kind {
     share: 4,
     texts: true,
     samples: || {
-        let folder = crate::folder("../tailbound-import/tests/fixtures");
+        let folder = crate::folder("../measure/tailbound-import/tests/fixtures");
         let all = crate::files(&folder).into_iter();
         all.filter(|(name, bytes)| name != "README.md" && bytes.len() < 30_000)
             .map(|(_, b)| b)
@@ -146,7 +146,7 @@ fn model(bytes: &[u8]) -> Result<bool, String> {
 }
 
 fn profiles() -> Reader {
-    let root = Root::at(crate::folder("../tailbound-host/tests/fixtures/hosts/rt-pc"));
+    let root = Root::at(crate::folder("../base/tailbound-host/tests/fixtures/hosts/rt-pc"));
     Box::new(move |bytes, _| {
         let Ok(profile) = Profile::parse(&text(bytes)) else { return Ok(false) };
         let rt_cpus = "2-3".to_owned();
