@@ -14,7 +14,7 @@ use tailbound_core::number::Real as _;
 use tailbound_core::units::format_ns;
 use tailbound_stats::change::{self, Change, FIGURES, FactChange, Features, History, Settings};
 
-use crate::html::Page as HtmlPage;
+use crate::html::page::Page as HtmlPage;
 use crate::pictures::{Figure, points_json};
 use crate::svg::plot::Look;
 use crate::svg::scale::round_125;
@@ -22,7 +22,7 @@ use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// Version of the JSON.
 pub const SCHEMA: &str = "tailbound-history/1";

@@ -45,6 +45,7 @@ pub mod table;
 pub mod tasks;
 pub mod text;
 pub mod theory;
+mod unitless;
 pub mod why;
 pub mod worst;
 

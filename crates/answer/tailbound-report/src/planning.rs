@@ -18,7 +18,7 @@ use tailbound_stats::{Precision, Summary};
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// Version of the JSON.
 pub const SCHEMA: &str = "tailbound-plan/1";

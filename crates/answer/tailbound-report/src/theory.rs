@@ -14,7 +14,7 @@ use tailbound_stats::theory::{Model, TheoreticalBound, remedies};
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// What a reader wants to know first.
 #[must_use]

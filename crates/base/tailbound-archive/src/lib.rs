@@ -20,8 +20,10 @@ mod limits;
 mod member;
 mod name;
 mod packing;
+mod shown_name;
 mod unpack;
 mod walk;
+mod watch;
 
 pub use self::error::ArchiveError;
 pub use self::limits::{Limits, Links};

@@ -30,6 +30,7 @@ pub mod finding;
 pub mod histogram;
 pub mod lab;
 pub mod limits;
+pub mod line_limits;
 mod newer;
 pub mod number;
 pub mod paths;

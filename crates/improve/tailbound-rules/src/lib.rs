@@ -15,14 +15,16 @@ mod answer;
 mod check;
 mod checks;
 mod machine;
+mod need;
 mod outcome;
 mod preconditions;
 mod sample;
 
 pub use answer::{Answers, CheckRecord};
-pub use check::{Check, Group, Need};
+pub use check::{Check, Group};
 pub use checks::catalogue;
 pub use machine::{CheckScope, Machine, Workload};
+pub use need::Need;
 pub use outcome::{CheckOutcome, Level};
 pub use preconditions::{PREFIX, Precondition, precondition_facts, preconditions};
 pub use sample::{Glance, Sample};

@@ -14,7 +14,7 @@ use tailbound_host::root::{Found, Root};
 use tailbound_host::threads::{Thread, threads};
 use tailbound_host::{Cpus, GroupLimits, group_limits, inventory, kmsg};
 
-use crate::check::Need;
+use crate::need::Need;
 use crate::outcome::CheckOutcome;
 use crate::sample::Sample;
 

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::io::{BufReader, Read};
 
-use tailbound_core::limits;
+use tailbound_core::line_limits;
 use tailbound_core::runfile::{ReadError, read_run};
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Finding, Impact, Run};
@@ -331,7 +331,7 @@ fn finish(mut draft: Draft, format: Format, name: &str, identity: u64) -> Result
     }
     let run = draft.finish(format, name, identity);
     // What is beyond would be refused when the run file is read back.
-    limits::check_run(&run).map_err(|e| Fault::file(e.to_string()).of(name, format))?;
+    line_limits::check_run(&run).map_err(|e| Fault::file(e.to_string()).of(name, format))?;
     Ok(run)
 }
 

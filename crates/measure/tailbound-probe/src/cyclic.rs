@@ -12,7 +12,8 @@ use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::plan::{Means, Plan};
 use tailbound_core::policy::Policy;
 use tailbound_rt::cyclic::{self, Port};
-use tailbound_rt::spread::{self, Spread};
+use tailbound_rt::cyclic_spread;
+use tailbound_rt::spread::Spread;
 use tailbound_sys::clock::{Nanosleep, NanosleepRelative};
 use tailbound_sys::cobalt::Cobalt;
 use tailbound_sys::error::SysError;
@@ -147,8 +148,9 @@ impl Work {
             None => {
                 thread.phases(|schedule, recorder| cyclic::run(&mut port, schedule, recorder, stop))
             }
-            Some(s) => thread
-                .phases(|schedule, recorder| spread::run(&mut port, schedule, &s, recorder, stop)),
+            Some(s) => thread.phases(|schedule, recorder| {
+                cyclic_spread::run(&mut port, schedule, &s, recorder, stop)
+            }),
         }
     }
 }

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use tailbound_stats::compare::Word;
 
-use super::{Page, sections};
+use super::page::Page;
+use super::sections;
 use crate::compare::{Answer, plain};
 use crate::escape::xml;
 use crate::pictures;

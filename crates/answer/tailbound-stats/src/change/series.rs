@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::features::{FIGURES, Features};
 use super::lasting::Lasting;
+use crate::median::median;
 use crate::random::Random;
 use tailbound_core::number::Real as _;
 
@@ -190,17 +191,6 @@ fn change(
         .collect();
     let worse = moved.iter().any(|m| m.beyond_margin && m.ratio > 1.0);
     Change { at, p, moved, worse }
-}
-
-/// The median; it reorders. 0 for nothing.
-pub(crate) fn median(values: &mut [f64]) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    let n = values.len();
-    match (values.get(n / 2), values.get((n / 2).wrapping_sub(1))) {
-        (Some(a), Some(b)) if n.is_multiple_of(2) => f64::midpoint(*a, *b),
-        (Some(a), _) => *a,
-        (None, _) => 0.0,
-    }
 }
 
 /// The figures' logarithms, one column each, in units of their spread.

@@ -13,12 +13,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tailbound_core::context::contexts;
 use tailbound_core::record::{End, ThreadRecord};
+use tailbound_core::run::contexts;
 use tailbound_core::{Context, EndReason, Outcome, Run};
 
 use super::block::Block;
-use super::difference::{Design, Difference, difference};
+use super::design::Design;
+use super::difference::{Difference, difference};
 use super::refusal::Refusal;
 use super::settings::Settings;
 use super::slices;

@@ -13,6 +13,7 @@ mod answer;
 mod bound;
 mod demand;
 mod period;
+mod problem;
 mod terms;
 mod watched;
 mod what_if;

@@ -9,6 +9,7 @@
 
 mod guard;
 mod instance;
+mod removal;
 
 pub use guard::guard_main;
 pub use instance::{Instance, NAME_PREFIX, Switch};
@@ -164,7 +165,7 @@ impl Tracefs {
         guard::wait_for_guards(&self.root, &self.leftovers());
         let mut left = self.leftovers();
         // One that is still read belongs to somebody whom we cannot see: it stays.
-        left.retain(|name| instance::take_down(self, name, &mut Vec::new()).is_ok());
+        left.retain(|name| removal::take_down(self, name, &mut Vec::new()).is_ok());
         left
     }
 

@@ -14,7 +14,8 @@ use tailbound_core::blame::BlameRecord;
 use tailbound_core::words::Word;
 
 use super::engine::{DueTimes, Engine, WatchFilter};
-use super::explain::{Ground, Late};
+use super::explain::Late;
+use super::ground::Ground;
 use super::thread::ORDINARY;
 use super::wakeup::WakeUp;
 use crate::event::Entry;

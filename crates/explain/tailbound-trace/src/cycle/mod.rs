@@ -23,6 +23,7 @@ mod choose;
 mod job;
 mod lateness;
 mod locks;
+mod own_timer;
 mod part;
 mod resume;
 mod seconds;

@@ -8,6 +8,7 @@
 //! Source: tools/verification/models/rtapp/{sleep,pagefault}.ltl and the monitors of these names
 //! (Linux 6.17 to 7.2) for the first three rules; docs/rules.md for all.
 
+mod call;
 mod calls;
 mod cycle;
 mod engine;

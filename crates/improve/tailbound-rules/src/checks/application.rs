@@ -7,8 +7,9 @@
 use tailbound_host::{Capabilities, Capability};
 
 use super::{PLAIN, few};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 /// A program that computes for so long without a sleep is a mistake; a shorter limit hits others.

@@ -5,8 +5,9 @@
 //! Documentation/RCU/, Documentation/arch/x86/x86_64/machinecheck.rst.
 
 use super::{PLAIN, few, none_of_rt, number};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Background, needs: &[Need::RtCpus], ..PLAIN };

@@ -7,8 +7,9 @@
 use tailbound_core::cpus::CpuSet;
 
 use super::{PLAIN, few, number};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Devices, ..PLAIN };

@@ -5,8 +5,9 @@
 //! Documentation/core-api/real-time/, Documentation/admin-guide/hw-vuln/.
 
 use super::{PLAIN, few};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Hardware, ..PLAIN };

@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 
 use super::{PLAIN, few, mask_file};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Look};
 
 const CHECK: Check = Check { group: Group::Interrupts, ..PLAIN };

@@ -9,8 +9,9 @@ use tailbound_host::cgroups;
 use tailbound_host::threads::Thread;
 
 use super::{PLAIN, few, mask_file};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::{Machine, Workload};
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Isolation, needs: &[Need::RtCpus], ..PLAIN };

@@ -8,8 +8,9 @@ use serde_json::Value;
 use tailbound_host::threads::POWER_DAEMONS;
 
 use super::{PLAIN, few};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Power, ..PLAIN };
