@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 
 mod benchmarks;
+pub mod defaults;
 mod disk;
 pub mod error;
 pub mod instant;

@@ -18,8 +18,8 @@ use tailbound_core::{Spec, split_loads};
 use tailbound_probe::{PlanOption, ProbeKind, catalogue};
 use tailbound_sys::clock;
 
+use crate::defaults;
 use crate::error::RunError;
-use crate::resolve::defaults;
 use crate::sleeps;
 
 /// Most repetitions of a benchmark.
