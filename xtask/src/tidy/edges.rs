@@ -5,7 +5,7 @@
 //! error, whatever kind of dependency it is (normal, build, dev).
 //! Source: `cargo metadata`, format version 1.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
@@ -53,6 +53,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// The folders below `crates`, named by the question that their crates answer. A crate uses none of a folder
+/// behind its own.
+const FOLDERS: [&str; 7] = ["base", "answer", "explain", "improve", "measure", "lab", "keep"];
+
 /// The one crate that every other may use, in its tests.
 const TESTING: &str = "tailbound-testing";
 
@@ -91,6 +95,7 @@ pub(crate) fn check(project: &Path, lock: &str) -> anyhow::Result<Vec<Finding>> 
     let metadata = serde_json::from_slice(&out.stdout).context("cargo metadata")?;
     let edges = edges(&metadata, project)?;
     let mut found = directions(&edges);
+    found.extend(folders(&edges));
     found.extend(budgets(&edges, lock));
     Ok(found)
 }
@@ -157,6 +162,32 @@ fn directions(edges: &[Edge]) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Edges to a folder behind the own one.
+fn folders(edges: &[Edge]) -> Vec<Finding> {
+    let place = |manifest: &str| {
+        let folder = manifest.strip_prefix("crates/")?.split('/').next()?;
+        FOLDERS.iter().position(|f| *f == folder)
+    };
+    let of: BTreeMap<&str, Option<usize>> =
+        edges.iter().map(|e| (e.from.as_str(), place(&e.manifest))).collect();
+    let behind = |e: &&Edge| {
+        let (from, to) = (of.get(e.from.as_str()), of.get(e.to.as_str()));
+        matches!((from, to), (Some(Some(from)), Some(Some(to))) if from < to)
+    };
+    let finding = |e: &Edge| {
+        Finding::new(
+            (e.manifest.as_str(), 1),
+            "folder",
+            format!(
+                "`{}` uses `{}`, which lies in a folder behind its own: {FOLDERS:?}",
+                e.from, e.to
+            ),
+            "Move the crate to the folder of its question, or the code to a crate that may be used",
+        )
+    };
+    edges.iter().filter(|e| e.ours && !e.dev).filter(behind).map(finding).collect()
 }
 
 fn budgets(edges: &[Edge], lock: &str) -> Vec<Finding> {
@@ -230,6 +261,19 @@ mod tests {
         ] {
             assert_eq!(rules(&directions(&[edge(from, to, ours)])), [rule], "{from} {to}");
         }
+    }
+
+    #[test]
+    fn no_crate_uses_one_of_a_folder_behind_its_own() {
+        let at = |from: &str, folder: &str, to: &str| Edge {
+            manifest: format!("crates/{folder}/{from}/Cargo.toml"),
+            ..edge(from, to, true)
+        };
+        let libc = |from: &str, folder: &str| Edge { ours: false, ..at(from, folder, "libc") };
+        let good = [at("tailbound-run", "measure", "tailbound-sys"), libc("tailbound-sys", "base")];
+        assert!(folders(&good).is_empty());
+        let bad = [at("tailbound-sys", "base", "tailbound-run"), libc("tailbound-run", "measure")];
+        assert_eq!(rules(&folders(&bad)), ["folder"]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tailbound_core::units::{format_ns_i64, grouped};
 use super::{ESTIMATE, begin, tables};
 use crate::escape::xml;
 use crate::pictures::{Figure, points_json};
-use crate::svg::canvas::{Canvas, Grid};
+use crate::svg::canvas::{AxisGrid, Canvas};
 use crate::svg::number;
 use crate::svg::plot::Look;
 use crate::svg::scale::round_125;
@@ -62,7 +62,7 @@ fn draw(paths: &PathsRecord, latest: &WakeUpRecord, layout: Layout) -> String {
     let mut out = canvas.open();
     out.push_str(&legend);
     let labels = if layout == Layout::WIDE { 9 } else { 4 };
-    Grid { x: &x, left, width, top, bottom, labels }.draw(&mut out);
+    AxisGrid { x: &x, left, width, top, bottom, labels }.draw(&mut out);
     for (row, (w, name)) in paths.wakeups.iter().zip(&names).enumerate() {
         let base = top + ROW * row.real() + (ROW - BAR) / 2.0;
         let _ = write!(

@@ -16,7 +16,7 @@ use tailbound_core::units::format_ns;
 
 use super::Figure;
 use crate::escape::xml;
-use crate::svg::canvas::{Canvas, Grid};
+use crate::svg::canvas::{AxisGrid, Canvas};
 use crate::svg::number;
 use crate::svg::{Layout, Scale, Unit};
 use crate::table::Table;
@@ -115,7 +115,7 @@ fn draw(timeline: &TimelineRecord, layout: Layout) -> String {
     };
     let mut out = canvas.open();
     out.push_str(&legend);
-    Grid { x: &x, left, width, top, bottom, labels: if wide { 9 } else { 4 } }.draw(&mut out);
+    AxisGrid { x: &x, left, width, top, bottom, labels: if wide { 9 } else { 4 } }.draw(&mut out);
     for (i, (lane, name)) in timeline.lanes.iter().zip(&names).enumerate() {
         let base = top + ROW * (i.real() + 1.0) - 5.0;
         let _ = write!(

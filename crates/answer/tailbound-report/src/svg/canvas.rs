@@ -38,7 +38,7 @@ impl Canvas<'_> {
 
 /// A horizontal axis without a plot around it: lines from `top` to `bottom`, and labels below.
 #[derive(Debug)]
-pub(crate) struct Grid<'a> {
+pub(crate) struct AxisGrid<'a> {
     pub(crate) x: &'a Scale,
     pub(crate) left: f64,
     pub(crate) width: f64,
@@ -48,7 +48,7 @@ pub(crate) struct Grid<'a> {
     pub(crate) labels: usize,
 }
 
-impl Grid<'_> {
+impl AxisGrid<'_> {
     /// Draws it.
     pub(crate) fn draw(&self, out: &mut String) {
         for tick in self.x.ticks(self.labels).iter().filter(|t| t.labelled) {

@@ -20,7 +20,7 @@ use super::nest::{Nested, nested};
 use super::{PICTURES_MAX, look, marks, title};
 use crate::escape::xml;
 use crate::pictures::Figure;
-use crate::svg::canvas::{Canvas, Grid};
+use crate::svg::canvas::{AxisGrid, Canvas};
 use crate::svg::number;
 use crate::svg::{Layout, Scale, Unit};
 use crate::table::Table;
@@ -155,7 +155,7 @@ fn draw(record: &BlameRecord, layout: Layout) -> String {
     let mut out = canvas.open();
     out.push_str(&legend);
     let (x, labels) = (&across.x, if wide { 9 } else { 4 });
-    Grid { x, left, width: across.width, top, bottom: end, labels }.draw(&mut out);
+    AxisGrid { x, left, width: across.width, top, bottom: end, labels }.draw(&mut out);
     for (i, lane) in lanes.iter().enumerate() {
         draw_lane(&mut out, lane, &across, top + ROW * (i.real() + 1.0) - 4.0, (from, to));
     }
