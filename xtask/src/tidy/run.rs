@@ -30,6 +30,9 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     found.extend(documents::check(&files));
     found.extend(text::changelog(read("CHANGELOG.md")));
     found.extend(text::overview(read("ARCHITECTURE.md")));
+    found.extend(text::manual(&files));
+    found.extend(text::readme(read("README.md")));
+    found.extend(text::results(&files));
     found.extend(text::readmes(&files));
     found.extend(times::check(read("README.md"), read("docs/times.json")));
     found.extend(edges::check(&project, read("Cargo.lock"))?);

@@ -3,7 +3,7 @@
 //!
 //! The server runs in this process, the clients beside it, on the same CPUs. `pages` asks each kind of page N times, of a
 //! system the pages of N different ones; `uploads` sends runs that differ from RUN in their identity alone, packed, each connection the
-//! next one when the last is answered. The store is one of `simulate`; the server's clock stands at its last day. `docs/scale.md`.
+//! next one when the last is answered. The store is one of `simulate`; the server's clock stands at its last day. `docs/results/scale.md`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example")]
 
 use std::fs::File;

@@ -5,7 +5,7 @@
 //! again around its count, shifted by what is the machine's own. Every twentieth system becomes a quarter later on some day of the last
 //! third. Runs of the last WHOLE days are written as files and go through the same reading, judging and packing as uploads do; of the
 //! days before them the store gets all rows, made by the same code, but not the file, which costs ten times as much to make and
-//! which no table needs. `docs/scale.md` says what it is for.
+//! which no table needs. `docs/results/scale.md` says what it is for.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example")]
 
 use std::fs::File;

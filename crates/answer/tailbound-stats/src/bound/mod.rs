@@ -15,7 +15,7 @@
 //! let found = extrapolate(&maxima, 1.0 / 36_000.0, 0.0, 1).expect("sound data");
 //! assert!(found.limits.bound() > found.limits.point);
 //! ```
-//! Source: docs/bound.md.
+//! Source: docs/results/bound.md.
 
 pub mod anderson;
 pub mod extrapolate;
