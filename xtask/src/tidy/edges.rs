@@ -41,7 +41,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-lab", &["archive", "sys", "core", "host", "import", "paths"]),
     ("tailbound-guest", &["sys", "core"]),
     ("tailbound-rules", &["core", "host"]),
-    ("tailbound-tune", &["sys", "core", "host"]),
+    // The interactive view of a machine draws the tables of the report, and changes what they show.
+    ("tailbound-tune", &["sys", "core", "host", "report"]),
     ("tailbound-capi", &["rt", "sys", "core", "stats", "host"]),
     (
         "tailbound",
