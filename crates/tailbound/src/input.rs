@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use tailbound_archive::{Packing, plain_name};
 use tailbound_core::Run;
 use tailbound_core::limits;
 use tailbound_core::runfile;
@@ -17,7 +18,6 @@ use tailbound_sys::new_file::{self, Existing, NewFile};
 use tailbound_sys::signal::Signals;
 
 use crate::folder;
-use crate::packed;
 use crate::reading::Reading;
 use crate::say::{self, Failure};
 
@@ -163,9 +163,10 @@ fn open(path: &Path) -> Result<(Source, Option<u64>), Failure> {
             None => failed(path, &e),
         })?)
     };
-    let unpacked = packed::unpacked(source).map_err(|e| failed(path, &e))?;
-    let length = length(path).filter(|_| !unpacked.packed);
-    Ok((BufReader::with_capacity(1 << 16, unpacked.source), length))
+    let (packing, source) = Packing::open(source).map_err(|e| failed(path, &e))?;
+    // Of a packed one the length is not that of what is in it.
+    let length = length(path).filter(|_| packing == Packing::Plain);
+    Ok((BufReader::with_capacity(1 << 16, source), length))
 }
 
 fn imported(
@@ -212,7 +213,7 @@ pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
         return PathBuf::from(format!("imported{suffix}"));
     }
     let name = name(path);
-    let name = packed::plain_name(&name);
+    let name = plain_name(&name);
     let stem = name
         .strip_suffix(".tailbound.jsonl")
         .or_else(|| name.rsplit_once('.').map(|(stem, _)| stem))
@@ -284,7 +285,7 @@ pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        if packed::plain_name(&name(&path)).ends_with(".tailbound.jsonl") {
+        if plain_name(&name(&path)).ends_with(".tailbound.jsonl") {
             files.push(path);
         }
     }

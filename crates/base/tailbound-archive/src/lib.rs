@@ -26,6 +26,6 @@ mod walk;
 pub use self::error::ArchiveError;
 pub use self::limits::{Limits, Links};
 pub use self::member::{Kind, Member};
-pub use self::packing::Packing;
+pub use self::packing::{Packing, plain_name};
 pub use self::unpack::{Unpacked, unpack};
 pub use self::walk::walk;

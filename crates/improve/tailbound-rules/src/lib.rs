@@ -12,6 +12,7 @@
 )]
 
 mod answer;
+mod capture;
 mod check;
 mod checks;
 mod machine;
@@ -20,6 +21,7 @@ mod preconditions;
 mod sample;
 
 pub use answer::{Answers, CheckRecord};
+pub use capture::Capture;
 pub use check::{Check, Group, Need};
 pub use checks::catalogue;
 pub use machine::{CheckScope, Machine, Workload};

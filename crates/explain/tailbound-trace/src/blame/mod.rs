@@ -26,6 +26,7 @@ mod names;
 mod note;
 mod owners;
 mod ready;
+mod recorded;
 mod shared;
 mod thread;
 mod wakeup;
@@ -40,6 +41,7 @@ pub use follow::{BlameSelection, BlameSummary, Follow, Followed};
 pub(crate) use inside::Stretch;
 pub use interruptions::Interruptions;
 pub use note::{BlameNote, BlameNoteKind};
+pub use recorded::{RecordedBlame, RecordedError};
 pub use wakeup::{At, WakeUp, Waker};
 
 pub use tailbound_core::blame::BlameRecord;
