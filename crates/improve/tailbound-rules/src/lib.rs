@@ -18,6 +18,7 @@ mod checks;
 mod machine;
 mod outcome;
 mod preconditions;
+mod recorded;
 mod sample;
 
 pub use answer::{Answers, CheckRecord};
@@ -27,4 +28,5 @@ pub use checks::catalogue;
 pub use machine::{CheckScope, Machine, Workload};
 pub use outcome::{CheckOutcome, Level};
 pub use preconditions::{PREFIX, Precondition, precondition_facts, preconditions};
+pub use recorded::{RecordingCounts, assumptions};
 pub use sample::{Glance, Sample};
