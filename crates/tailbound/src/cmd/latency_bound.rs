@@ -5,10 +5,8 @@
 
 use std::path::Path;
 
-use tailbound_core::tasks::{Model, TaskRecord};
 use tailbound_core::units::{format_ns_i64, parse_ns};
-use tailbound_report::tasks::{LatencyBound, TaskReport};
-use tailbound_stats::tasks::analyse;
+use tailbound_report::tasks::LatencyBound;
 
 use super::bound_theory;
 use crate::say::Failure;
@@ -31,19 +29,4 @@ pub(super) fn read(text: &str, release: Option<&str>) -> Result<LatencyBound, Fa
     let stated = bound_theory::read(path)?;
     let ns = stated.latency_ns(text, release).map_err(|e| usage(e.to_string()))?;
     Ok(LatencyBound { ns, from: format!("{} from {text}", format_ns_i64(ns)) })
-}
-
-/// Watched threads as tasks, each wait of theirs as long as the bound.
-pub(super) fn tell<T>(
-    name: String,
-    records: &[TaskRecord],
-    deadline_ns: Option<i64>,
-    latency: &LatencyBound,
-    say: impl FnOnce(&TaskReport<'_>) -> T,
-) -> T {
-    let mut model = Model::of(records).with_latency_bound(latency.ns);
-    model.tasks.iter_mut().for_each(|t| t.deadline_ns = deadline_ns);
-    let answer = analyse(&model);
-    let latency = Some(latency.clone());
-    say(&TaskReport { name, model: &model, answer: &answer, records, what_if: None, latency })
 }
