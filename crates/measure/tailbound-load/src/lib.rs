@@ -66,7 +66,7 @@ mod worker;
 
 pub use benchmark::run_benchmark;
 pub use benchmarks::{BENCHMARKS, BenchmarkKind, benchmark};
-pub use catalogue::{CATALOGUE, PHASE, command_of};
+pub use catalogue::{CATALOGUE, PHASE, command_of, commands_in};
 pub use error::LoadError;
 pub use kind::LoadKind;
 pub use loads::{LoadEnd, LoadSample, Loads, StartOptions};
