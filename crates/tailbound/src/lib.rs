@@ -52,7 +52,6 @@ mod cli_watch;
 mod cmd;
 mod completions;
 mod consent;
-mod folder;
 mod help;
 mod input;
 mod lazy;
@@ -64,7 +63,6 @@ mod names;
 mod reading;
 mod say;
 mod sibling;
-mod signature;
 mod usage;
 
 use std::ffi::OsString;

@@ -8,6 +8,7 @@ use std::io::{Read as _, Seek as _};
 use std::path::Path;
 
 use serde_json::json;
+use tailbound_files::read::ReadProgress as _;
 use tailbound_host::Root;
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
@@ -46,7 +47,8 @@ pub(crate) fn answer(args: &BlameArgs, path: &Path, file: File) -> Result<Answer
     let ground = Ground { virtual_machine: hypervisor(trace.info()), ..Ground::default() };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let name = input::name(path);
-    let mut progress = Reading::new(&name, Some(trace.info().bytes), Some(&signals));
+    let mut progress = Reading::new(Some(&signals));
+    progress.begins(&name, Some(trace.info().bytes));
     let mut told =
         RecordedBlame::of(trace, (watched, wanted), ground, &mut |bytes| progress.at(bytes))
             .map_err(|e| failed(&e))?;

@@ -5,24 +5,24 @@
 //! the public key from somewhere else than the file.
 
 use std::fs::File;
-use std::io::{BufReader, Seek as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use minisign::PublicKey;
 use serde_json::{Value, json};
-use tailbound_core::Run;
-use tailbound_core::runfile::{Integrity, read_run_checked};
+use tailbound_files::read::CheckedFile;
+use tailbound_files::signature::{self, PublicKey};
 use tailbound_report::integrity::{Intactness, IntegrityReport, SignatureState, changed};
-use tailbound_sys::given;
 
 use crate::cli_sign::{SignArgs, VerifyArgs};
+use crate::input;
 use crate::say::{self, Failure};
-use crate::{input, signature};
 
 /// `tailbound sign`
 pub(crate) fn sign(args: &SignArgs) -> Result<ExitCode, Failure> {
-    let key = args.key.clone().map_or_else(signature::default_key, Ok)?;
+    let key = match &args.key {
+        Some(key) => key.clone(),
+        None => signature::default_key()?,
+    };
     if args.new_key {
         let (public, text) = signature::make(&key, !args.no_password)?;
         say::answer(&format!(
@@ -37,7 +37,7 @@ pub(crate) fn sign(args: &SignArgs) -> Result<ExitCode, Failure> {
     let secret = signature::secret(&key)?;
     let mut status = 0;
     for path in &args.runs {
-        let checked = Checked::of(path)?;
+        let checked = CheckedFile::of(path)?;
         let changed = changed(&checked.run);
         if !changed.is_empty() {
             say::note(&format!(
@@ -63,7 +63,7 @@ pub(crate) fn verify(args: &VerifyArgs) -> Result<ExitCode, Failure> {
     let key = args.key.as_deref().map(signature::public).transpose()?;
     let (mut states, mut texts, mut all) = (Vec::new(), Vec::new(), Vec::<Value>::new());
     for path in &args.runs {
-        let checked = Checked::of(path)?;
+        let checked = CheckedFile::of(path)?;
         let report = IntegrityReport {
             path: path.display().to_string(),
             name: input::name(path),
@@ -104,24 +104,4 @@ fn signature_of(
         Ok(comment) => SignatureState::Valid(comment),
         Err(why) => SignatureState::Invalid(why.to_string()),
     })
-}
-
-/// A run file that was read, and stands at its begin again.
-struct Checked {
-    file: File,
-    run: Run,
-    integrity: Integrity,
-}
-
-impl Checked {
-    fn of(path: &Path) -> Result<Self, Failure> {
-        let failed = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
-        let mut file = given::file(path).map_err(|e| failed(&e))?;
-        let (mut run, integrity) =
-            read_run_checked(BufReader::with_capacity(1 << 16, &file), &["raw"])
-                .map_err(|e| failed(&e))?;
-        tailbound_stats::judge(&mut run);
-        file.rewind().map_err(|e| failed(&e))?;
-        Ok(Self { file, run, integrity })
-    }
 }
