@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 const SUFFIXES: [&str; 2] = [".tailbound.jsonl", ".html"];
 
 /// `path`, then the same with -2, -3, … before its suffix.
-#[must_use]
 pub fn numbered(path: &Path) -> impl Iterator<Item = PathBuf> {
     let path = path.to_owned();
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();

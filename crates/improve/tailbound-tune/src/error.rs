@@ -55,6 +55,14 @@ pub enum TuneError {
         /// All names.
         known: Vec<&'static str>,
     },
+    /// No profile of this name comes with the program.
+    #[error("there is no profile `{name}`: {}", .known.join(", "))]
+    NotShipped {
+        /// What was asked for.
+        name: String,
+        /// All names.
+        known: Vec<&'static str>,
+    },
     /// The file of a profile cannot be read.
     #[error("{name}: {source}")]
     ProfileFile {

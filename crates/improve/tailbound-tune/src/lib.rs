@@ -32,6 +32,7 @@ pub mod journal;
 mod keep;
 mod look;
 mod machine;
+pub mod offered;
 mod profile;
 mod recipe;
 mod rules;

@@ -19,7 +19,7 @@ use tailbound_probe::rules::{RuleCheck, RulesFound, WithRules};
 use tailbound_probe::watch::{Target, ThreadListing, WatchEnd, Watching};
 use tailbound_probe::watched::WatchOutcome;
 use tailbound_report::cycles::{self as words, CommandEnd, WatchAnswer, WatchQuestions};
-use tailbound_run::watched::{About, run_of};
+use tailbound_run::watched::{About, run_of, without_cycles};
 use tailbound_run::watched_tasks::TaskModels;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::Pid;
@@ -178,29 +178,6 @@ fn check(args: &WatchArgs, root: &Root, begin_ns: i64) -> Result<Option<RuleChec
         check.with_log(input::growing(path, args.force)?);
     }
     Ok(Some(check))
-}
-
-/// Threads of which there is nothing to tell.
-fn without_cycles(watched: &WatchOutcome) -> Vec<String> {
-    let mut notes = Vec::new();
-    let idle: Vec<String> = watched
-        .threads
-        .iter()
-        .filter(|t| t.cycles.cycles == 0)
-        .map(|t| format!("{} {}", t.cycles.name, t.cycles.tid))
-        .collect();
-    if !idle.is_empty() {
-        notes.push(format!("no whole cycle was seen of {}", idle.join(", ")));
-    }
-    if watched.threads.is_empty() {
-        notes.push(match watched.others {
-            0 => "no thread was there".to_owned(),
-            n => format!(
-                "no real-time thread was there, {n} others were: ask for them with --all or --comm NAME"
-            ),
-        });
-    }
-    notes
 }
 
 fn clocks() -> Clocks {
