@@ -82,9 +82,13 @@ fn counted(
     let ticks =
         |c: &RecordingCounts| c.ticks.as_ref().and_then(|t| t.get(&cpu)).and_then(|t| t.steal);
     let steal = match (ticks(before), ticks(after)) {
-        (Some(b), Some(a)) if a > b => {
-            (Holds::No, format!("the host took {} ticks of CPU {cpu} while it was recorded", a - b))
-        }
+        (Some(b), Some(a)) if a > b => (
+            Holds::No,
+            format!(
+                "the host took {} ticks of CPU {cpu} while it was recorded",
+                a.saturating_sub(b)
+            ),
+        ),
         _ => match by_check("no-steal") {
             Some(p) if p.holds == Some(true) => (Holds::Yes, p.evidence.clone()),
             Some(p) => (
@@ -98,9 +102,13 @@ fn counted(
         },
     };
     let smi = match (&before.smis, &after.smis) {
-        (Ok(b), Ok(a)) if a > b => {
-            (Holds::No, format!("the firmware interrupted {} times while it was recorded", a - b))
-        }
+        (Ok(b), Ok(a)) if a > b => (
+            Holds::No,
+            format!(
+                "the firmware interrupted {} times while it was recorded",
+                a.saturating_sub(*b)
+            ),
+        ),
         (Ok(_), Ok(_)) => (Holds::Yes, "the CPU counted none while it was recorded".to_owned()),
         (Err(why), _) | (_, Err(why)) => match by_check("no-smi") {
             Some(p) if p.holds == Some(true) => (Holds::Yes, p.evidence.clone()),

@@ -11,7 +11,7 @@ use tailbound_core::{Outcome, Run};
 use tailbound_import::Options;
 use tailbound_report::theory::RecordedBound;
 use tailbound_report::{bound as words, pictures};
-use tailbound_stats::bound::{BlockMaxima, Settings, Statement, bound as state, outcome};
+use tailbound_stats::bound::{BlockMaxima, Settings, Statement, bound as state, outcome, worst};
 
 use crate::cli_bound::BoundArgs;
 use crate::cmd::bound_here;
@@ -80,15 +80,7 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
         }
         say::answer_in(&texts.join("\n"), style)?;
     }
-    let worst = statements
-        .iter()
-        .map(|(_, rate, s)| outcome(s, *rate).0)
-        .max_by_key(|o| match o {
-            Outcome::NotMet => 2,
-            Outcome::Undecided | Outcome::Unfit | Outcome::Unknown(_) => 1,
-            Outcome::Met | Outcome::Measured => 0,
-        })
-        .unwrap_or(Outcome::Measured);
+    let worst = worst(statements.iter().map(|(_, rate, s)| outcome(s, *rate).0));
     if worst.exit_status() == 0 && theory.is_some_and(|t| !t.bound.answer.refused.is_empty()) {
         return Ok(ExitCode::from(Outcome::Undecided.exit_status()));
     }

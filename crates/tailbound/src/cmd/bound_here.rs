@@ -5,7 +5,6 @@
 //! What the machine does meanwhile is the load. Not here: what events come to (`tailbound_paths::machine`), the bound
 //! (`tailbound_stats::theory`), what it takes for granted (`tailbound-rules`), its words (`tailbound-report`).
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tailbound_core::units::grouped;
@@ -43,7 +42,11 @@ pub(super) fn record(args: &BoundArgs) -> Result<Theory, Failure> {
         CheckScope { rt_cpus: chosen.iter().collect(), ..CheckScope::default() },
         None,
     );
-    move_away(&chosen, &machine, &mut notes);
+    // This program shall not be among what is recorded.
+    if !sched::leave(&chosen.iter().collect(), || machine.online.iter().collect()) {
+        let why = "tailbound itself has no other CPU to run on: its reading of the events is a part of the load";
+        notes.push(why.to_owned());
+    }
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let list: Vec<u32> = chosen.iter().collect();
     let first = list.first().copied().unwrap_or(0);
@@ -117,15 +120,4 @@ fn chosen(args: &BoundArgs, machine: &Cpus) -> Result<tailbound_core::CpuSet, Fa
         false => "isolated",
     });
     machine.resolve(word).map_err(|e| Failure::usage(format!("-c: {e}")))
-}
-
-/// This program shall not be among what is recorded.
-fn move_away(chosen: &tailbound_core::CpuSet, machine: &Cpus, notes: &mut Vec<String>) {
-    let allowed = sched::affinity(0).unwrap_or_else(|_| machine.online.iter().collect());
-    let chosen: BTreeSet<u32> = chosen.iter().collect();
-    let others: Vec<u32> = allowed.into_iter().filter(|c| !chosen.contains(c)).collect();
-    if others.is_empty() || sched::set_affinity(0, &others).is_err() {
-        let why = "tailbound itself has no other CPU to run on: its reading of the events is a part of the load";
-        notes.push(why.to_owned());
-    }
 }

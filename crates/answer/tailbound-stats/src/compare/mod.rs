@@ -34,5 +34,5 @@ pub use block::Block;
 pub use difference::{Design, Difference, Feature, difference};
 pub use margin::{Margin, Word};
 pub use settings::Settings;
-pub use systems::{System, Systems};
+pub use systems::{System, Systems, distinct};
 pub use table::{Cell, ComparedContext, ComparedRun, Comparison, Row, compare};
