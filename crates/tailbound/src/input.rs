@@ -123,7 +123,7 @@ pub(crate) fn import_all(
 
 /// The plain bytes of a file, unpacked where it is packed.
 #[cfg(feature = "server")]
-pub(crate) fn plain(path: &Path) -> Result<read::Source, Failure> {
+pub(crate) fn plain(path: &Path) -> Result<read::PlainBytes, Failure> {
     Ok(read::open(path)?.0)
 }
 

@@ -19,7 +19,7 @@ use crate::folder;
 use crate::named::name;
 
 /// The plain bytes of a file.
-pub type Source = BufReader<Box<dyn Read + Send>>;
+pub type PlainBytes = BufReader<Box<dyn Read + Send>>;
 
 /// Hears how far the reading of another tool's file is, which may be long.
 pub trait ReadProgress {
@@ -33,7 +33,7 @@ pub trait ReadProgress {
 ///
 /// # Errors
 /// It cannot be opened, or what packed it is not known.
-pub fn open(path: &Path) -> Result<(Source, Option<u64>), FilesError> {
+pub fn open(path: &Path) -> Result<(PlainBytes, Option<u64>), FilesError> {
     let source: Box<dyn Read + Send> = if path == Path::new("-") {
         Box::new(given::Reader::stdin().map_err(|e| FilesError::of(path, &e))?)
     } else {
@@ -118,7 +118,7 @@ pub fn import_all(
 
 fn imported(
     path: &Path,
-    (mut source, length): (Source, Option<u64>),
+    (mut source, length): (PlainBytes, Option<u64>),
     format: Option<Format>,
     options: &Options,
     progress: &mut dyn ReadProgress,

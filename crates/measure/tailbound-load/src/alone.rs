@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads beside whatever else goes on: until their time is over, they end, or a signal comes.
 //!
-//! Context: COLD. Not here: what is printed of it (the caller).
+//! Not here: what is printed of it (the caller).
 
 use std::time::{Duration, Instant};
 
