@@ -26,6 +26,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-probe", &["rt", "sys", "host", "core", "trace"]),
     ("tailbound-import", &["core"]),
     ("tailbound-report", &["core", "stats"]),
+    // How a file becomes a run, whoever wrote or packed it: what the command line and searches both do.
+    ("tailbound-files", &["archive", "core", "import", "stats", "sys"]),
     ("tailbound-run", &["rt", "core", "sys", "host", "load", "probe", "stats", "rules", "tune"]),
     ("tailbound-series", &["core", "stats", "sys"]),
     ("tailbound-store", &["core", "stats"]),
@@ -41,14 +43,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-lab", &["archive", "sys", "core", "host", "import", "paths"]),
     ("tailbound-guest", &["sys", "core"]),
     ("tailbound-rules", &["core", "host"]),
-    ("tailbound-tune", &["sys", "core", "host"]),
+    // The interactive view of a machine draws the tables of the report, and changes what they show.
+    ("tailbound-tune", &["sys", "core", "host", "report"]),
     ("tailbound-capi", &["rt", "sys", "core", "stats", "host"]),
     (
         "tailbound",
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
             "series", "trace", "paths", "bisect", "hunt", "lab", "guest", "fleet", "store", "tune",
-            "rules", "monitor", "agent", "archive",
+            "rules", "monitor", "agent", "archive", "files",
         ],
     ),
 ];

@@ -26,6 +26,7 @@ pub mod figures;
 pub mod history;
 pub mod hot;
 pub mod html;
+pub mod integrity;
 pub mod json;
 pub mod label;
 pub mod limits;

@@ -28,6 +28,6 @@ mod watch;
 pub use self::error::ArchiveError;
 pub use self::limits::{Limits, Links};
 pub use self::member::{Kind, Member};
-pub use self::packing::Packing;
+pub use self::packing::{Packing, plain_name};
 pub use self::unpack::{Unpacked, unpack};
 pub use self::walk::walk;

@@ -23,6 +23,7 @@ pub mod environment;
 pub mod error;
 pub mod evl;
 pub mod file;
+pub mod free_name;
 pub mod futex;
 pub mod given;
 pub mod handover;

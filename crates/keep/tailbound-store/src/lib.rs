@@ -5,6 +5,9 @@
 //! Not here: what a farm does with it (HTTP, pages, agents).
 
 mod access;
+mod add_files;
+mod age;
+mod answer;
 mod backup;
 pub mod buckets;
 mod database;
@@ -25,6 +28,9 @@ mod views;
 mod work;
 
 pub use access::{Act, Audited, Role, Token};
+pub use add_files::FilesAdded;
+pub use age::{Age, AgeError};
+pub use answer::{QueryRows, short};
 pub use database::EachRow;
 pub use error::StoreError;
 pub use export::{Of, Origin, TableFormat};

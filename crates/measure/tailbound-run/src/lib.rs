@@ -39,5 +39,4 @@ pub use options::check_options;
 pub use output::Output;
 pub use resolve::{Request, Resolved, resolve};
 pub use session::{Session, run};
-pub use tuned::profile;
 pub use view::View;

@@ -46,6 +46,30 @@ pub struct About {
     pub violations: Vec<ViolationRecord>,
 }
 
+/// Threads of which there is nothing to tell.
+#[must_use]
+pub fn without_cycles(watched: &WatchOutcome) -> Vec<String> {
+    let mut notes = Vec::new();
+    let idle: Vec<String> = watched
+        .threads
+        .iter()
+        .filter(|t| t.cycles.cycles == 0)
+        .map(|t| format!("{} {}", t.cycles.name, t.cycles.tid))
+        .collect();
+    if !idle.is_empty() {
+        notes.push(format!("no whole cycle was seen of {}", idle.join(", ")));
+    }
+    if watched.threads.is_empty() {
+        notes.push(match watched.others {
+            0 => "no thread was there".to_owned(),
+            n => format!(
+                "no real-time thread was there, {n} others were: ask for them with --all or --comm NAME"
+            ),
+        });
+    }
+    notes
+}
+
 /// The run.
 #[must_use]
 pub fn run_of(watched: WatchOutcome, about: About, mut tasks: TaskModels) -> Run {

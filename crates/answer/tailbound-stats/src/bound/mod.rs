@@ -35,7 +35,7 @@ pub mod threshold;
 
 pub use input::BlockMaxima;
 pub use modes::TailMode;
-pub use outcome::outcome;
+pub use outcome::{outcome, worst};
 pub use procedure::{bound, in_short, of_run};
 pub use statement::{
     Bound, Cause, Extrapolation, FreeLine, Reason, ReturnLevel, Settings, Statement,

@@ -36,5 +36,5 @@ pub use design::Design;
 pub use difference::{Difference, Feature, difference};
 pub use margin::{Margin, Word};
 pub use settings::Settings;
-pub use systems::{System, Systems};
+pub use systems::{System, Systems, distinct};
 pub use table::{Cell, ComparedContext, ComparedRun, Comparison, Row, compare};

@@ -53,6 +53,17 @@ pub struct Systems {
     pub notes: Vec<String>,
 }
 
+/// Two files of one name in two folders need two names.
+#[must_use]
+pub fn distinct(given: Vec<(String, Vec<Run>)>) -> Vec<(String, Vec<Run>)> {
+    let names: Vec<String> = given.iter().map(|(n, _)| n.clone()).collect();
+    let renamed = |i: usize, name: String| {
+        let same = names.iter().filter(|n| **n == name).count();
+        if same > 1 { format!("{name} ({})", i + 1) } else { name }
+    };
+    given.into_iter().enumerate().map(|(i, (name, runs))| (renamed(i, name), runs)).collect()
+}
+
 impl Systems {
     /// Systems of what was given under a name each; `order` names variants, the reference first.
     ///

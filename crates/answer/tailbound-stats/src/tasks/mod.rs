@@ -12,6 +12,7 @@
 mod answer;
 mod bound;
 mod demand;
+mod of_run;
 mod period;
 mod problem;
 mod terms;
@@ -20,5 +21,6 @@ mod what_if;
 
 pub use answer::{Bound, NoBound, ResponseTimes, Term, TermKind, Thread};
 pub use bound::analyse;
+pub use of_run::{DeadlineError, deadline, of_run};
 pub use watched::{JobHistory, WINDOW};
 pub use what_if::{Change, WhatIfError, named};

@@ -27,6 +27,7 @@ mod names;
 mod note;
 mod owners;
 mod ready;
+mod recorded;
 mod shared;
 mod thread;
 mod wakeup;
@@ -43,6 +44,7 @@ pub(crate) use ground::{since, total};
 pub(crate) use inside::Stretch;
 pub use interruptions::Interruptions;
 pub use note::{BlameNote, BlameNoteKind};
+pub use recorded::{RecordedBlame, RecordedError};
 pub use wakeup::{At, WakeUp, Waker};
 
 pub use tailbound_core::blame::BlameRecord;

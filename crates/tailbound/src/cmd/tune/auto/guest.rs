@@ -12,9 +12,9 @@ use tailbound_lab::{Cell, Request, System};
 use tailbound_series::auto::{Bench, Design, DesignError, Set, StageRuns, search};
 use tailbound_series::rounds::ROUNDS_MAX;
 use tailbound_tune::Recipe;
+use tailbound_tune::candidates::{Candidate, profile};
 
 use super::answer::{self, Asked};
-use super::candidates::{Candidate, profile};
 use super::{LAB_LOOPS, made, too_short};
 use crate::cli_tune_auto::AutoArgs;
 use crate::cmd::lab::cells;
@@ -169,6 +169,14 @@ pub(super) fn auto(
     };
     let found = search(&names, &design, settings, &mut lab)?;
     let (notes, settings) = (Vec::new(), *settings);
-    let asked = Asked { args, candidates: &candidates, notes, design, settings, folder: &folder };
+    let asked = Asked {
+        args,
+        candidates: &candidates,
+        names: &names,
+        notes,
+        design,
+        settings,
+        folder: &folder,
+    };
     answer::answer(&asked, &found)
 }

@@ -2,9 +2,8 @@
 //! Options of cyclictest, said as ours: for whoever types what their fingers know.
 //!
 //! Units: those of cyclictest (µs without a unit; seconds for -D).
-//! Not here: files that cyclictest wrote (`tailbound-import`). Source: cyclictest(8), rt-tests 2.10; docs/from-cyclictest.md.
+//! Not here: files that cyclictest wrote (`cyclictest`). Source: cyclictest(8), rt-tests 2.10; docs/from-cyclictest.md.
 
-use clap::error::ErrorKind;
 use tailbound_core::units::parse_ns;
 
 /// Short options of cyclictest that take a value, as getopt(3) has them.
@@ -44,17 +43,10 @@ struct Translation {
     quiet: bool,
 }
 
-/// The help for someone whose words were refused with `error`, where they are those of cyclictest.
-pub(crate) fn help(words: &[String], error: &clap::Error) -> Option<String> {
-    let (verb, rest) = words.split_first()?;
-    let named = verb == "cyclictest" && error.kind() == ErrorKind::InvalidSubcommand;
-    // An option that is not ours, or without the value that ours needs; words of neither are told below.
-    let habit = verb == "run"
-        && matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue);
-    if !named && !habit {
-        return None;
-    }
-    let translation = translate(rest)?;
+/// What to write instead of `words`, where all of them are options of cyclictest.
+#[must_use]
+pub fn advice(words: &[String]) -> Option<String> {
+    let translation = translate(words)?;
     let mut text =
         String::from("These are options of cyclictest. For tailbound, write:\n\n  tailbound run");
     for word in &translation.words {

@@ -3,7 +3,10 @@
 //!
 //! Rows of one setting stand together; a long one is cut unless all is asked for.
 
-use tailbound_tune::{Applied, Plan, arrow};
+use serde_json::{Value, json};
+
+use crate::apply::{Applied, arrow};
+use crate::step::{Plan, Step};
 
 /// Rows of one setting that are shown.
 const ROWS: usize = 3;
@@ -11,12 +14,14 @@ const ROWS: usize = 3;
 const WIDE: usize = 56;
 
 /// `1 change`, `2 changes`.
-pub(super) fn changes(n: usize) -> String {
+#[must_use]
+pub fn changes(n: usize) -> String {
     if n == 1 { "1 change".to_owned() } else { format!("{n} changes") }
 }
 
 /// What came of applying `plan`: a sentence, and one for each step that was passed over.
-pub(super) fn applied(plan: &Plan, applied: &Applied) -> (String, Vec<String>) {
+#[must_use]
+pub fn applied(plan: &Plan, applied: &Applied) -> (String, Vec<String>) {
     let passed = |(i, why): &(usize, String)| {
         let what = plan.steps.get(*i).map(|s| s.target.to_string()).unwrap_or_default();
         format!("passed over: {what}: {why}")
@@ -28,8 +33,9 @@ pub(super) fn applied(plan: &Plan, applied: &Applied) -> (String, Vec<String>) {
     (first, applied.skipped.iter().map(passed).collect())
 }
 
-/// The plan's steps by setting, and what is left out.
-pub(super) fn plan(plan: &Plan, all: bool) -> String {
+/// The plan's steps by setting, and what is left out; all rows, or the first of each setting.
+#[must_use]
+pub fn plan(plan: &Plan, all: bool) -> String {
     let cpus = match plan.rt_cpus.as_str() {
         "" => String::new(),
         list => format!(", CPUs for real-time work: {list}"),
@@ -74,4 +80,38 @@ fn left_out(plan: &Plan, all: bool) -> String {
         ));
     }
     out
+}
+
+/// What came of applying `plan`, and how it is undone: by itself after a time, unless it is confirmed, or by
+/// a command.
+#[must_use]
+pub fn applied_text(plan: &Plan, applied: &Applied, undone_in: Option<&str>) -> String {
+    let (mut out, passed) = self::applied(plan, applied);
+    passed.iter().for_each(|line| out.push_str(&format!("\n  {line}")));
+    out.push_str(&match undone_in {
+        _ if applied.made == 0 => String::new(),
+        Some(time) => format!("\nIt is undone in {time} unless you run: tailbound tune confirm"),
+        None => "\nTo undo: tailbound tune undo".to_owned(),
+    });
+    out
+}
+
+/// The same for scripts.
+#[must_use]
+pub fn applied_json(plan: &Plan, applied: &Applied) -> Value {
+    json!({
+        "applied": applied.made > 0,
+        "number": applied.number,
+        "made": applied.made,
+        "already": applied.already,
+        "skipped": applied.skipped,
+        "plan": plan,
+    })
+}
+
+/// What was changed because it appeared, a line each.
+#[must_use]
+pub fn appeared(plan: &Plan) -> String {
+    let line = |s: &Step| format!("new: {}: {}", s.target, s.new.as_deref().unwrap_or("none"));
+    plan.steps.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -5,15 +5,16 @@
 
 use std::cell::RefCell;
 
+use tailbound_host::Root;
 use tailbound_report::machine::ThreadId;
-use tailbound_tune::journal::{self, Places};
-use tailbound_tune::{
-    Applied, InterruptRule, Plan, Recipe, ThreadRule, apply_here, arrow, needs_root, undo_here,
-};
 
-use super::apply::one;
-use super::view::hands::{Hands, Refused, Wanted};
-use super::{recipe, text};
+use super::hands::{Hands, Refused, Wanted};
+use crate::apply::{Applied, arrow};
+use crate::here::{apply_here, needs_root, undo_here};
+use crate::journal::{self, Places};
+use crate::rules::{InterruptRule, ThreadRule};
+use crate::step::{Plan, Recipe};
+use crate::{chosen, typed, words};
 
 /// Changes this machine.
 #[derive(Debug, Default)]
@@ -36,23 +37,23 @@ fn of(wanted: &Wanted) -> Recipe {
         threads.iter().map(rule).collect()
     };
     match wanted {
-        Wanted::Isolate { cpus } => recipe::isolated(&cpus.to_string(), true),
+        Wanted::Isolate { cpus } => typed::isolated(&cpus.to_string(), true),
         Wanted::MoveThreads { threads, cpus } => {
-            recipe::of_rules("move", rules(threads, None, Some(cpus.to_string())), Vec::new())
+            typed::of_rules("move", rules(threads, None, Some(cpus.to_string())), Vec::new())
         }
         Wanted::SetPolicy { threads, policy } => {
-            recipe::of_rules("set", rules(threads, Some(policy.to_string()), None), Vec::new())
+            typed::of_rules("set", rules(threads, Some(policy.to_string()), None), Vec::new())
         }
         Wanted::MoveInterrupts { numbers, cpus } => {
             let rule = |n: &u32| InterruptRule { name: n.to_string(), cpus: cpus.to_string() };
-            recipe::of_rules("irq", Vec::new(), numbers.iter().map(rule).collect())
+            typed::of_rules("irq", Vec::new(), numbers.iter().map(rule).collect())
         }
     }
 }
 
 /// One line: what was done, and the first of what was passed over.
 fn told(plan: &Plan, done: &Applied) -> Result<String, Refused> {
-    let (mut line, passed) = text::applied(plan, done);
+    let (mut line, passed) = words::applied(plan, done);
     if let Some(first) = passed.first() {
         line.push_str(&format!("; {first}"));
     }
@@ -64,7 +65,7 @@ fn told(plan: &Plan, done: &Applied) -> Result<String, Refused> {
 
 impl Hands for OwnHands {
     fn plan(&self, wanted: &Wanted) -> Result<Vec<String>, Refused> {
-        let plan = recipe::plan(&of(wanted)).map_err(refused)?;
+        let plan = of(wanted).plan(&Root::real()).map_err(refused)?;
         let mut lines: Vec<String> =
             plan.steps.iter().map(|s| format!("{}: {}", s.target, arrow(s))).collect();
         if !lines.is_empty() {
@@ -79,7 +80,7 @@ impl Hands for OwnHands {
         let shown = self.shown.borrow_mut().take().filter(|(of, _)| of == wanted);
         let plan = match shown {
             Some((_, plan)) => plan,
-            None => recipe::plan(&of(wanted)).map_err(refused)?,
+            None => of(wanted).plan(&Root::real()).map_err(refused)?,
         };
         let done = apply_here(&plan).map_err(refused)?;
         told(&plan, &done)
@@ -90,7 +91,7 @@ impl Hands for OwnHands {
         let places = Places::of_machine();
         let _lock = journal::lock(&places).map_err(refused)?;
         let all = journal::all(&places).map_err(refused)?;
-        let transaction = one(&all, None).map_err(refused)?;
+        let transaction = chosen::one(&all, None).map_err(refused)?;
         let report = undo_here(&places, transaction, false).map_err(refused)?;
         let number = transaction.number;
         match (report.left(), report.remarks().as_slice()) {
@@ -107,7 +108,9 @@ impl Hands for OwnHands {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_tune::{Codec, Step, Target};
+    use crate::codec::Codec;
+    use crate::step::Step;
+    use crate::target::Target;
 
     #[test]
     fn what_was_refused_is_told_with_its_reason() {

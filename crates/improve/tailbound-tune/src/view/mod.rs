@@ -6,8 +6,9 @@
 //! Not here: changing the machine ([`Hands`]).
 
 mod draw;
-pub(crate) mod hands;
+mod hands;
 mod keys;
+mod own_hands;
 mod state;
 mod step;
 #[cfg(test)]
@@ -16,15 +17,18 @@ mod tests;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-use tailbound_report::machine::{Choice, Look, Sort};
+use tailbound_host::Root;
+use tailbound_report::machine::{Choice, Look, Sort, Which};
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
 use tailbound_sys::signal::Signals;
 use tailbound_sys::terminal::{self, Raw};
 use tailbound_sys::{SysError, ipc};
 
-use crate::say::Failure;
+use crate::error::TuneError;
+use crate::look::look_now;
 use hands::Hands;
 use keys::{Decoder, Key};
+use own_hands::OwnHands;
 use state::{Mode, State, Tab};
 use step::{Effect, Input, step};
 
@@ -36,29 +40,39 @@ const LOOK_EVERY_NS: i64 = 1_000_000_000;
 const LOOK_SHARE: i64 = 5;
 
 /// What the view begins with.
-pub(super) struct Start {
-    pub(super) choice: Choice,
-    pub(super) sort: Sort,
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// Which rows are seen.
+    pub choice: Choice,
+    /// In which order.
+    pub sort: Sort,
     /// Begin in the table of interrupts.
-    pub(super) interrupts: bool,
+    pub interrupts: bool,
     /// Rates over this time; 0 for totals since boot.
-    pub(super) interval_ns: i64,
-    pub(super) color: bool,
+    pub interval_ns: i64,
+    /// Colours are wanted.
+    pub color: bool,
 }
 
-/// Shows the machine until a person quits or a signal comes.
-pub(super) fn run(
+/// Shows this machine, and changes it as a person agrees to, until that person quits or a signal comes.
+///
+/// # Errors
+/// [`TuneError`]: no terminal, or no look at the machine.
+pub fn run(start: Start) -> Result<(), TuneError> {
+    let root = Root::real();
+    run_with(start, &|| look_now(&root, Which::Both), &mut OwnHands::default())
+}
+
+fn run_with(
     start: Start,
-    look: &dyn Fn() -> Result<Look, Failure>,
+    look: &dyn Fn() -> Result<Look, TuneError>,
     hands: &mut dyn Hands,
-) -> Result<(), Failure> {
+) -> Result<(), TuneError> {
     let (input, output) = (io::stdin(), io::stdout());
     if !input.is_terminal() || !output.is_terminal() {
-        return Err(Failure::usage(
-            "--live needs a terminal for input and output; without it the tables are printed",
-        ));
+        return Err(TuneError::NoTerminal);
     }
-    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let signals = Signals::block_and_open()?;
     // A message of a panic is for the screen that stays.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -66,7 +80,7 @@ pub(super) fn run(
         hook(panic);
     }));
     let first = look()?;
-    let _raw = Raw::enter(input.as_fd(), output.as_fd()).map_err(Failure::cannot)?;
+    let _raw = Raw::enter(input.as_fd(), output.as_fd())?;
     let tab = if start.interrupts { Tab::Interrupts } else { Tab::Threads };
     let mut view = View {
         state: State::new(start.choice, start.sort, tab, size()),
@@ -82,7 +96,7 @@ pub(super) fn run(
     view.schedule(first.at_ns);
     let shown = first.totals();
     view.take(Input::Looked(shown));
-    view.live(input.as_fd(), &signals).map_err(Failure::cannot)
+    Ok(view.live(input.as_fd(), &signals)?)
 }
 
 fn size() -> (usize, usize) {
@@ -100,7 +114,7 @@ struct View<'a> {
     /// When the next look is due.
     next_ns: i64,
     color: bool,
-    look: &'a dyn Fn() -> Result<Look, Failure>,
+    look: &'a dyn Fn() -> Result<Look, TuneError>,
     hands: &'a mut dyn Hands,
 }
 

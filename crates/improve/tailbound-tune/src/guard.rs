@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The process that undoes a change nobody confirmed, and the one that holds a request open.
+//! The process that undoes a change nobody confirmed.
 //!
 //! It outlives the command and the session that started it, and its priority is
 //! above that of what it may have to rescue: a machine that does not answer is why it exists.
 //! A guard that spins is ended by RLIMIT_RTTIME.
 
 use std::io::BufRead as _;
-use std::path::Path;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tailbound_sys::limits;
 use tailbound_sys::sched::{self, Attributes};
 use tailbound_sys::signal::Signals;
-use tailbound_tune::journal::Lock;
-use tailbound_tune::{GUARD_DONE, GUARD_LOCK, holder, undo_under, undo_unless_confirmed};
 
-use crate::say::Failure;
+use crate::error::TuneError;
+use crate::here::{GUARD_DONE, GUARD_LOCK, undo_under, undo_unless_confirmed};
+use crate::journal::Lock;
 
 /// Above every thread that a profile sets.
 const PRIORITY: u32 = 98;
@@ -26,11 +24,14 @@ const BUSY_NS: i64 = 20_000_000_000;
 const TRIES: u32 = 3600;
 const RETRY: Duration = Duration::from_secs(1);
 
-/// `tailbound tune-guard NUMBER MILLISECONDS`; 0: when its standard input ends. It stands before the change is made.
-pub(crate) fn guard(number: u32, ms: u64) -> Result<ExitCode, Failure> {
+/// Undoes change `number` after so many milliseconds; 0: when standard input ends. It stands before the change is made.
+///
+/// # Errors
+/// [`TuneError`].
+pub fn guard(number: u32, ms: u64) -> Result<(), TuneError> {
     // A hang-up of the terminal must not end it.
-    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
-    limits::guard_realtime(BUSY_NS).map_err(Failure::cannot)?;
+    let signals = Signals::block_and_open()?;
+    limits::guard_realtime(BUSY_NS)?;
     // Without the right it still guards, only less urgently.
     let urgent =
         Attributes { policy: sched::SCHED_FIFO, priority: PRIORITY, ..Attributes::default() };
@@ -41,7 +42,7 @@ pub(crate) fn guard(number: u32, ms: u64) -> Result<ExitCode, Failure> {
     // What cannot be read is the end of whoever makes the change, as no word is.
     drop(input.read_line(&mut word));
     if word.trim_end() == GUARD_DONE {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     if !word.is_empty() {
         // The change is made. Whoever made it may be killed before it unlocks.
@@ -66,8 +67,8 @@ pub(crate) fn guard(number: u32, ms: u64) -> Result<ExitCode, Failure> {
             None => undo_unless_confirmed(number),
         };
         match undone {
-            Ok(_) => return Ok(ExitCode::SUCCESS),
-            Err(e) if tries == 0 || e.is_gone() => return Err(Failure::cannot(e)),
+            Ok(_) => return Ok(()),
+            Err(e) if tries == 0 || e.is_gone() => return Err(e.into()),
             Err(_) => std::thread::park_timeout(RETRY),
         }
         tries -= 1;
@@ -80,10 +81,4 @@ fn wait(signals: &Signals, length: Duration) {
         let ms = i32::try_from(left.as_millis()).unwrap_or(i32::MAX).saturating_add(1);
         signals.wait(ms);
     }
-}
-
-/// `tailbound tune-holder MICROSECONDS NOTE`
-pub(crate) fn hold(us: i32, note: &Path) -> Result<ExitCode, Failure> {
-    holder::hold(us, note).map_err(Failure::cannot)?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -1,33 +1,49 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is tried: each setting of a profile by itself; those that only isolate together are one.
 
-use tailbound_series::rounds::is_name;
-use tailbound_tune::{LeftOut, Profile, Recipe, Written};
+use tailbound_host::Root;
 
-use crate::cli_tune_auto::AutoArgs;
-use crate::cmd::tune::recipe;
-use crate::say::Failure;
+use crate::error::TuneError;
+use crate::profile::{Profile, Written};
+use crate::step::{LeftOut, Recipe};
+use crate::{settings, typed};
 
 /// The candidate that all settings of isolation are: the one without the other isolates nothing.
 const ISOLATION: &str = "isolation";
 
 /// One change that is tried.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Candidate {
+pub struct Candidate {
     /// Its name in tables and files.
-    pub(super) name: String,
+    pub name: String,
     /// What it does.
-    pub(super) what: String,
+    pub what: String,
     /// Its settings; none for a boot parameter or a kernel.
-    pub(super) settings: Written,
+    pub settings: Written,
     /// What it adds to the kernel's command line.
-    pub(super) append: String,
+    pub append: String,
     /// The kernel it is.
-    pub(super) kernel: Option<String>,
+    pub kernel: Option<String>,
+}
+
+/// The changes that a person wants to be tried, in words.
+#[derive(Clone, Debug, Default)]
+pub struct CandidateWords {
+    /// A profile that comes with the program, or a file.
+    pub profile: Option<String>,
+    /// `SETTING=VALUE`.
+    pub set: Vec<String>,
+    /// Settings that are not tried.
+    pub without: Vec<String>,
+    /// Boot parameters, each set of them one change.
+    pub append: Vec<String>,
+    /// Kernels.
+    pub kernel: Vec<String>,
 }
 
 /// The profile of some candidates together; `None` where they have no settings.
-pub(super) fn profile(name: &str, members: &[&Candidate]) -> Option<Written> {
+#[must_use]
+pub fn profile(name: &str, members: &[&Candidate]) -> Option<Written> {
     let mut written = Written { name: name.to_owned(), ..Written::default() };
     for member in members {
         written.settings.extend(member.settings.settings.clone());
@@ -35,24 +51,30 @@ pub(super) fn profile(name: &str, members: &[&Candidate]) -> Option<Written> {
     (!written.settings.is_empty()).then_some(written)
 }
 
-/// All that was asked for, whether this machine can or not.
-pub(super) fn asked(args: &AutoArgs) -> Result<Vec<Candidate>, Failure> {
-    let given = !args.set.is_empty() || !args.try_append.is_empty() || !args.try_kernel.is_empty();
-    let mut written = match &args.profile {
-        Some(name) => recipe::profile(name)?,
+/// All that was asked for, whether this machine can or not; `is_name` knows names that files may have.
+///
+/// # Errors
+/// [`TuneError`]: a word that is wrong.
+pub fn asked(
+    words: &CandidateWords,
+    is_name: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Candidate>, TuneError> {
+    let given = !words.set.is_empty() || !words.append.is_empty() || !words.kernel.is_empty();
+    let mut written = match &words.profile {
+        Some(name) => typed::profile(name)?,
         // Who names changes wants those.
         None if given => Written::default(),
-        None => recipe::profile("cyclic")?,
+        None => typed::profile("cyclic")?,
     };
-    recipe::add(&mut written, args.set.iter().map(String::as_str))?;
-    Profile::of(written.clone()).map_err(Failure::usage)?;
-    for name in args.without.iter().filter(|n| n.as_str() != ISOLATION) {
-        tailbound_tune::settings::named(name).map_err(Failure::usage)?;
+    typed::add(&mut written, words.set.iter().map(String::as_str))?;
+    Profile::of(written.clone())?;
+    for name in words.without.iter().filter(|n| n.as_str() != ISOLATION) {
+        settings::named(name)?;
     }
-    let isolates = |name: &str| recipe::ISOLATION.contains(&name) || name == "partition";
+    let isolates = |name: &str| typed::ISOLATION.contains(&name) || name == "partition";
     let wanted = |name: &str| {
         let group = if isolates(name) { ISOLATION } else { name };
-        !args.without.iter().any(|w| w == name || w == group)
+        !words.without.iter().any(|w| w == name || w == group)
     };
     let mut all = Vec::new();
     let mut isolation = Candidate {
@@ -60,7 +82,7 @@ pub(super) fn asked(args: &AutoArgs) -> Result<Vec<Candidate>, Failure> {
         what: "everything else leaves the real-time CPUs".to_owned(),
         ..Candidate::default()
     };
-    for setting in tailbound_tune::settings::catalogue() {
+    for setting in settings::catalogue() {
         let Some(value) = written.settings.get(setting.name).filter(|_| wanted(setting.name))
         else {
             continue;
@@ -77,13 +99,13 @@ pub(super) fn asked(args: &AutoArgs) -> Result<Vec<Candidate>, Failure> {
     if !isolation.settings.settings.is_empty() {
         all.insert(0, isolation);
     }
-    for words in &args.try_append {
-        let name = named(words, &all);
-        let what = format!("boot parameters: {words}");
-        all.push(Candidate { name, what, append: words.clone(), ..Candidate::default() });
+    for append in &words.append {
+        let name = named(append, &all, is_name);
+        let what = format!("boot parameters: {append}");
+        all.push(Candidate { name, what, append: append.clone(), ..Candidate::default() });
     }
-    for kernel in &args.try_kernel {
-        let name = named(kernel, &all);
+    for kernel in &words.kernel {
+        let name = named(kernel, &all, is_name);
         let what = format!("kernel {kernel}");
         all.push(Candidate { name, what, kernel: Some(kernel.clone()), ..Candidate::default() });
     }
@@ -91,7 +113,7 @@ pub(super) fn asked(args: &AutoArgs) -> Result<Vec<Candidate>, Failure> {
 }
 
 /// A name for files, of words that may be anything.
-fn named(words: &str, others: &[Candidate]) -> String {
+fn named(words: &str, others: &[Candidate], is_name: &dyn Fn(&str) -> bool) -> String {
     let plain: String = words
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "._+".contains(c) { c } else { '-' })
@@ -106,15 +128,18 @@ fn named(words: &str, others: &[Candidate]) -> String {
 }
 
 /// Those that would change something on this machine, and why the others would not.
-pub(super) fn possible(
+///
+/// # Errors
+/// [`TuneError::Plan`].
+pub fn possible(
     all: Vec<Candidate>,
     rt_cpus: &str,
-) -> Result<(Vec<Candidate>, Vec<String>), Failure> {
+) -> Result<(Vec<Candidate>, Vec<String>), TuneError> {
     let (mut here, mut notes) = (Vec::new(), Vec::new());
     for candidate in all {
         let Some(written) = profile(&candidate.name, &[&candidate]) else { continue };
         let recipe = Recipe { rt_cpus: rt_cpus.to_owned(), ..Recipe::of(&written) };
-        let plan = recipe::plan(&recipe)?;
+        let plan = recipe.plan(&Root::real())?;
         if plan.steps.is_empty() {
             let why = |l: &LeftOut| l.why.clone();
             let why = plan.left_out.first().map_or_else(|| "it is so already".to_owned(), why);

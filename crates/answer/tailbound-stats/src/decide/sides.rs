@@ -7,7 +7,9 @@
 use tailbound_core::Run;
 use tailbound_core::published::{Published, PublishedError};
 use tailbound_core::record::Fact;
-use tailbound_stats::decide::{PublishedFault, Side, of_published, of_runs};
+
+use super::published::{PublishedFault, of_published};
+use super::side::{Side, of_runs};
 
 /// Both sides and what is known of the machine.
 #[derive(Debug)]

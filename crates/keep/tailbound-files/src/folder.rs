@@ -1,16 +1,58 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What to do with a folder where a file was expected.
+//! The run files of a folder, and what to do with a folder where a file was expected.
 //!
 //! At most some hundred names are looked at. Source: LTTng's layout of traces (`kernel/metadata`, `ust/uid/N/64-bit/metadata`).
 
 use std::path::{Path, PathBuf};
 
+use tailbound_archive::plain_name;
+
+use crate::error::FilesError;
+use crate::named::name;
+
 /// Folders of a trace lie so deep at most.
 const DEPTH_MAX: usize = 5;
 const NAMES_MAX: usize = 400;
 
+/// Files as they are named, and of folders the runs in them.
+///
+/// # Errors
+/// A folder cannot be read, or has none.
+pub fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, FilesError> {
+    let mut files = Vec::new();
+    for path in named {
+        if path.is_dir() {
+            files.extend(in_folder(path)?);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+/// The runs in a folder, by name.
+///
+/// # Errors
+/// It cannot be read, or has none.
+pub fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, FilesError> {
+    let failed = |e: std::io::Error| FilesError::of(folder, &e);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if plain_name(&name(&path)).ends_with(".tailbound.jsonl") {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(FilesError::NoRuns(folder.to_owned()));
+    }
+    files.sort();
+    Ok(files)
+}
+
 /// What `path` is, if it is a folder, as the end of a sentence that says so.
-pub(crate) fn advice(path: &Path) -> Option<&'static str> {
+#[must_use]
+pub fn advice(path: &Path) -> Option<&'static str> {
     if !path.is_dir() {
         return None;
     }

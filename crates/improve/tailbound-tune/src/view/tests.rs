@@ -274,7 +274,7 @@ fn ctrl_c_and_q_end_it_but_not_while_a_line_is_typed() {
 
 /// Compares with a golden file; `TAILBOUND_BLESS=1` writes it instead.
 fn golden(name: &str, state: &State) {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cmd/tune/view/golden");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/view/golden");
     let path = std::path::Path::new(folder).join(name);
     let mut found = frame(state, false).join("\n");
     found.push('\n');

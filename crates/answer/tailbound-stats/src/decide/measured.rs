@@ -8,7 +8,8 @@ use tailbound_core::Run;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::number::Real as _;
 use tailbound_core::record::Fact;
-use tailbound_stats::decide::flow::{AnswerEvidence, FlowAnswer};
+
+use super::flow::{AnswerEvidence, FlowAnswer};
 
 /// Utilisation from here on is high: a queue is ten times as long as the work.
 pub const HIGH_PERCENT: f64 = 90.0;

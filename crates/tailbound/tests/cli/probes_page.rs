@@ -2,15 +2,12 @@
 //! Holds `docs/probes.md` to the catalogue: a row per probe with a link to its page, every
 //! program it replaces, and commands that the command line understands.
 //!
-//! Context: COLD, tests only. `TAILBOUND_BLESS=1 cargo test -p tailbound probes_page` writes
+//! `TAILBOUND_BLESS=1 cargo test -p tailbound --test cli probes_page` writes
 //! the rows.
 
 use std::path::{Path, PathBuf};
 
-use clap::Parser as _;
 use tailbound_probe::CATALOGUE;
-
-use crate::cli::Cli;
 
 const BEGIN: &str = "<!-- probes: from the catalogue -->\n";
 const END: &str = "<!-- end -->\n";
@@ -110,7 +107,7 @@ fn commands_of_the_pages_are_understood() {
                 continue;
             }
             let words = command.split_whitespace();
-            if let Err(e) = Cli::try_parse_from(words) {
+            if let Err(e) = tailbound::command().try_get_matches_from(words) {
                 assert!(!e.use_stderr() || is_group(&e), "{file}: `{command}`: {e}");
             }
         }

@@ -11,18 +11,20 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use minisign::{KeyPair, PublicKey, PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
+use minisign::{KeyPair, PublicKeyBox, SecretKeyBox, SignatureBox};
+pub use minisign::{PublicKey, SecretKey};
 use tailbound_sys::given;
 use tailbound_sys::new_file::{Existing, NewFile};
 
-use crate::input;
-use crate::say::Failure;
+use crate::error::FilesError;
+use crate::write;
 
 /// Longest key or signature file: theirs have four short lines.
 const SMALL: u64 = 64 << 10;
 
 /// `FILE.minisig`.
-pub(crate) fn beside(path: &Path) -> PathBuf {
+#[must_use]
+pub fn beside(path: &Path) -> PathBuf {
     with(path, ".minisig")
 }
 
@@ -33,42 +35,41 @@ fn with(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// The key where minisign keeps it.
-pub(crate) fn default_key() -> Result<PathBuf, Failure> {
+///
+/// # Errors
+/// [`FilesError::NoHome`].
+pub fn default_key() -> Result<PathBuf, FilesError> {
     let home = std::env::var_os("HOME").filter(|h| Path::new(h).is_absolute());
-    let home = home.ok_or_else(|| Failure::usage("HOME is not set: name the key with --key"))?;
+    let home = home.ok_or(FilesError::NoHome)?;
     Ok(Path::new(&home).join(".minisign/minisign.key"))
 }
 
 /// Makes a key pair; yields where its public half is, and that half.
-pub(crate) fn make(secret: &Path, password: bool) -> Result<(PathBuf, String), Failure> {
+///
+/// # Errors
+/// A key is there already, has no password, or cannot be written.
+pub fn make(secret: &Path, password: bool) -> Result<(PathBuf, String), FilesError> {
     let public = match secret.extension() {
         Some(e) if e == "key" => secret.with_extension("pub"),
         _ => with(secret, ".pub"),
     };
     for path in [secret, &public] {
         if path.symlink_metadata().is_ok() {
-            return Err(Failure::usage(format!(
-                "{} exists already: a key is never replaced; choose another --key",
-                path.display()
-            )));
+            return Err(FilesError::KeyExists(path.to_owned()));
         }
     }
     let pair = if password {
-        KeyPair::generate_encrypted_keypair(None).map_err(|e| {
-            Failure::usage(format!(
-                "no password could be asked for ({e}): give --no-password, or use a terminal"
-            ))
-        })?
+        KeyPair::generate_encrypted_keypair(None).map_err(FilesError::Password)?
     } else {
-        KeyPair::generate_unencrypted_keypair().map_err(Failure::cannot)?
+        KeyPair::generate_unencrypted_keypair().map_err(FilesError::Key)?
     };
-    let text = pair.sk.to_box(None).map_err(Failure::cannot)?.into_string();
+    let text = pair.sk.to_box(None).map_err(FilesError::Key)?.into_string();
     if let Some(folder) = secret.parent().filter(|f| !f.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(|e| failed(folder, &e))?;
     }
     private(secret, &text).map_err(|e| failed(secret, &e))?;
-    let told = pair.pk.to_box().map_err(Failure::cannot)?.into_string();
-    input::write(&public, &told, false)?;
+    let told = pair.pk.to_box().map_err(FilesError::Key)?.into_string();
+    write::bytes(&public, told.as_bytes(), Existing::Keep)?;
     Ok((public, pair.pk.to_base64()))
 }
 
@@ -82,7 +83,10 @@ fn private(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 /// The secret key; asks for its password where it has one.
-pub(crate) fn secret(path: &Path) -> Result<SecretKey, Failure> {
+///
+/// # Errors
+/// It is none, or the password is wrong.
+pub fn secret(path: &Path) -> Result<SecretKey, FilesError> {
     let text = small(path)?;
     let key = || SecretKeyBox::from_string(&text);
     let plain = key().and_then(SecretKeyBox::into_unencrypted_secret_key);
@@ -92,7 +96,10 @@ pub(crate) fn secret(path: &Path) -> Result<SecretKey, Failure> {
 }
 
 /// The public key: itself, or a file.
-pub(crate) fn public(word: &str) -> Result<PublicKey, Failure> {
+///
+/// # Errors
+/// It is none.
+pub fn public(word: &str) -> Result<PublicKey, FilesError> {
     if let Ok(key) = PublicKey::from_base64(word) {
         return Ok(key);
     }
@@ -104,25 +111,30 @@ pub(crate) fn public(word: &str) -> Result<PublicKey, Failure> {
 }
 
 /// Signs what `file` holds from its begin.
-pub(crate) fn sign(key: &SecretKey, file: &File, comment: &str) -> Result<String, Failure> {
+///
+/// # Errors
+/// It cannot be read.
+pub fn sign(key: &SecretKey, file: &File, comment: &str) -> Result<String, FilesError> {
     minisign::sign(None, key, file, Some(&line(comment)), Some("signature of a tailbound run"))
         .map(|s| s.into_string())
-        .map_err(Failure::cannot)
+        .map_err(FilesError::Key)
 }
 
 /// Is `signature` that of `key` over what `file` holds from its begin? Its trusted comment.
-pub(crate) fn verify(
-    key: &PublicKey,
-    signature: &str,
-    file: &File,
-) -> Result<String, minisign::PError> {
+///
+/// # Errors
+/// It is not, and why.
+pub fn verify(key: &PublicKey, signature: &str, file: &File) -> Result<String, minisign::PError> {
     let signature = SignatureBox::from_string(signature)?;
     minisign::verify(key, &signature, file, true, false, false)?;
     Ok(line(&signature.trusted_comment().unwrap_or_default()))
 }
 
 /// A whole small file as text.
-pub(crate) fn small(path: &Path) -> Result<String, Failure> {
+///
+/// # Errors
+/// It cannot be read, or is too long.
+pub fn small(path: &Path) -> Result<String, FilesError> {
     given::text(path, SMALL).map_err(|e| match e.kind() {
         io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput => {
             failed(path, &"neither a key nor a signature")
@@ -136,6 +148,6 @@ fn line(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-fn failed(path: &Path, e: &dyn std::fmt::Display) -> Failure {
-    Failure::usage(format!("{}: {e}", path.display()))
+fn failed(path: &Path, e: &dyn std::fmt::Display) -> FilesError {
+    FilesError::of(path, e)
 }
