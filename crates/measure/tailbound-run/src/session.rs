@@ -274,7 +274,9 @@ impl Session {
         observed.threads.into_iter().for_each(|t| journal.line(Line::Thread(Box::new(t))));
     }
 
-    pub(crate) fn header(&self) -> Header {
+    /// What its run file begins with; the machine's facts follow when they are read.
+    #[must_use]
+    pub fn header(&self) -> Header {
         let now = clock::now_ns(clock::CLOCK_REALTIME);
         let stamp = utc::from_ns(now);
         let compact: String = stamp.chars().filter(char::is_ascii_alphanumeric).collect();
