@@ -10,7 +10,6 @@
 mod benchmarks;
 mod disk;
 pub mod error;
-pub mod instant;
 mod journal;
 mod no_load;
 mod observed;
@@ -38,5 +37,5 @@ pub use options::check_options;
 pub use output::Output;
 pub use resolve::{Request, Resolved, resolve};
 pub use session::{Session, run};
-pub use tuned::profile;
+pub use tuned::{NoProfile, profile};
 pub use view::View;

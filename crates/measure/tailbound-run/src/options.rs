@@ -211,14 +211,11 @@ fn benchmarks(w: &RunConfig) -> Result<Option<BenchmarkPlan>, RunError> {
 }
 
 /// The names in one value of an option that takes a list of them; a value without any is refused.
-fn named(
-    written: &str,
-    names: Vec<String>,
-    flag: &str,
-    or: &str,
-) -> Result<Vec<String>, RunError> {
+fn named(written: &str, names: Vec<String>, flag: &str, or: &str) -> Result<Vec<String>, RunError> {
     if names.is_empty() {
-        return Err(RunError::Usage(format!("{flag}: `{written}` names nothing: write a name{or}")));
+        return Err(RunError::Usage(format!(
+            "{flag}: `{written}` names nothing: write a name{or}"
+        )));
     }
     Ok(names)
 }

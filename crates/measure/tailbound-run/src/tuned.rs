@@ -10,31 +10,59 @@ use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::lab::TuneJob;
 use tailbound_core::plan::RunConfig;
 use tailbound_host::Root;
-use tailbound_tune::{ForNow, Plan, Profile, Recipe, SHIPPED, Written};
+use tailbound_tune::{ForNow, Plan, Profile, ProfileError, Recipe, SHIPPED, Written};
 
 use crate::error::RunError;
 
 /// Largest profile that is read, in bytes.
 const PROFILE_MAX: u64 = 1 << 20;
 
+/// Why there is no profile of a name.
+#[derive(Debug, thiserror::Error)]
+pub enum NoProfile {
+    /// None comes with the program, and it is no file.
+    #[error(
+        "there is no profile `{name}`: {} come with the program, or name a TOML file",
+        SHIPPED.iter().map(|(n, _)| *n).collect::<Vec<_>>().join(", ")
+    )]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// Its file cannot be read.
+    #[error("{name}: {why}")]
+    Unread {
+        /// The file.
+        name: String,
+        /// Why.
+        why: std::io::Error,
+    },
+    /// Its file holds something else.
+    #[error("{name}: {why}")]
+    Wrong {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        why: ProfileError,
+    },
+}
+
 /// A profile that comes with the program, or in a file.
 ///
 /// # Errors
 /// What is wrong with it, for the person who named it.
-pub fn profile(name: &str) -> Result<Written, String> {
+pub fn profile(name: &str) -> Result<Written, NoProfile> {
     if let Some(profile) = Profile::shipped(name) {
         return Ok(profile.written().clone());
     }
     let path = Path::new(name);
     if !name.contains(['/', '.']) && !path.exists() {
-        let names: Vec<&str> = SHIPPED.iter().map(|(n, _)| *n).collect();
-        return Err(format!(
-            "there is no profile `{name}`: {} come with the program, or name a TOML file",
-            names.join(", ")
-        ));
+        return Err(NoProfile::Name { name: name.to_owned() });
     }
-    let text = tailbound_sys::given::text(path, PROFILE_MAX).map_err(|e| format!("{name}: {e}"))?;
-    let profile = Profile::parse(&text).map_err(|e| format!("{name}: {e}"))?;
+    let text = tailbound_sys::given::text(path, PROFILE_MAX)
+        .map_err(|why| NoProfile::Unread { name: name.to_owned(), why })?;
+    let profile =
+        Profile::parse(&text).map_err(|why| NoProfile::Wrong { name: name.to_owned(), why })?;
     Ok(profile.written().clone())
 }
 

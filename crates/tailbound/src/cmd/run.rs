@@ -157,7 +157,7 @@ pub(super) fn prepared(
     let begin_at_ns = args
         .begin_at
         .as_deref()
-        .map(tailbound_run::instant::parse)
+        .map(tailbound_core::instant::parse)
         .transpose()
         .map_err(|e| Failure::usage(format!("--begin-at: {e}")))?;
     let exe = if (resolved.plan.loads.is_empty() || resolved.loads_by_default)
