@@ -63,6 +63,17 @@ impl Missing {
     }
 }
 
+/// What is not there holds nothing; what cannot be read stays unknown.
+///
+/// # Errors
+/// [`Missing::Unknown`].
+pub fn empty_if_absent<T: Default>(found: Found<T>) -> Found<T> {
+    match found {
+        Err(Missing::NotApplicable(_)) => Ok(T::default()),
+        other => other,
+    }
+}
+
 impl From<Missing> for Fact {
     fn from(missing: Missing) -> Self {
         match missing {
