@@ -74,7 +74,11 @@ pub fn parse_ns(text: &str) -> Result<i64, ParseTimeError> {
     // A whole number is kept to the nanosecond; a float holds only 104 days of them.
     if let Ok(whole) = number.trim().parse::<i64>() {
         let ns = whole.checked_mul(*factor).ok_or_else(out_of_range)?;
-        return if ns.unsigned_abs() < LIMIT_NS.unsigned_abs() { Ok(ns) } else { Err(out_of_range()) };
+        return if ns.unsigned_abs() < LIMIT_NS.unsigned_abs() {
+            Ok(ns)
+        } else {
+            Err(out_of_range())
+        };
     }
     let ns = (value * factor.real()).round();
     if !ns.is_finite() || ns.abs() >= LIMIT_NS.real() || (ns == 0.0 && value != 0.0) {

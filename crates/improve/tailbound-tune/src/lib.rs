@@ -46,7 +46,7 @@ pub use here::{
     undo_here, undo_under, undo_unless_confirmed,
 };
 pub use machine::{Machine, Moment, Refused, System, shown};
-pub use profile::{Boot, Profile, ProfileError, SHIPPED, Written};
+pub use profile::{Boot, Profile, ProfileError, RuleError, SHIPPED, Written};
 pub use recipe::{PlanError, StaleError, renewed};
 pub use rules::{InterruptRule, ServiceRule, ThreadRule, matches};
 pub use step::{LeftOut, MachineId, PLAN_FORMAT, Plan, Recipe, State, Step};

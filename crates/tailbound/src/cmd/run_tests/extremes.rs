@@ -207,7 +207,11 @@ fn threads(flag: &str) -> Option<Vec<Case>> {
             ("idle", &[], AsAllowed(POLICY, json!("idle"))),
             ("99", &[], AsAllowed(POLICY, json!("fifo:99"))),
             ("rr:1", &[], AsAllowed(POLICY, json!("rr:1"))),
-            ("deadline:1024ns/9199999999999999999ns", &[], AsAllowed(POLICY, json!("deadline:1024ns/9199999999999999999ns"))),
+            (
+                "deadline:1024ns/9199999999999999999ns",
+                &[],
+                AsAllowed(POLICY, json!("deadline:1024ns/9199999999999999999ns")),
+            ),
             ("fifo:0", &[], Refused),
             ("fifo:100", &[], Refused),
             ("fifo:257", &[], Refused),
@@ -305,20 +309,18 @@ fn beside(flag: &str) -> Option<Vec<Case>> {
             ("", &[], Refused),
             (",", &[], Refused),
         ],
-        "load-cmd" => vec![
-            ("a,b ,=c", &[], At(LOADS, json!(["cmd:line=a,b ,=c"]))),
-            ("", &[], Refused),
-        ],
+        "load-cmd" => {
+            vec![("a,b ,=c", &[], At(LOADS, json!(["cmd:line=a,b ,=c"]))), ("", &[], Refused)]
+        }
         "work" => vec![
             ("arithmetic", &[], At("/plan/work/repeat", json!(3))),
             ("nosuch", &[], Refused),
             ("arithmetic,arithmetic", &[], Refused),
             ("", &[], Refused),
         ],
-        "work-cmd" => vec![
-            ("a,b ,=c", &[], At(WORK, json!(["cmd:line=a,b ,=c"]))),
-            ("", &[], Refused),
-        ],
+        "work-cmd" => {
+            vec![("a,b ,=c", &[], At(WORK, json!(["cmd:line=a,b ,=c"]))), ("", &[], Refused)]
+        }
         "repeat" => vec![
             ("10000", &["work=arithmetic"], At("/plan/work/repeat", json!(10_000))),
             ("10001", &["work=arithmetic"], Refused),
@@ -339,11 +341,9 @@ fn beside(flag: &str) -> Option<Vec<Case>> {
         ],
         "tune" => vec![("nosuch", &[], Refused), ("", &[], Refused)],
         "rt-cpus" => vec![("1", &[], Refused), ("99999", &["tune=cyclic"], Refused)],
-        "title" => vec![
-            ("é", &[], At(LINE, json!("é"))),
-            ("", &[], Refused),
-            ("a\nb", &[], Refused),
-        ],
+        "title" => {
+            vec![("é", &[], At(LINE, json!("é"))), ("", &[], Refused), ("a\nb", &[], Refused)]
+        }
         "operator" => vec![
             ("A. Nother", &[], At("/purpose/operator", json!("A. Nother"))),
             ("\u{202e}", &[], Refused),

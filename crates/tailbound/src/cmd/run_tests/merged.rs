@@ -49,7 +49,11 @@ fn given(choices: &[Choice], side: impl Fn(&str, &Choice) -> Option<usize>) -> V
 }
 
 fn as_flags(words: &[String]) -> Vec<String> {
-    words.iter().map(|w| format!("--{w}")).chain(["--policy=other", "--yes"].map(str::to_owned)).collect()
+    words
+        .iter()
+        .map(|w| format!("--{w}"))
+        .chain(["--policy=other", "--yes"].map(str::to_owned))
+        .collect()
 }
 
 /// The position of a key.
