@@ -36,8 +36,6 @@ mod plan;
 mod report;
 mod rounds;
 mod run;
-#[cfg(test)]
-mod run_tests;
 #[cfg(feature = "server")]
 mod serve;
 mod show;

@@ -100,7 +100,7 @@ pub(crate) fn probe(probe: &ProbeArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Words that mean nothing without `--rounds`.
-pub(super) fn without_rounds(args: &RunArgs) -> Result<(), Failure> {
+fn without_rounds(args: &RunArgs) -> Result<(), Failure> {
     let judge = &args.rounds.judge;
     let word = match () {
         () if !args.rounds.variants.is_empty() => "variants after `--`",
@@ -146,7 +146,7 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
 }
 
 /// A session with everything checked and nothing started, and its probe.
-pub(super) fn prepared(
+fn prepared(
     request: &Request,
     args: &PlanArgs,
     root: Root,
@@ -259,3 +259,6 @@ fn default_out(args: &RunArgs, request: &Request) -> PathBuf {
     }
     names::free(Path::new(&format!("{name}-{stamp}.tailbound.jsonl")), &[".html"])
 }
+
+#[cfg(test)]
+mod tests;

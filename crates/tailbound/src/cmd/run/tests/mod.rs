@@ -16,8 +16,8 @@ use tailbound_core::record::{Header, Line};
 use tailbound_host::Root;
 use tempfile::TempDir;
 
-use super::run;
 use crate::cli::RunArgs;
+use crate::cmd::{rounds, run};
 
 /// A machine with CPUs 0 to 3, and a folder for files.
 struct Bench {
@@ -38,7 +38,7 @@ impl Bench {
     /// The header of the run that these words ask for, as a reader of its file finds it; or why there is none.
     fn header(&self, words: &[String]) -> Result<Value, String> {
         let args = parsed(words)?;
-        let round = args.rounds.as_round.as_deref().map(super::rounds::place).transpose();
+        let round = args.rounds.as_round.as_deref().map(rounds::place).transpose();
         let round = round.map_err(|e| e.text)?;
         if args.rounds.rounds.is_none() && round.is_none() {
             run::without_rounds(&args).map_err(|e| e.text)?;
