@@ -30,7 +30,7 @@ const MILLION: &[&str] = &["interval=10us"];
 const HUGE_NS: i64 = 9_199_999_999_999_999_999;
 
 fn cases(flag: &str) -> Option<Vec<Case>> {
-    requirement(flag).or_else(|| length(flag)).or_else(|| threads(flag)).or_else(|| beside(flag))
+    [requirement, length, ending, threads, sleeping, beside].iter().find_map(|of| of(flag))
 }
 
 fn requirement(flag: &str) -> Option<Vec<Case>> {
@@ -92,8 +92,6 @@ fn length(flag: &str) -> Option<Vec<Case>> {
     const INTERVAL: &str = "/plan/interval_ns";
     const ACTIVATIONS: &str = "/plan/activations";
     const WARM_UP: &str = "/plan/warm_up_ns";
-    const RULE: &str = "/plan/until/rule";
-    const UNTIL: &str = "/plan/until";
     const HALF_WIDTH: &[&str] = &["until=precision"];
     const DEMONSTRATED: &[&str] = &["deadline=100us", "rate=1/1h", "until=demonstrated"];
     Some(match flag {
@@ -138,6 +136,15 @@ fn length(flag: &str) -> Option<Vec<Case>> {
             ("-1ns", &[], Refused),
             ("1", &[], Refused),
         ],
+        _ => return None,
+    })
+}
+
+fn ending(flag: &str) -> Option<Vec<Case>> {
+    const RULE: &str = "/plan/until/rule";
+    const UNTIL: &str = "/plan/until";
+    const HALF_WIDTH: &[&str] = &["until=precision"];
+    Some(match flag {
         "until" => vec![
             ("exceedance", DEADLINE, At(RULE, json!("exceedance"))),
             ("precision", &[], At(RULE, json!("precision"))),
@@ -188,10 +195,6 @@ fn length(flag: &str) -> Option<Vec<Case>> {
 fn threads(flag: &str) -> Option<Vec<Case>> {
     const CPUS: &str = "/plan/cpus";
     const POLICY: &str = "/plan/policy";
-    const MEANS: &str = "/plan/means";
-    const SPREAD: &str = "/plan/spread";
-    const SLACK: &str = "/plan/timer_slack_ns";
-    const DMA: &str = "/plan/cpu_dma_latency_us";
     Some(match flag {
         "cpus" => vec![
             ("all", &[], At(CPUS, json!("0-3"))),
@@ -244,6 +247,16 @@ fn threads(flag: &str) -> Option<Vec<Case>> {
             ("4", &["tasks=2"], Refused),
             ("4294967296", &[], Refused),
         ],
+        _ => return None,
+    })
+}
+
+fn sleeping(flag: &str) -> Option<Vec<Case>> {
+    const MEANS: &str = "/plan/means";
+    const SPREAD: &str = "/plan/spread";
+    const SLACK: &str = "/plan/timer_slack_ns";
+    const DMA: &str = "/plan/cpu_dma_latency_us";
+    Some(match flag {
         "sleep" => vec![
             ("usleep", &[], At(MEANS, json!("usleep"))),
             ("nanosleep", &[], At(MEANS, json!("nanosleep"))),
