@@ -43,3 +43,14 @@ impl From<Missing> for Fact {
 
 /// Something read, or why not.
 pub type Found<T> = Result<T, Missing>;
+
+/// What is not there holds nothing; what cannot be read stays unknown.
+///
+/// # Errors
+/// [`Missing::Unknown`].
+pub fn empty_if_absent<T: Default>(found: Found<T>) -> Found<T> {
+    match found {
+        Err(Missing::NotApplicable(_)) => Ok(T::default()),
+        other => other,
+    }
+}

@@ -22,7 +22,7 @@ use tailbound_core::CpuSet;
 use tailbound_sys::given;
 
 use crate::kconfig::KernelConfig;
-pub use crate::missing::{Found, Missing};
+pub use crate::missing::{Found, Missing, empty_if_absent};
 use crate::root_tree::Tree;
 
 /// Longest file read whole, in bytes.

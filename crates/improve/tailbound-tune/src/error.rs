@@ -13,7 +13,7 @@ use tailbound_sys::SysError;
 use crate::here::HereError;
 use crate::journal::JournalError;
 use crate::look::{INTERVAL_MAX_NS, INTERVAL_MIN_NS};
-use crate::profile::ProfileError;
+use crate::profile::{ProfileError, RuleError};
 use crate::recipe::PlanError;
 use crate::settings::SettingError;
 
@@ -24,8 +24,8 @@ pub enum TuneError {
     #[error(transparent)]
     Here(#[from] HereError),
     /// What is there cannot be read.
-    #[error("{0}")]
-    Unreadable(String),
+    #[error(transparent)]
+    Unreadable(#[from] RuleError),
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),

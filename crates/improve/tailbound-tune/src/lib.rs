@@ -62,7 +62,7 @@ pub use here::{
 pub use keep::{KeepEvent, keep};
 pub use look::{chosen_cpus, look_interval_ns, look_now};
 pub use machine::{Machine, Moment, Refused, System, shown};
-pub use profile::{Boot, Profile, ProfileError, SHIPPED, Written};
+pub use profile::{Boot, Profile, ProfileError, RuleError, SHIPPED, Written};
 pub use recipe::{PlanError, StaleError, renewed};
 pub use rules::{InterruptRule, ServiceRule, ThreadRule, matches};
 pub use step::{LeftOut, MachineId, PLAN_FORMAT, Plan, Recipe, State, Step};

@@ -11,7 +11,6 @@ mod benchmarks;
 pub mod defaults;
 mod disk;
 pub mod error;
-pub mod instant;
 mod journal;
 mod no_load;
 mod observed;

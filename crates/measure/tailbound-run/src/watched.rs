@@ -9,10 +9,10 @@
 use std::collections::BTreeMap;
 
 use tailbound_core::finding::Impact;
+use tailbound_core::occurrence::Occurrence;
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{
     Clocks, End, Event, ExceedanceRecord, Facts, Header, SCHEMA, SelfCost, Source, ThreadRecord,
-    WARM_UP_OVER,
 };
 use tailbound_core::rules::{self, ViolationRecord};
 use tailbound_core::units::grouped;
@@ -77,7 +77,7 @@ pub fn run_of(watched: WatchOutcome, about: About, mut tasks: TaskModels) -> Run
     let mut run = Run::new(header(plan, &about));
     run.events.push(Event {
         clocks: Some(about.began),
-        ..Event::new(0, WARM_UP_OVER, "watching began".to_owned())
+        ..Occurrence::WarmUpOver { note: "watching began" }.at(0)
     });
     run.findings = findings(&watched, &about);
     let mut cost = SelfCost::new();

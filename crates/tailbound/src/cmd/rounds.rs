@@ -134,6 +134,7 @@ fn variant(text: &str, common: &[OsString]) -> Result<Variant, Failure> {
     };
     let request = run::request_of(&args).map_err(|e| named(&name, e))?;
     let plan = resolve(&request, &Root::real()).map_err(|e| named(&name, e.into()))?.plan;
+    run::one_per_cpu(args.plan.one_per_cpu, &plan).map_err(|e| named(&name, e))?;
     Ok(Variant { name, words, plan })
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
                 one.step, one.steps
             ));
         }
-        run::session(&request, &args.plan, one.file.as_deref(), true, None).map(|(run, _)| run)
+        run::session(&request, &args.plan, one.file.as_deref(), None).map(|(run, _)| run)
     })?;
     let steps = made.steps;
     if made.interrupted {

@@ -119,12 +119,11 @@ fn of(
     deadline_ns: Option<i64>,
     settings: &Settings,
 ) -> Difference {
-    let paired = design.is_paired();
     let n = |units: &[Block]| units.iter().map(|u| u.n).sum::<u64>();
     let n = n(a).min(n(b));
     let (judged, unsupported): (Vec<f64>, Vec<f64>) =
         PROBABILITIES.iter().partition(|p| needed(**p) <= n);
-    let family = Resampler::new(a, b, paired, &judged);
+    let family = Resampler::new(a, b, design, &judged);
     let units = [a.len(), b.len()];
     let wider = widening(units[0].min(units[1]), settings.confidence);
     let estimate = family.estimate();

@@ -134,6 +134,7 @@ impl Tracefs {
         let others = self.instances().into_iter().filter(|name| !self.is_leftover(name));
         let instances = others.map(|i| format!("instances/{i}/"));
         for place in std::iter::once(String::new()).chain(instances) {
+            // An instance may be removed meanwhile; who may not read this may not start a tracer either.
             let tracer = self.read(&format!("{place}current_tracer")).unwrap_or_default();
             if EXCLUSIVE.contains(&tracer.as_str()) {
                 return Err(TracefsError::Busy { tracer, place: self.path(&place) });

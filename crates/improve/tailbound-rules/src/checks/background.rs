@@ -152,7 +152,7 @@ fn machine_checks(m: &Machine) -> Look {
     for cpu in m.rt.iter() {
         let base = format!("/sys/devices/system/machinecheck/machinecheck{cpu}");
         let ignored = m.number(&format!("{base}/ignore_ce"))? == 1;
-        let interval = m.number(&format!("{base}/check_interval")).unwrap_or(0);
+        let interval = m.number(&format!("{base}/check_interval"))?;
         if !ignored && interval != 0 {
             polled.push(cpu);
         }

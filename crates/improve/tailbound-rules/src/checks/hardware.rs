@@ -71,11 +71,13 @@ fn console(m: &Machine) -> Look {
         .filter_map(|l| l.split_ascii_whitespace().next().map(str::to_owned))
         .collect();
     let level = m.text("/proc/sys/kernel/printk")?;
-    let level: i64 =
-        level.split_ascii_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(7);
+    let level: Option<i64> = level.split_ascii_whitespace().next().and_then(|n| n.parse().ok());
     if slow.is_empty() {
         return Ok(CheckOutcome::ok("no serial console that prints with interrupts off"));
     }
+    let level = level.ok_or_else(|| {
+        CheckOutcome::unknown("/proc/sys/kernel/printk holds no level".to_owned())
+    })?;
     Ok(CheckOutcome::ok_if(
         level <= 4,
         Level::Warn,

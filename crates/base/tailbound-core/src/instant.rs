@@ -12,14 +12,17 @@ pub fn seconds(ns: i64) -> String {
     format!("{}.{:09}", ns.div_euclid(NS_PER_S), ns.rem_euclid(NS_PER_S))
 }
 
+/// A text that is no instant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no instant: write seconds since 1970, as `date +%s.%N` prints them")]
+pub struct NoInstant(pub String);
+
 /// The instant in ns.
 ///
 /// # Errors
-/// What is wrong with the words, and what to write.
-pub fn parse(text: &str) -> Result<i64, String> {
-    let wrong = || {
-        format!("`{text}` is no instant: write seconds since 1970, as `date +%s.%N` prints them")
-    };
+/// [`NoInstant`], worded for the person who typed it.
+pub fn parse(text: &str) -> Result<i64, NoInstant> {
+    let wrong = || NoInstant(text.to_owned());
     let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     if !digits(whole) || !digits(part) || part.len() > DIGITS {

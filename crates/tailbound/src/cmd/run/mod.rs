@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tailbound_core::Run;
-use tailbound_core::plan::{RunConfig, StopRule};
+use tailbound_core::plan::{Plan, RunConfig, StopRule};
 use tailbound_core::record::Round;
 use tailbound_core::units;
 use tailbound_host::Root;
+use tailbound_probe::Prepared;
 use tailbound_run::{Output, Request, Session, resolve};
 use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = report.as_ref().or(by_force.as_ref()) {
         input::may_write(path, args.plan.force)?;
     }
-    let (run, path) = session(&request, &args.plan, Some(&out), false, round)?;
+    let (run, path) = session(&request, &args.plan, Some(&out), round)?;
     let analysis = Analysis::of(&run);
     let page = || {
         let name = path.as_deref().map_or_else(|| run.header.id.clone(), input::name);
@@ -90,7 +91,7 @@ pub(crate) fn probe(probe: &ProbeArgs) -> Result<ExitCode, Failure> {
     request.config.probe = Some(probe.spec.clone());
     let out = args.plan.out.as_deref();
     let to_stdout = out == Some(Path::new("-"));
-    let (run, path) = session(&request, &args.plan, out, true, None)?;
+    let (run, path) = session(&request, &args.plan, out, None)?;
     answer(&Analysis::of(&run), &args.plan, to_stdout)?;
     if !args.plan.json && !args.plan.brief && !to_stdout {
         written(&[("Run file", path.as_deref())])?;
@@ -129,17 +130,12 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
             file
         }
     };
-    if let Some(threads) = args.one_per_cpu.filter(|n| *n > 0) {
-        let cpus = tailbound_sys::sched::affinity(0).map_or(1, |c| c.len());
-        if usize::try_from(threads) != Ok(cpus) {
-            return Err(Failure::usage(format!(
-                "-t {threads}: there is one thread per measured CPU, {cpus} by default; choose CPUs with --cpus, or write --tasks {threads} for that many unpinned threads"
-            )));
-        }
-    }
     let mut given = args.measurement.config()?;
     if let Some(limit) = &args.break_at {
-        units::parse_ns(limit).map_err(|e| Failure::usage(format!("--break: {e}")))?;
+        let ns = units::parse_ns(limit).map_err(|e| Failure::usage(format!("--break: {e}")))?;
+        if ns <= 0 {
+            return Err(Failure::usage("--break: must be more than 0"));
+        }
         given.deadline = Some(limit.clone());
         given.until = Some(StopRule::Exceedance.to_string());
         if given.blame.is_none() && given.observe.is_none() {
@@ -149,32 +145,21 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
     Ok(Request { config: file.over(&given), bare: false })
 }
 
-pub(crate) fn session(
+/// A session with everything checked and nothing started, and its probe.
+fn prepared(
     request: &Request,
     args: &PlanArgs,
-    out: Option<&Path>,
-    bare: bool,
+    root: Root,
     round: Option<Round>,
-) -> Result<(Run, Option<PathBuf>), Failure> {
-    let root = Root::real();
+) -> Result<(Session, Prepared), Failure> {
     let resolved = resolve(request, &root)?;
+    one_per_cpu(args.one_per_cpu, &resolved.plan)?;
     let begin_at_ns = args
         .begin_at
         .as_deref()
-        .map(tailbound_run::instant::parse)
+        .map(tailbound_core::instant::parse)
         .transpose()
         .map_err(|e| Failure::usage(format!("--begin-at: {e}")))?;
-    // In virtual time nothing that goes on beside it matters.
-    let machine = match args.virtual_time {
-        true => None,
-        false => Some(machine::share(WhileHeld::of(args.wait_for_machine))?),
-    };
-    let output = match out {
-        Some(path) => Output::open(path, &resolved.plan, args.force)?,
-        None => Output::none(),
-    };
-    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
-    let mut live = Live::new(args.quiet, &args.color.when);
     let exe = if (resolved.plan.loads.is_empty() || resolved.loads_by_default)
         && resolved.plan.work.is_none()
     {
@@ -194,16 +179,49 @@ pub(crate) fn session(
         root,
         exe,
         loads_optional: resolved.loads_by_default,
-        inventory_late: bare,
+        inventory_late: request.bare,
         virtual_time: args.virtual_time,
-        refresh_ms: live.refresh_ms(),
+        refresh_ms: 0,
         round,
         purpose: resolved.purpose,
-        machine,
+        machine: None,
         begin_at_ns,
     };
-    let made =
-        tailbound_run::run(session, resolved.probe, output, &signals, &mut |view| live.show(&view));
+    Ok((session, resolved.probe))
+}
+
+/// Refuses a number of threads that is not the plan's: of cyclictest's users, who write it.
+pub(crate) fn one_per_cpu(given: Option<Option<u32>>, plan: &Plan) -> Result<(), Failure> {
+    let Some(Some(threads)) = given else { return Ok(()) };
+    let planned = plan.tasks.map_or(plan.cpus.len() as u64, u64::from);
+    if u64::from(threads) == planned {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "-t {threads}: there is one thread per measured CPU, {planned} here; choose CPUs with --cpus, or write --tasks N for that many unpinned threads"
+    )))
+}
+
+pub(crate) fn session(
+    request: &Request,
+    args: &PlanArgs,
+    out: Option<&Path>,
+    round: Option<Round>,
+) -> Result<(Run, Option<PathBuf>), Failure> {
+    let (mut session, probe) = prepared(request, args, Root::real(), round)?;
+    // In virtual time nothing that goes on beside it matters.
+    session.machine = match args.virtual_time {
+        true => None,
+        false => Some(machine::share(WhileHeld::of(args.wait_for_machine))?),
+    };
+    let output = match out {
+        Some(path) => Output::open(path, &session.plan, args.force)?,
+        None => Output::none(),
+    };
+    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let mut live = Live::new(args.quiet, &args.color.when);
+    session.refresh_ms = live.refresh_ms();
+    let made = tailbound_run::run(session, probe, output, &signals, &mut |view| live.show(&view));
     live.clear();
     Ok(made?)
 }
@@ -241,3 +259,6 @@ fn default_out(args: &RunArgs, request: &Request) -> PathBuf {
     }
     names::free(Path::new(&format!("{name}-{stamp}.tailbound.jsonl")), &[".html"])
 }
+
+#[cfg(test)]
+mod tests;
