@@ -162,7 +162,6 @@ pub(crate) fn may_write(path: &Path, force: bool) -> Result<(), Failure> {
 }
 
 /// Files as they are named, and of folders the runs in them.
-#[cfg(feature = "server")]
 pub(crate) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(folder::files(named)?)
 }
