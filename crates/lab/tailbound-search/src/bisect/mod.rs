@@ -2,7 +2,7 @@
 //! What made it later? The search alone: whom it asks is an [`Oracle`], which here knows nothing of kernels.
 //!
 //! Units: ns. Pure: no file, no process, no clock.
-//! Not here: booting and building (`tailbound-lab`), command lines and files (`tailbound`), words (`tailbound-report`).
+//! Not here: what is asked in the lab, and files (`bisect_runs`); words (`tailbound-report`).
 //!
 //! ```text
 //! oracle.rs   question, answer              ends.rs         where good ends and bad begins; the noise floor

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The answer of a search: figures before and after, sections that grew, commands that show it again.
 
-use crate::bisect::{Journal, Limit, Measured, Meter, Step};
 use tailbound_lab::LabError;
+use tailbound_lab::watching::{self, Depth};
 use tailbound_report::bisect::{Bisected, CulpritFound, Measurement};
 use tailbound_report::paths::{Grown, grown};
 
@@ -10,8 +10,8 @@ use super::meter::LabMeter;
 use super::search::{Measurements, Way, value};
 use super::variants::{Unmade, Variants};
 use super::{BisectAnswer, BisectEnd};
+use crate::bisect::{Journal, Limit, Measured, Meter, Step};
 use crate::error::SearchError;
-use tailbound_lab::watching::{self, Depth};
 
 /// Names, whether nothing can be left out, the variant without it and the one with it.
 type Culprit<T> = (Vec<String>, bool, T, T);

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::bisect::{Journal, Measured, Step};
 use tailbound_core::Run;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_lab::hash;
@@ -15,6 +14,7 @@ use tailbound_lab::matrix::RunReader;
 
 use super::folder::{self, JOURNAL};
 use super::measure::Measure;
+use crate::bisect::{Journal, Measured, Step};
 use crate::error::SearchError;
 
 /// What a figure is worth.

@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::bisect::Difference;
 use tailbound_lab::build::{self, Commit, Commits, Compiling, Workshop, script};
 use tailbound_lab::keep::write_text;
 use tailbound_lab::kernel::Config;
 use tailbound_lab::{Arch, Bench, BuildName, Kernel, LabError, Request, Store};
 
 use super::variants::{self, CONTROL, Unmade, Variants};
+use crate::bisect::Difference;
 use crate::error::SearchError;
 
 /// Puts another word into the release of a kernel, and with it into its code.

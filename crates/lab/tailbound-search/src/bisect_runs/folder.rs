@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::bisect::Journal;
 use tailbound_core::limits;
 use tailbound_lab::LabError;
 use tailbound_lab::keep::{folders, write_text};
@@ -13,6 +12,7 @@ use tailbound_sys::given;
 use super::BisectOptions;
 use super::believed;
 use super::measure::Measure;
+use crate::bisect::Journal;
 use crate::error::SearchError;
 
 /// Where nobody names one.

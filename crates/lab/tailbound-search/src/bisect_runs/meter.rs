@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::bisect::{Journal, Limit, Measured, Meter, Step};
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{FailureKind, Run};
 use tailbound_lab::matrix::RunReader;
+use tailbound_lab::watching::{self, Depth};
 use tailbound_lab::{Bench, Emulator, LabError, Labelled, Request, hash, keep, repeat};
 use tailbound_sys::new_file::Existing;
 
@@ -15,8 +15,8 @@ use super::BisectOptions;
 use super::folder;
 use super::measure::Measure;
 use super::variants::{Unmade, Variants};
+use crate::bisect::{Journal, Limit, Measured, Meter, Step};
 use crate::error::SearchError;
-use tailbound_lab::watching::{self, Depth};
 
 /// The lab, as a search asks it.
 pub(super) struct LabMeter<'a, V> {

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::bisect::{Culprits, Ends, Journal, Judged, Limit, Measured, Span, Step, recall};
 use tailbound_core::units;
 use tailbound_lab::matrix::RunReader;
 use tailbound_lab::{Bench, Emulator, LabError, Request, hash, program};
@@ -15,6 +14,7 @@ use super::measure::Measure;
 use super::meter::LabMeter;
 use super::variants::Variants;
 use super::{BisectAnswer, BisectOptions};
+use crate::bisect::{Culprits, Ends, Journal, Judged, Limit, Measured, Span, Step, recall};
 use crate::error::SearchError;
 
 /// What every search is given.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From what a search asks about to what the lab is asked for: options, loads and settings; kernels by name.
 
-use crate::bisect::differences::{Words, words};
 use tailbound_lab::{LabError, Request};
 
 use super::ProfileText;
+use crate::bisect::differences::{Words, words};
 use crate::error::SearchError;
 
 /// An option that no kernel knows: it moves its command line and nothing else.

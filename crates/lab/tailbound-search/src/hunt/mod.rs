@@ -3,7 +3,7 @@
 //!
 //! Units: ns. Pure: no clock, no file, no process. The same seed and the same answers give the
 //! same candidates, so that a hunt that was interrupted goes on where it was, and anybody can repeat it.
-//! Not here: how a candidate is run ([`Evaluator`]), where its result is kept (the command line).
+//! Not here: how a candidate is run ([`Evaluator`]), where its result is kept (`hunt_runs`).
 //!
 //! ```text
 //! space.rs     what can be varied           candidate.rs one workload, and its result

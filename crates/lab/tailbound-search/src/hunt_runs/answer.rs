@@ -3,7 +3,6 @@
 //!
 //! Units: ns; ratios. JSON, schema `tailbound-hunt/1` (members are added, never renamed or removed).
 
-use crate::hunt::{Entry, Origin, Outcome};
 use serde_json::{Value, json};
 use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns_i64, format_span, grouped};
@@ -12,6 +11,7 @@ use tailbound_report::escape::shell;
 use tailbound_report::table::Table;
 
 use super::LabHunt;
+use crate::hunt::{Entry, Origin, Outcome};
 
 /// Version of the JSON answer.
 const SCHEMA: &str = "tailbound-hunt/1";

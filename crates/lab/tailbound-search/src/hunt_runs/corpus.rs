@@ -9,12 +9,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::hunt::{Candidate, Entry, Outcome};
 use serde::{Deserialize, Serialize};
 use tailbound_core::limits;
 use tailbound_sys::new_file::{self, Existing};
 
 use crate::error::SearchError;
+use crate::hunt::{Candidate, Entry, Outcome};
 
 /// Its file.
 pub(super) const CORPUS: &str = "corpus.jsonl";

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::hunt::{Candidate, Code, End, Evaluator, Figures, Outcome, lab};
 use tailbound_core::paths::SectionKind;
 use tailbound_core::units;
 use tailbound_lab::bench::{self, Bench};
@@ -22,6 +21,7 @@ use tailbound_paths::plan::Plan;
 use tailbound_trace::symbols::Symbols;
 
 use crate::error::SearchError;
+use crate::hunt::{Candidate, Code, End, Evaluator, Figures, Outcome, lab};
 
 /// Virtual time that a guest may take beside that of its activations. Loads that leave the measurement no CPU to begin with
 /// would go on to the guest's own limit, which takes minutes.

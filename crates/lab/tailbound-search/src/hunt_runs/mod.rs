@@ -20,9 +20,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::hunt::{
-    Candidate, End, Entry, Evaluator, Origin, Outcome, Search, Shrunk, Space, lab, shrink,
-};
 use serde_json::Value;
 use tailbound_core::Run;
 use tailbound_lab::{Bench, Emulator, LabError, Request, paths};
@@ -35,6 +32,9 @@ use self::corpus::{Folder, SCHEMA, Tried};
 use self::guests::Guests;
 pub use self::here::MachineHunt;
 use crate::error::SearchError;
+use crate::hunt::{
+    Candidate, End, Entry, Evaluator, Origin, Outcome, Search, Shrunk, Space, lab, shrink,
+};
 
 const LOOPS: u64 = 400;
 const FOLDER: &str = "hunt";

@@ -7,7 +7,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::hunt::{Candidate, Shrunk, c_program};
 use tailbound_core::Run;
 use tailbound_core::calls::Calls;
 use tailbound_core::campaign::{CampaignFile, Kind, Step, Text, TextSystem, Variant};
@@ -21,6 +20,7 @@ use tailbound_sys::new_file::Existing;
 use super::corpus::CorpusHeader;
 use super::guests::{self, Guests};
 use crate::error::SearchError;
+use crate::hunt::{Candidate, Shrunk, c_program};
 
 const RUN: &str = "worst.tailbound.jsonl";
 const CAMPAIGN: &str = "worst.campaign.toml";

@@ -7,7 +7,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use tailbound_core::Run;
+use tailbound_lab::bench::{self, Bench};
+use tailbound_lab::progress::{Moved, Step, TaskListener};
 use tailbound_lab::vary::{self, Rewound};
+use tailbound_lab::watching::{latencies, start};
 use tailbound_lab::{Arch, LabError, Means, Prepared, Progress, Target, paths, repeat};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
@@ -15,9 +18,6 @@ use tailbound_paths::varied::{self, Sample, Variation, Varies};
 use tailbound_trace::symbols::Symbols;
 
 use crate::error::SearchError;
-use tailbound_lab::bench::{self, Bench};
-use tailbound_lab::progress::{Moved, Step, TaskListener};
-use tailbound_lab::watching::{latencies, start};
 
 /// The log of a varied run begins so much before the due time: the wake-up is in it.
 const LOG_BEFORE_NS: u64 = 1000;

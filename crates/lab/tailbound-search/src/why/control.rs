@@ -5,6 +5,7 @@
 
 use tailbound_core::units::format_ns_i64;
 use tailbound_lab::LabError;
+use tailbound_lab::progress::{Moved, Step, TaskListener};
 use tailbound_paths::inevitable::Outcome;
 use tailbound_paths::random_numbers::RandomNumbers;
 use tailbound_paths::varied::{self, Varies};
@@ -12,7 +13,6 @@ use tailbound_paths::varied::{self, Varies};
 use super::base::Base;
 use super::search::Varied;
 use crate::error::SearchError;
-use tailbound_lab::progress::{Moved, Step, TaskListener};
 
 /// So long before the due time.
 const BEFORE_NS: u64 = 1000;

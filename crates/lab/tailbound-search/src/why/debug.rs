@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guest stopped at an instant, for gdb.
 
+use tailbound_lab::progress::TaskListener;
 use tailbound_lab::{LabError, symbol_file, vary};
 use tailbound_paths::varied::Varies;
 use tailbound_sys::new_file::{self, Existing};
 
 use super::base::Base;
-use tailbound_lab::progress::TaskListener;
-
 use crate::error::SearchError;
 
 /// The kernel's symbols, beside the socket; both go with the guest.

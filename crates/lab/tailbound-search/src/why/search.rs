@@ -8,6 +8,7 @@ use tailbound_core::units::format_ns_i64;
 use tailbound_core::why::{
     Changes, DecisiveInstant, TriedInstant, VariedSample, WhyEvent, WhyRecord,
 };
+use tailbound_lab::progress::{Counted, Moved, Step, TaskListener};
 use tailbound_lab::{Happened, LabError, on_cores};
 use tailbound_paths::decisive::{self, Decisive, DecisiveEvent, Instants};
 use tailbound_paths::inevitable::{self, BackwardSearch, Bounds, Depth, InstantTrial, Outcome};
@@ -18,7 +19,6 @@ use tailbound_paths::varied::{Event, Events, Reached, Varies};
 use super::base::{Base, WhyQuestion};
 use super::control::{self, one};
 use crate::error::SearchError;
-use tailbound_lab::progress::{Counted, Moved, Step, TaskListener};
 
 /// First distance from the due time.
 const FIRST_NS: u64 = 1000;

@@ -4,7 +4,6 @@
 //!
 //! Units: ns; ratios. JSON, schema `tailbound-hunt-here/1` (members are added, never renamed or removed).
 
-use crate::hunt::{Candidate, Entry, Origin, Outcome};
 use serde_json::{Value, json};
 use tailbound_core::units::{exact, format_ns_i64, format_span};
 use tailbound_report::escape::shell;
@@ -13,6 +12,7 @@ use tailbound_stats::compare::sentence::sentence;
 
 use super::super::answer::{ROWS, entry, head, latest, row};
 use super::{FOUND, LAST_ROUNDS, MachineHunt, SINGLE, machine};
+use crate::hunt::{Candidate, Entry, Origin, Outcome};
 
 const SCHEMA: &str = "tailbound-hunt-here/1";
 const NS_PER_S: u64 = 1_000_000_000;

@@ -9,12 +9,12 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
-use crate::hunt::{Candidate, End, Evaluator, Figures, Outcome};
 use tailbound_series::Caller;
 use tailbound_stats::random::Random;
 
 use super::super::guests::{first_line, interval};
 use crate::error::SearchError;
+use crate::hunt::{Candidate, End, Evaluator, Figures, Outcome};
 
 /// A run of it, as the file is called while it is read.
 const FILE: &str = "candidate.tailbound.jsonl";

@@ -2,7 +2,7 @@
 //! The worst workload of this machine. A machine never shows the same twice, so what the search found
 //! is no result: what is left of it is measured again, in turn with the worst single load, and `compare` judges.
 //!
-//! Units: ns. A run of a candidate: `machine`. Not here: which candidate is next (`tailbound-hunt`).
+//! Units: ns. A run of a candidate: `machine`. Not here: which candidate is next ([`crate::hunt`]).
 
 mod answer;
 mod machine;
@@ -11,7 +11,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::hunt::{Candidate, End, Entry, Origin, Search, Shrunk, machine as space};
 use serde_json::Value;
 use tailbound_core::Run;
 use tailbound_core::plan::RunConfig;
@@ -33,6 +32,7 @@ use super::{
     FolderReader, HuntCaller, HuntEnd, HuntListener, HuntOptions, MachineOptions, shrinking,
 };
 use crate::error::SearchError;
+use crate::hunt::{Candidate, End, Entry, Origin, Search, Shrunk, machine as space};
 
 const EACH_NS: i64 = 2_000_000_000;
 /// Shorter ones have no tail.
