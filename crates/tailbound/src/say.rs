@@ -44,10 +44,6 @@ impl Failure {
     pub(crate) fn bug_of(what: impl Display) -> Self {
         Self::new(FailureKind::Bug, format!("this is a bug of tailbound: {what}"))
     }
-    #[cfg(feature = "lab")]
-    pub(crate) fn is_cut_off(&self) -> bool {
-        self.kind == FailureKind::CutOff
-    }
     /// Prints it and gives the status.
     pub(crate) fn report(self) -> ExitCode {
         note(&format!("tailbound: {}", printable::without_error_numbers(&self.text)));

@@ -36,11 +36,20 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-monitor", &["sys", "core", "host", "trace"]),
     ("tailbound-trace", &["core"]),
     ("tailbound-paths", &["core", "trace"]),
-    ("tailbound-hunt", &["core"]),
-    // Searches over any oracle: no kernel, file or process is known there, so that synthetic ones test it.
-    ("tailbound-bisect", &[]),
     ("tailbound-testing", &[]),
-    ("tailbound-lab", &["archive", "sys", "core", "host", "import", "paths"]),
+    // rules, stats and trace: what the verdict, the bound and the watching of a guest's run are made of.
+    (
+        "tailbound-lab",
+        &["archive", "sys", "core", "host", "import", "paths", "rules", "stats", "trace"],
+    ),
+    // import and load: of its tests.
+    (
+        "tailbound-search",
+        &[
+            "core", "host", "import", "lab", "load", "paths", "report", "run", "series", "stats",
+            "sys", "trace",
+        ],
+    ),
     ("tailbound-guest", &["sys", "core"]),
     ("tailbound-rules", &["core", "host"]),
     // The interactive view of a machine draws the tables of the report, and changes what they show.
@@ -50,7 +59,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "tailbound",
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
-            "series", "trace", "paths", "bisect", "hunt", "lab", "guest", "fleet", "store", "tune",
+            "series", "trace", "paths", "search", "lab", "guest", "fleet", "store", "tune",
             "rules", "monitor", "agent", "archive", "files",
         ],
     ),

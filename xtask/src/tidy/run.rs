@@ -4,7 +4,9 @@
 use anyhow::bail;
 
 use super::finding::Finding;
-use super::{documents, edges, files, headers, names, promises, text, times, unpacking, writing};
+use super::{
+    documents, edges, files, headers, names, promises, purity, text, times, unpacking, writing,
+};
 use crate::root;
 
 /// Everything that is wrong, in the order of the paths.
@@ -19,6 +21,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
                 .chain(headers::check(f))
                 .chain(writing::RULE.check(f))
                 .chain(unpacking::RULE.check(f))
+                .chain(purity::check(f))
         })
         .collect();
     let read = |path: &str| {
