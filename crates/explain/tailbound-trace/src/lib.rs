@@ -3,7 +3,7 @@
 //!
 //! Units: ns. What a record holds is read from the kernel's own `format`
 //! files, never by column: the layouts have changed and will change.
-//! Not here: reading and writing tracefs (`tailbound-host`), when to (`tailbound-probe`).
+//! Not here: reading and writing tracefs (`tailbound-host`), when to (`tailbound-record`).
 //! Source: Documentation/trace/{timerlat-tracer,osnoise-tracer,hwlat_detector,events,ring-buffer-design}.rst.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -12,8 +12,8 @@ use tailbound_core::record::{Fact, Facts};
 use tailbound_core::units::{format_ns_i64, format_span, grouped, parse_ns};
 use tailbound_core::{Context, Finding, Run};
 use tailbound_host::Root;
-use tailbound_probe::recording::Recording;
-use tailbound_probe::watch::{Target, Watching};
+use tailbound_record::recording::Recording;
+use tailbound_record::watch::{Target, Watching};
 use tailbound_report::blame::{self as words, ThreadRow};
 use tailbound_trace::blame::{BlameSelection, BlameSummary, Follow, Followed, Ground, WatchFilter};
 

@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP. Jumps go to labels, and forwards alone, so that every program has an end. A jump to a
 //! label that was never set, or is too far, is an error of [`Assembler::finish`].
-//! Not here: what the programs do (`tailbound-probe`, `tailbound-monitor`), loading them (the parent).
+//! Not here: what the programs do (`tailbound-record`, `tailbound-monitor`), loading them (the parent).
 //! Source: Documentation/bpf/standardization/instruction-set.rst.
 
 use super::Map;

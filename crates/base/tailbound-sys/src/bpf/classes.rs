@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP (making the instructions), HOT of the kernel (what they do). Units: those of the value.
 //! The class is four times the place of the highest bit above the third, and the two bits below it. The values 0 to 3 are in the classes of 4 to 7.
-//! Not here: where the counts lie (`tailbound-probe`, `tailbound-monitor`).
+//! Not here: where the counts lie (`tailbound-record`, `tailbound-monitor`).
 
 use super::assembler::{Assembler, If, Op, Reg};
 

@@ -4,7 +4,7 @@
 //! Context: SETUP (load, attach), COLD (maps, ring). Everything is held by descriptors: what a killed process
 //! leaves is nothing. The kernel proves each program safe before it takes it; its words about one
 //! that it refuses are in the error.
-//! Not here: what the programs do (`tailbound-probe`).
+//! Not here: what the programs do (`tailbound-record`).
 //! Source: bpf(2), include/uapi/linux/bpf.h (union bpf_attr), Documentation/bpf/ringbuf.rst.
 
 pub mod assembler;
