@@ -27,7 +27,8 @@ use tailbound_probe::{Finished, Prepared, Running, Setup, ThreadResult, catalogu
 use tailbound_record::{Blamer, ObserveError, Observed, Observer};
 use tailbound_rt::LoopEnd;
 use tailbound_sys::signal::Signals;
-use tailbound_sys::{clock, dma_latency, limits, mem, resident, sched};
+use tailbound_sys::{clock, limits, mem, resident, sched};
+use tailbound_tune::dma_latency;
 
 use crate::benchmarks;
 use crate::error::RunError;

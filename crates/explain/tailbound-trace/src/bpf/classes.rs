@@ -12,7 +12,7 @@ use super::assembler::{Assembler, If, Op, Reg};
 pub fn upper(class: usize) -> u64 {
     let (shift, part) = (class / 4, class % 4);
     let power = u32::try_from(shift).ok().and_then(|s| 1u64.checked_shl(s));
-    let above = power.and_then(|p| p.checked_mul(part as u64 + 5));
+    let above = power.and_then(|p| p.checked_mul((part as u64).saturating_add(5)));
     above.unwrap_or(0).wrapping_sub(1)
 }
 
