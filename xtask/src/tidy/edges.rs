@@ -23,12 +23,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-stats", &["core"]),
     ("tailbound-host", &["sys", "core"]),
     ("tailbound-load", &["sys", "core"]),
-    ("tailbound-probe", &["rt", "sys", "host", "core", "trace"]),
+    ("tailbound-probe", &["rt", "sys", "host", "core", "record"]),
+    ("tailbound-record", &["sys", "host", "core", "trace"]),
     ("tailbound-import", &["core"]),
     ("tailbound-report", &["core", "stats"]),
     // How a file becomes a run, whoever wrote or packed it: what the command line and searches both do.
     ("tailbound-files", &["archive", "core", "import", "stats", "sys"]),
-    ("tailbound-run", &["rt", "core", "sys", "host", "load", "probe", "stats", "rules", "tune"]),
+    (
+        "tailbound-run",
+        &["rt", "core", "sys", "host", "load", "probe", "record", "stats", "rules", "tune"],
+    ),
     ("tailbound-series", &["core", "stats", "sys"]),
     ("tailbound-store", &["core", "stats"]),
     ("tailbound-agent", &["core", "host", "load", "series", "sys"]),
@@ -58,8 +62,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "tailbound",
         &[
-            "rt", "sys", "core", "stats", "host", "load", "probe", "import", "report", "run",
-            "series", "trace", "paths", "search", "lab", "guest", "fleet", "store", "tune",
+            "rt", "sys", "core", "stats", "host", "load", "probe", "record", "import", "report",
+            "run", "series", "trace", "paths", "search", "lab", "guest", "fleet", "store", "tune",
             "rules", "monitor", "agent", "archive", "files",
         ],
     ),

@@ -18,6 +18,7 @@
 
 mod capabilities;
 pub mod cgroups;
+mod clock_id;
 pub mod cpus;
 mod disturbances;
 pub mod elf;
@@ -34,6 +35,7 @@ pub mod procstat;
 mod realtime_right;
 pub mod root;
 mod root_tree;
+pub mod smi;
 mod stat;
 mod tasks;
 pub mod threads;
@@ -42,6 +44,7 @@ pub mod watch;
 mod watch_plan;
 
 pub use capabilities::{Capabilities, Capability};
+pub use clock_id::clock_id;
 pub use cpus::{Cpus, CpusError};
 pub use disturbances::given::{not_locked, not_realtime};
 pub use disturbances::traffic::Switches;

@@ -18,7 +18,6 @@ pub mod coalescing;
 pub mod cobalt;
 pub mod counter;
 pub mod deadline;
-pub mod dma_latency;
 pub mod environment;
 pub mod error;
 pub mod evl;

@@ -9,7 +9,7 @@
 //!                 tailbound-host        Machine (the one place that writes)
 //! ```
 //!
-//! Only [`Machine`], `holder` and the journal write anything.
+//! Only [`Machine`], `holder`, `dma_latency` and the journal write anything.
 //! Not here: what is wrong with a machine (`tailbound-rules`), whether a change helped
 //! (`tailbound-stats`).
 #![forbid(unsafe_code)]
@@ -22,6 +22,7 @@ pub mod candidates;
 pub mod chosen;
 mod coalescing;
 mod codec;
+pub mod dma_latency;
 mod error;
 mod facts;
 mod guard;

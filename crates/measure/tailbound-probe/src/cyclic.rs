@@ -11,6 +11,7 @@
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::plan::{Means, Plan};
 use tailbound_core::policy::Policy;
+use tailbound_host::clock_id;
 use tailbound_rt::cyclic::{self, Port};
 use tailbound_rt::cyclic_spread;
 use tailbound_rt::spread::Spread;
@@ -24,7 +25,6 @@ use tailbound_sys::sleep::{
 };
 use tailbound_sys::timer::{PosixTimer, Timerfd};
 
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{PlanOption, Prepared, ProbeKind, Setup};
 use crate::thread_group::{Finished, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec};

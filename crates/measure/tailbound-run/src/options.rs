@@ -296,7 +296,7 @@ fn activations(w: &RunConfig, interval_ns: i64) -> Result<u64, RunError> {
 }
 
 fn requirement(w: &RunConfig, clock: Clock) -> Result<Requirement, RunError> {
-    let resolution = clock::resolution_ns(tailbound_probe::clock_id(clock))
+    let resolution = clock::resolution_ns(tailbound_host::clock_id(clock))
         .map_err(|e| RunError::Cannot(format!("--clock {clock}: {e}")))?;
     let limit = |text: Option<&str>, flag: &str| -> Result<Option<i64>, RunError> {
         let Some(ns) = text.map(|t| time(t, flag)).transpose()? else { return Ok(None) };

@@ -160,7 +160,7 @@ fn unpinned(tasks: Option<u32>, policy: Policy) -> Result<Option<u32>, RunError>
 }
 
 fn observe(word: &str, root: &Root, clock: Clock, means: Means) -> Result<Observe, RunError> {
-    tailbound_probe::observe::choose(word, root, clock, means).map_err(|e| {
+    tailbound_record::observe::choose(word, root, clock, means).map_err(|e| {
         let text = format!("--observe: {e}");
         if e.is_usage() { RunError::Usage(text) } else { RunError::Cannot(text) }
     })
@@ -179,7 +179,7 @@ fn blame(w: &RunConfig, root: &Root) -> Result<Option<BlamePlan>, RunError> {
             )),
         };
     }
-    match tailbound_probe::blame::possible(root) {
+    match tailbound_record::blame::possible(root) {
         Ok(()) => Ok(Some(plan)),
         Err(_) if plan.optional => Ok(None),
         Err(e) => Err(RunError::Cannot(format!("--blame: {e}"))),

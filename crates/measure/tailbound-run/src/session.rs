@@ -24,13 +24,12 @@ use tailbound_core::{Context, EndReason, ThreadEnd};
 use tailbound_host::machine_lock::Shared;
 use tailbound_host::{Root, Switches, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
-use tailbound_probe::{
-    Blamer, Finished, ObserveError, Observed, Observer, Prepared, Running, Setup, ThreadResult,
-    catalogue,
-};
+use tailbound_probe::{Finished, Prepared, Running, Setup, ThreadResult, catalogue};
+use tailbound_record::{Blamer, ObserveError, Observed, Observer};
 use tailbound_rt::LoopEnd;
 use tailbound_sys::signal::Signals;
-use tailbound_sys::{clock, dma_latency, limits, mem, resident, sched};
+use tailbound_sys::{clock, limits, mem, resident, sched};
+use tailbound_tune::dma_latency;
 
 use crate::benchmarks;
 use crate::error::RunError;
@@ -126,10 +125,10 @@ pub fn run(
         journal.begin();
     }
     if let Some(observer) = &mut observer {
-        observer.begin(&running, &session.plan);
+        observer.begin(&running.measured_threads(), running.start_ns(), &session.plan);
     }
     if let Some(blamer) = &mut blamer {
-        blamer.begin(&running);
+        blamer.begin(&running.measured_threads(), running.start_ns());
     }
     // Lets other observers of the same clock lay their records beside these.
     journal.event(0, Occurrence::ClockStart { at_ns: running.start_ns() });
@@ -438,7 +437,7 @@ impl Session {
     /// Gives back what only the begin and the inventory needed, of the program's code: megabytes. Not where the threads may no longer
     /// have been everywhere again before the measurement begins at `start_ns`: it never fetches pages.
     fn release_begin(&self, start_ns: i64) {
-        let clock = tailbound_probe::clock_id(self.plan.clock);
+        let clock = tailbound_host::clock_id(self.plan.clock);
         let left_ns = start_ns.saturating_sub(clock::now_ns(clock));
         if !self.is_wholly_fetched()
             || left_ns < REFETCH_NS.max(self.plan.interval_ns.saturating_mul(REFETCH_CYCLES))
@@ -454,7 +453,7 @@ impl Session {
 
     /// Measures what the tool itself costs; also brings the recorder's rare paths into memory.
     fn self_cost(&self, journal: &mut Journal) {
-        match tailbound_probe::selfcost::measure(tailbound_probe::clock_id(self.plan.clock)) {
+        match tailbound_probe::selfcost::measure(tailbound_host::clock_id(self.plan.clock)) {
             Ok(values) => journal.run.self_cost = values,
             Err(e) => journal.finding(Finding::new(
                 "no-self-cost",

@@ -17,9 +17,8 @@ use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::record::{Line, LoadRecord, SecondRecord};
 use tailbound_core::runfile::pack_raw;
 use tailbound_core::units::{format_ns_i64, grouped};
-use tailbound_probe::{
-    Blamed, Blamer, Observed, Observer, ProbeOutput, RecordSlot, Recorders, ThreadResult,
-};
+use tailbound_probe::{ProbeOutput, RecordSlot, Recorders, ThreadResult};
+use tailbound_record::{Blamed, Blamer, Observed, Observer};
 use tailbound_stats::blocks::{Blocks, length_s};
 use tailbound_stats::stopping::Stopping;
 use tailbound_stats::{P2, Quantile, Windows, blocks, quantile};

@@ -19,7 +19,7 @@ use tailbound_core::units::grouped;
 use tailbound_core::{
     Context, CpuSet, EndReason, Finding, Plan, Policy, Requirement, Run, ThreadEnd, utc,
 };
-use tailbound_probe::watched::{LateWakeUp, WatchOutcome, WatchedThread};
+use tailbound_record::watched::{LateWakeUp, WatchOutcome, WatchedThread};
 
 use crate::watched_tasks::TaskModels;
 

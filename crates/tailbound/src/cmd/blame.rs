@@ -10,8 +10,8 @@ use tailbound_core::blame::BlameRecord;
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
 use tailbound_host::Root;
-use tailbound_probe::recording::Recording;
-use tailbound_probe::watch::{Target, Watching};
+use tailbound_record::recording::Recording;
+use tailbound_record::watch::{Target, Watching};
 use tailbound_report::blame::{self as words, BlameAnswer, FollowedThreads, ThreadRow};
 use tailbound_trace::blame::{BlameSelection, BlameSummary, Follow, Ground, WatchFilter};
 

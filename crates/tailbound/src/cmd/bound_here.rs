@@ -8,10 +8,10 @@
 use std::time::Duration;
 
 use tailbound_core::units::grouped;
+use tailbound_host::smi;
 use tailbound_host::{Cpus, Root, preemptirq};
 use tailbound_paths::machine::{CpuEvents, Names};
-use tailbound_probe::section_trace::{SectionEvent, SectionTrace};
-use tailbound_probe::smi;
+use tailbound_record::section_trace::{SectionEvent, SectionTrace};
 use tailbound_report::theory::RecordedBound;
 use tailbound_rules::{CheckScope, Machine, RecordingCounts, assumptions};
 use tailbound_stats::theory::{self, Model, StatedBound, TheoreticalBound};

@@ -8,7 +8,7 @@ use serde_json::json;
 use tailbound_core::CpuSet;
 use tailbound_core::units::grouped;
 use tailbound_host::{Cpus, Root};
-use tailbound_probe::recording::{Recording, RecordingItem};
+use tailbound_record::recording::{Recording, RecordingItem};
 use tailbound_report::blame::{interruptions as text, interruptions_json};
 use tailbound_sys::sched;
 use tailbound_trace::blame::Interruptions;

@@ -4,7 +4,7 @@
 //!
 //! Context: SETUP, COLD. What is traced is traced in an instance of our own, so that nobody
 //! else's trace is touched.
-//! Not here: what to trace (`tailbound-probe`), what the trace says (`tailbound-trace`).
+//! Not here: what to trace (`tailbound-record`), what the trace says (`tailbound-trace`).
 //! Source: Documentation/trace/ftrace.rst, "Instances".
 
 mod guard;

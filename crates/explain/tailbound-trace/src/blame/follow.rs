@@ -4,7 +4,7 @@
 //!
 //! Units: ns on the trace's clock. Memory does not grow with the trace: what lies
 //! behind the wake-ups that are still under way is forgotten.
-//! Not here: where the events come from (`tailbound-probe`, `crate::dat`).
+//! Not here: where the events come from (`tailbound-record`, `crate::dat`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Method and limits: docs/watch.md.
-//! Not here: recording (`tailbound-probe`), names of system calls (`tailbound_sys::calls`), what is said
+//! Not here: recording (`tailbound-record`), names of system calls (`tailbound_sys::calls`), what is said
 //! (`tailbound-report`).
 
 mod assemble;

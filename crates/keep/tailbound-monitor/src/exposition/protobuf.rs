@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn each_bucket_has_the_upper_end_of_its_classes() {
         for class in 0..168 {
-            let upper = tailbound_sys::bpf::classes::upper(class);
+            let upper = tailbound_trace::bpf::classes::upper(class);
             let i = f64::from(bucket(upper));
             let end = |i: f64| (i / 4.0).exp2();
             let s = seconds(upper);

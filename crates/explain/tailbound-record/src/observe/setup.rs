@@ -5,14 +5,14 @@
 //! Source: Documentation/trace/{ftrace,timerlat-tracer,osnoise-tracer,hwlat_detector}.rst.
 
 use tailbound_core::finding::Impact;
-use tailbound_core::plan::{Clock, Observe, Plan};
+use tailbound_core::plan::{Observe, Plan};
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{CpuSet, Finding, Policy};
 use tailbound_host::{Instance, Missing, Tracefs, TracefsError};
-use tailbound_sys::clock;
 use tailbound_trace::EventFormat;
 
-use crate::observe::ObserveError;
+use crate::error::ObserveError;
+use crate::trace_clock::trace_clock_name;
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// Limits of osnoise/timerlat_period_us.
@@ -55,16 +55,6 @@ pub(super) fn formats(tracefs: &Tracefs, how: Observe) -> Result<Vec<EventFormat
     events.iter().map(read).collect()
 }
 
-/// The trace clock for a schedule's clock: its name, and its number for clock_gettime(2).
-pub(super) fn trace_clock(clock: Clock) -> (&'static str, i32) {
-    match clock {
-        Clock::Boottime => ("boot", clock::CLOCK_BOOTTIME),
-        Clock::Tai => ("tai", clock::CLOCK_TAI),
-        // The realtime clock may be stepped: no trace runs on it.
-        Clock::Monotonic | Clock::Realtime | Clock::Unknown(_) => ("mono", clock::CLOCK_MONOTONIC),
-    }
-}
-
 /// How long hwlat looks: a tenth of the measurement, and each CPU at least once.
 pub(super) fn alone_ns(plan: &Plan) -> i64 {
     let cpus = i64::try_from(plan.cpus.len()).unwrap_or(1);
@@ -87,7 +77,7 @@ pub(super) fn instance(
 ) -> Result<Vec<String>, TracefsError> {
     let mut notes = Vec::new();
     instance.set("tracing_on", "0")?;
-    instance.set("trace_clock", trace_clock(plan.clock).0)?;
+    instance.set("trace_clock", trace_clock_name(plan.clock))?;
     // Four events of about 64 bytes a wake-up, and as much again for timers of others.
     let kib = 3 * SECOND_NS / plan.interval_ns.max(1) * 512 / 1024;
     instance.set("buffer_size_kb", &kib.clamp(BUFFER_KIB.0, BUFFER_KIB.1).to_string())?;

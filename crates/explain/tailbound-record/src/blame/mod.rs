@@ -24,19 +24,19 @@ use tailbound_core::plan::{BlamePlan, Plan};
 use tailbound_core::record::{ExceedanceRecord, SelfCost};
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Context, Finding};
-use tailbound_host::{Root, Tracefs};
+use tailbound_host::smi::Smis;
+use tailbound_host::{Root, Tracefs, clock_id};
 use tailbound_sys::clock;
 use tailbound_trace::EventDecoder;
 use tailbound_trace::blame::{Engine, Ground, Late, WakeUp, WatchFilter};
 use tailbound_trace::event::Entry;
 use tailbound_trace::symbols::Symbols;
 
-use crate::attributes::clock_id;
 use crate::bpf::{self, Tier};
-use crate::observe::{ObserveError, trace_clock_id};
+use crate::error::ObserveError;
+use crate::measured_thread::MeasuredThread;
 use crate::own_trace::{OwnTrace, first_namespace};
-use crate::smi::Smis;
-use crate::thread_group::Running;
+use crate::trace_clock::trace_clock_id;
 use choice::Choice;
 use setup::Ready;
 use store::Store;
@@ -168,16 +168,15 @@ impl Blamer {
     }
 
     /// Lets the trace run beside the threads. What is refused is a finding: they run already.
-    pub fn begin(&mut self, running: &Running) {
+    /// Their first activation is at `start_ns` of the plan's clock.
+    pub fn begin(&mut self, threads: &[MeasuredThread], start_ns: i64) {
         // The trace may have to run on another clock than the schedule.
         let apart = clock::now_ns(self.trace_clock).saturating_sub(clock::now_ns(self.clock));
-        self.start_ns = running.start_ns().saturating_add(apart);
-        self.threads = running
-            .recorders()
-            .map(|(slot, _)| slot)
-            .zip(running.tids())
-            .filter(|(slot, _)| slot.context == Context::User)
-            .map(|(slot, tid)| (slot.thread, (tid, slot.cpu)))
+        self.start_ns = start_ns.saturating_add(apart);
+        self.threads = threads
+            .iter()
+            .filter(|thread| thread.context == Context::User)
+            .map(|thread| (thread.thread, (thread.tid, thread.cpu)))
             .collect();
         if let Some(stacks) = &mut self.stacks {
             self.threads.values().for_each(|(tid, _)| stacks.watch(*tid));

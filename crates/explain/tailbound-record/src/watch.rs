@@ -16,7 +16,7 @@ use tailbound_trace::blame::Follow;
 use tailbound_trace::cycle::Cycles;
 use tailbound_trace::event::Entry;
 
-use crate::observe::ObserveError;
+use crate::error::ObserveError;
 use crate::recording::{Recorded, Recording, RecordingItem};
 use crate::rules::WithRules;
 

@@ -21,7 +21,7 @@ use tailbound_trace::event::{Entry, Event};
 use tailbound_trace::{EventDecoder, EventFormat};
 
 use crate::blame::setup;
-use crate::observe::ObserveError;
+use crate::error::ObserveError;
 use crate::own_trace::OwnTrace;
 
 /// System and name of the events; the first two are needed.

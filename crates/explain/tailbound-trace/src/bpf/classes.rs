@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP (making the instructions), HOT of the kernel (what they do). Units: those of the value.
 //! The class is four times the place of the highest bit above the third, and the two bits below it. The values 0 to 3 are in the classes of 4 to 7.
-//! Not here: where the counts lie (`tailbound-probe`, `tailbound-monitor`).
+//! Not here: where the counts lie (`tailbound-record`, `tailbound-monitor`).
 
 use super::assembler::{Assembler, If, Op, Reg};
 
@@ -12,7 +12,7 @@ use super::assembler::{Assembler, If, Op, Reg};
 pub fn upper(class: usize) -> u64 {
     let (shift, part) = (class / 4, class % 4);
     let power = u32::try_from(shift).ok().and_then(|s| 1u64.checked_shl(s));
-    let above = power.and_then(|p| p.checked_mul(part as u64 + 5));
+    let above = power.and_then(|p| p.checked_mul((part as u64).saturating_add(5)));
     above.unwrap_or(0).wrapping_sub(1)
 }
 

@@ -17,8 +17,9 @@ use tailbound_trace::symbols::Symbols;
 use tailbound_trace::{EventDecoder, EventFormat};
 
 use super::cost;
-use crate::observe::{ObserveError, trace_clock_name};
+use crate::error::ObserveError;
 use crate::own_trace::{OwnTrace, first_namespace};
+use crate::trace_clock::trace_clock_name;
 
 /// Buffer of a CPU, of which a fifth of a second has to fit; all together a small share of the memory.
 const BUFFER_KIB: (u64, u64) = (256, 4096);

@@ -24,7 +24,7 @@ use tailbound_trace::symbols::Symbols;
 use crate::blame::setup::{self, Ready};
 use crate::bpf::{self, Tier};
 use crate::call_trace::CallTrace;
-use crate::observe::ObserveError;
+use crate::error::ObserveError;
 use crate::own_trace::OwnTrace;
 
 /// What a poll hands over.

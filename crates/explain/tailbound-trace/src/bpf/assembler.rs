@@ -3,10 +3,10 @@
 //!
 //! Context: SETUP. Jumps go to labels, and forwards alone, so that every program has an end. A jump to a
 //! label that was never set, or is too far, is an error of [`Assembler::finish`].
-//! Not here: what the programs do (`tailbound-probe`, `tailbound-monitor`), loading them (the parent).
+//! Not here: what the programs do (`tailbound-record`, `tailbound-monitor`), loading them (`tailbound_sys::bpf`).
 //! Source: Documentation/bpf/standardization/instruction-set.rst.
 
-use super::Map;
+use std::os::fd::{AsFd, AsRawFd as _};
 
 /// A register: R0 has results, R1 to R5 arguments, R6 to R9 are kept, R10 is the end of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,13 +192,13 @@ impl Assembler {
     }
 
     /// `to = map`
-    pub fn map(&mut self, to: Reg, map: &Map) {
-        self.wide(to, MAP, map.raw().cast_unsigned(), 0);
+    pub fn map(&mut self, to: Reg, map: &impl AsFd) {
+        self.wide(to, MAP, map.as_fd().as_raw_fd().cast_unsigned(), 0);
     }
 
     /// `to = &map[0]`, of an array.
-    pub fn map_value(&mut self, to: Reg, map: &Map) {
-        self.wide(to, MAP_VALUE, map.raw().cast_unsigned(), 0);
+    pub fn map_value(&mut self, to: Reg, map: &impl AsFd) {
+        self.wide(to, MAP_VALUE, map.as_fd().as_raw_fd().cast_unsigned(), 0);
     }
 
     /// `to = stack + offset`
@@ -214,8 +214,9 @@ impl Assembler {
 
     /// A place that is not known yet.
     pub fn label(&mut self) -> Label {
+        let label = Label(self.labels.len());
         self.labels.push(None);
-        Label(self.labels.len() - 1)
+        label
     }
 
     /// `label` is here.
@@ -256,7 +257,7 @@ impl Assembler {
     pub fn finish(mut self) -> Result<Vec<u64>, JumpError> {
         for (at, label) in &self.jumps {
             let to = self.labels.get(label.0).copied().flatten().ok_or(JumpError)?;
-            let away = to.checked_sub(at + 1).ok_or(JumpError)?;
+            let away = to.checked_sub(at.saturating_add(1)).ok_or(JumpError)?;
             let [low, high] = i16::try_from(away).map_err(|_| JumpError)?.to_ne_bytes();
             let place = self.code.get_mut(*at).ok_or(JumpError)?;
             let [code, registers, _, _, c, d, e, f] = place.to_ne_bytes();

@@ -17,7 +17,7 @@ use tailbound_trace::samples::{FIELDS, Mode, PerfRecord, Sample, Spent, record, 
 use tailbound_trace::symbols::Symbols;
 
 use crate::blame::setup::kallsyms;
-use crate::observe::ObserveError;
+use crate::error::ObserveError;
 use crate::own_trace::first_pid_namespace;
 use places::Places;
 

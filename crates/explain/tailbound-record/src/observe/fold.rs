@@ -13,8 +13,8 @@ use tailbound_core::{Context, Distribution, ThreadEnd};
 use tailbound_trace::split::WakeupSplit;
 use tailbound_trace::{Record, Sample, Schedule, Split, TimerlatContext};
 
+use crate::measured_thread::MeasuredThread;
 use crate::observe::{Gap, setup};
-use crate::thread_group::RecordSlot;
 
 /// Most missed activations entered one by one for one late thread; beyond, they are counted only.
 const MISSED_MAX: i64 = 1 << 20;
@@ -29,7 +29,7 @@ pub(super) struct Fold {
     plan: Plan,
     cpus: BTreeMap<u32, Cpu>,
     split: Option<Split>,
-    slots: Vec<(RecordSlot, i32)>,
+    threads: Vec<MeasuredThread>,
     looked_ns: i64,
     /// Gaps of hwlat one by one, for a probe that wants them.
     kept: Option<Vec<Gap>>,
@@ -68,7 +68,7 @@ impl Fold {
             plan: plan.clone(),
             cpus: plan.cpus.iter().map(|cpu| (cpu, Cpu::default())).collect(),
             split: None,
-            slots: Vec::new(),
+            threads: Vec::new(),
             looked_ns: 0,
             kept: None,
         }
@@ -93,13 +93,13 @@ impl Fold {
         self.looked_ns = span_ns;
     }
 
-    /// The measured threads by their kernel numbers; their first activation is at `start_ns` and phased.
-    pub(super) fn threads(&mut self, threads: &[(RecordSlot, i32)], start_ns: i64) {
-        self.slots = threads.to_vec();
+    /// The measured threads; their first activation is at `start_ns` and phased.
+    pub(super) fn threads(&mut self, threads: &[MeasuredThread], start_ns: i64) {
+        self.threads = threads.to_vec();
         if self.how == Observe::Tracepoints {
-            let schedule = |&(slot, pid): &(RecordSlot, i32)| Schedule {
-                pid,
-                first_ns: start_ns.saturating_add(slot.phase_ns),
+            let schedule = |thread: &MeasuredThread| Schedule {
+                pid: thread.tid,
+                first_ns: start_ns.saturating_add(thread.phase_ns),
                 interval_ns: self.plan.interval_ns,
                 activations: self.plan.activations,
             };
@@ -171,14 +171,14 @@ impl Fold {
         };
         if let Some(split) = self.split {
             let ways = split.end();
-            for (slot, pid) in &self.slots {
-                let Some(way) = ways.get(pid) else { continue };
-                let lost = match slot.cpu {
+            for measured in &self.threads {
+                let Some(way) = ways.get(&measured.tid) else { continue };
+                let lost = match measured.cpu {
                     Some(cpu) => self.cpus.get(&cpu).map_or(0, |c| c.lost),
                     None => self.cpus.values().map(|c| c.lost).sum(),
                 };
                 for (context, d) in [(Context::Irq, &way.irq), (Context::Thread, &way.thread)] {
-                    let mut one = record(slot.thread, slot.cpu, context, d.clone(), lost);
+                    let mut one = record(measured.thread, measured.cpu, context, d.clone(), lost);
                     one.counters = way_counters(way);
                     out.push(one);
                 }

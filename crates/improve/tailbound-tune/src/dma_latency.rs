@@ -8,7 +8,7 @@
 use std::fs::File;
 use std::io::Write;
 
-use crate::error::SysError;
+use tailbound_sys::SysError;
 
 /// The held request.
 #[derive(Debug)]

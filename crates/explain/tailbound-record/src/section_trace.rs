@@ -20,7 +20,7 @@ use tailbound_trace::symbols::Symbols;
 use tailbound_trace::{EventDecoder, EventFormat};
 
 use crate::blame::{cost, setup};
-use crate::observe::ObserveError;
+use crate::error::ObserveError;
 use crate::own_trace::{OwnTrace, first_namespace};
 use crate::recording::Recorded;
 

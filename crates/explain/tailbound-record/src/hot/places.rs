@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use tailbound_host::Root;
-use tailbound_host::elf::{Elf, Function};
+use tailbound_host::elf::{Elf, Function, LoadSegment};
 
 /// Largest program or library that is read.
 const FILE_MAX: u64 = 512 << 20;
@@ -34,8 +34,7 @@ struct File {
     name: String,
     /// Begin and end in memory as the file counts, and the name.
     functions: Vec<Function>,
-    /// Where segments lie: offset, length, address.
-    segments: Vec<(u64, u64, u64)>,
+    segments: Vec<LoadSegment>,
 }
 
 /// See the module.
@@ -145,23 +144,15 @@ impl File {
             .unwrap_or_default();
         if let Some(elf) = Elf::new(&bytes) {
             file.functions = elf.functions();
-            let loaded = |(kind, at, address, size): (u64, usize, usize, usize)| {
-                (kind == tailbound_host::elf::SEGMENT_LOAD).then_some((
-                    at as u64,
-                    size as u64,
-                    address as u64,
-                ))
-            };
-            file.segments =
-                elf.segments().unwrap_or_default().into_iter().filter_map(loaded).collect();
+            file.segments = elf.loaded().unwrap_or_default();
         }
         file
     }
 
     fn function(&self, offset: u64) -> Option<&str> {
-        let address = self.segments.iter().find_map(|(at, size, address)| {
-            let inside = offset.checked_sub(*at).filter(|i| i < size)?;
-            address.checked_add(inside)
+        let address = self.segments.iter().find_map(|segment| {
+            let inside = offset.checked_sub(segment.offset).filter(|i| *i < segment.length)?;
+            segment.address.checked_add(inside)
         })?;
         let after = self.functions.partition_point(|f| f.address <= address);
         let f = self.functions.get(after.checked_sub(1)?)?;

@@ -13,7 +13,7 @@ use tailbound_host::{Instance, Missing, Root, Tracefs};
 use tailbound_trace::event::Entry;
 use tailbound_trace::{Counts, EventDecoder, PageLayout};
 
-use crate::observe::ObserveError;
+use crate::error::ObserveError;
 use crate::trace_ring::RingReaders;
 
 /// The number of the kernel's first PID namespace.

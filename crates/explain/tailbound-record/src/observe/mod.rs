@@ -20,85 +20,25 @@ use tailbound_core::plan::{Clock, Means, Observe, Plan};
 use tailbound_core::record::{SelfCost, ThreadRecord};
 use tailbound_core::units::grouped;
 use tailbound_core::{CpuSet, Finding, ThreadEnd};
-use tailbound_host::{Root, Tracefs, TracefsError};
+use tailbound_host::{Root, Tracefs, TracefsError, clock_id};
 use tailbound_sys::clock;
-use tailbound_trace::{Counts, Decoder, FormatError, Merge, PageError, Sample};
+use tailbound_trace::{Counts, Decoder, Merge, Sample};
 
-use crate::attributes::clock_id;
+use crate::error::ObserveError;
+use crate::measured_thread::MeasuredThread;
 use crate::own_trace::{OwnTrace, first_namespace};
-use crate::thread_group::Running;
+use crate::trace_clock::trace_clock_id;
 use fold::Fold;
 
 /// A gap that hwlat saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gap {
-    pub(crate) cpu: u32,
+pub struct Gap {
+    /// Where.
+    pub cpu: u32,
     /// On the trace's clock.
-    pub(crate) t_ns: i64,
+    pub t_ns: i64,
     /// How long it was.
-    pub(crate) ns: i64,
-}
-
-/// Why the kernel's tracing cannot be used for this run.
-#[derive(Debug, thiserror::Error)]
-pub enum ObserveError {
-    /// No such word.
-    #[error("`{0}` is not one of auto, {words}", words = Observe::WORDS.join(", "))]
-    Word(String),
-    /// The words do not fit together.
-    #[error("{0}")]
-    Unfit(String),
-    /// Tracefs refuses.
-    #[error(transparent)]
-    Tracefs(#[from] TracefsError),
-    /// This kernel lacks it.
-    #[error("this kernel has no {what}: it needs {option}{instead}")]
-    Lacking {
-        /// What.
-        what: String,
-        /// The option to build it with.
-        option: &'static str,
-        /// What to do without.
-        instead: &'static str,
-    },
-    /// The trace has other numbers for the threads than this program.
-    #[error(
-        "this program runs in a PID namespace of its own, as in a container: the kernel's trace names threads by their numbers outside of it; run it there, or use --observe timerlat"
-    )]
-    Namespace,
-    /// The trace has another clock than this program.
-    #[error(
-        "this program runs in a time namespace (as containers do that were restored by CRIU): its CLOCK_{clock} is {ahead} s ahead of the kernel's, whose time the trace has, so events and wake-ups cannot be laid beside each other; run it outside of that namespace, or without the trace"
-    )]
-    TimeNamespace {
-        /// MONOTONIC or BOOTTIME.
-        clock: &'static str,
-        /// Seconds.
-        ahead: i64,
-    },
-    /// The kernel's description of its trace is not understood.
-    #[error("the kernel's trace cannot be read here: {0}")]
-    Format(String),
-}
-
-impl ObserveError {
-    /// Are the words wrong, and not the machine?
-    #[must_use]
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Word(_) | Self::Unfit(_))
-    }
-}
-
-impl From<FormatError> for ObserveError {
-    fn from(e: FormatError) -> Self {
-        Self::Format(e.to_string())
-    }
-}
-
-impl From<PageError> for ObserveError {
-    fn from(e: PageError) -> Self {
-        Self::Format(e.to_string())
-    }
+    pub ns: i64,
 }
 
 /// From the word to what this machine can do; `auto` is timerlat where the kernel has it,
@@ -147,16 +87,6 @@ pub fn choose(
     }
     tracefs.free_for_tracer()?;
     Ok(how)
-}
-
-/// The kernel's number of the clock that a trace beside a schedule on `clock` runs on.
-pub(crate) fn trace_clock_id(clock: Clock) -> i32 {
-    setup::trace_clock(clock).1
-}
-
-/// Its name, as `trace_clock` takes it.
-pub(crate) fn trace_clock_name(clock: Clock) -> &'static str {
-    setup::trace_clock(clock).0
 }
 
 /// Tracepoints tell a thread's timers by their due times.
@@ -245,7 +175,7 @@ impl Observer {
             return Ok(());
         }
         let length_ns = setup::alone_ns(plan);
-        let id = setup::trace_clock(self.clock).1;
+        let id = trace_clock_id(self.clock);
         let begin = clock::now_ns(id);
         self.fold.window(begin, begin.saturating_add(length_ns));
         self.switch_on(&[])?;
@@ -265,10 +195,7 @@ impl Observer {
     ///
     /// # Errors
     /// [`ObserveError`].
-    pub(crate) fn watch_gaps(
-        &mut self,
-        seen: &mut dyn FnMut(&[Gap]) -> bool,
-    ) -> Result<(), ObserveError> {
+    pub fn watch_gaps(&mut self, seen: &mut dyn FnMut(&[Gap]) -> bool) -> Result<(), ObserveError> {
         self.fold.window(i64::MIN, i64::MAX);
         self.fold.keep_gaps();
         self.switch_on(&[])?;
@@ -284,7 +211,8 @@ impl Observer {
     }
 
     /// A setting of the tracer, as the kernel has it.
-    pub(crate) fn setting(&self, path: &str) -> Option<String> {
+    #[must_use]
+    pub fn setting(&self, path: &str) -> Option<String> {
         self.trace.instance.read_shared(path).ok()
     }
 
@@ -299,23 +227,19 @@ impl Observer {
     }
 
     /// Lets the trace run beside the threads. What is refused is a finding: the threads run already.
-    pub fn begin(&mut self, running: &Running, plan: &Plan) {
+    /// Their first activation is at `start_ns` of the plan's clock, and phased.
+    pub fn begin(&mut self, threads: &[MeasuredThread], start_ns: i64, plan: &Plan) {
         if self.how == Observe::Hwlat {
             return;
         }
-        let id = setup::trace_clock(self.clock).1;
+        let id = trace_clock_id(self.clock);
         // The trace may have to run on another clock than the schedule.
         let apart = clock::now_ns(id).saturating_sub(clock::now_ns(clock_id(self.clock)));
-        let start = running.start_ns().saturating_add(if self.how == Observe::Tracepoints {
-            0
-        } else {
-            apart
-        });
+        let start =
+            start_ns.saturating_add(if self.how == Observe::Tracepoints { 0 } else { apart });
         self.fold.window(start, start.saturating_add(plan.duration_ns()));
-        let threads: Vec<_> =
-            running.recorders().map(|(slot, _)| slot).zip(running.tids()).collect();
-        self.fold.threads(&threads, running.start_ns());
-        let tids: Vec<i32> = threads.iter().map(|(_, tid)| *tid).collect();
+        self.fold.threads(threads, start_ns);
+        let tids: Vec<i32> = threads.iter().map(|thread| thread.tid).collect();
         if let Err(e) = self.switch_on(&tids) {
             self.trace.findings.push(
                 Finding::new("not-observed", Impact::Notice, format!("--observe {}: {e}", self.how))
@@ -327,7 +251,7 @@ impl Observer {
     /// Takes what the trace holds. To be called several times a second.
     pub fn poll(&mut self) {
         let before = clock::now_ns(clock::CLOCK_THREAD_CPUTIME_ID);
-        let until = clock::now_ns(setup::trace_clock(self.clock).1);
+        let until = clock::now_ns(trace_clock_id(self.clock));
         let (decoder, merge, layout) = (&self.decoder, &mut self.merge, &self.trace.layout);
         let (records, uncounted) = (&mut self.records, &mut self.lost_uncounted);
         self.trace.readers.read(|cpu, page| {

@@ -23,9 +23,10 @@ use tailbound_core::finding::Impact;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::Root;
 use tailbound_sys::SysError;
-use tailbound_sys::bpf::assembler::JumpError;
-use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring, classes};
+use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring};
 use tailbound_trace::blame::{BlameNote, BlameNoteKind};
+use tailbound_trace::bpf::assembler::JumpError;
+use tailbound_trace::bpf::classes;
 use tailbound_trace::btf::{Btf, BtfError};
 use tailbound_trace::symbols::Symbols;
 

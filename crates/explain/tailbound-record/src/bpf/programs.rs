@@ -16,8 +16,9 @@
 //! contention_end(lock)            waited > threshold: tell, with the owner and the own stack
 //! ```
 
-use tailbound_sys::bpf::assembler::{Assembler, Helper, If, JumpError, Label, Op, Reg, Width};
-use tailbound_sys::bpf::{Map, classes};
+use tailbound_sys::bpf::Map;
+use tailbound_trace::bpf::assembler::{Assembler, Helper, If, JumpError, Label, Op, Reg, Width};
+use tailbound_trace::bpf::classes;
 
 use super::layout::{
     CLASSES, Chain, FRAMES, Kernel, Locks, OWNER_BYTES, OWNERS, Timers, filter, settings, told,

@@ -7,8 +7,8 @@
 
 use std::os::unix::fs::FileExt as _;
 
+use crate::Root;
 use tailbound_core::CpuSet;
-use tailbound_host::Root;
 
 const SMI_COUNT: u64 = 0x34;
 
@@ -42,7 +42,7 @@ pub fn count(root: &Root, cpu: u32) -> Result<u64, NoSmiCount> {
 
 /// Looks again and again at the count of a CPU that is not measured.
 #[derive(Debug)]
-pub(crate) struct Smis {
+pub struct Smis {
     root: Root,
     cpu: u32,
     /// The last look, and the one before.
@@ -51,14 +51,14 @@ pub(crate) struct Smis {
 
 impl Smis {
     /// `None` where no CPU beside `measured` counts them.
-    pub(crate) fn begin(root: &Root, online: &[u32], measured: &CpuSet) -> Option<Self> {
+    pub fn begin(root: &Root, online: &[u32], measured: &CpuSet) -> Option<Self> {
         let cpu = online.iter().copied().find(|c| !measured.contains(*c))?;
         let now = count(root, cpu).ok()?;
         Some(Self { root: root.clone(), cpu, last: [now; 2] })
     }
 
     /// Were there any since the look before the last? `None` where it cannot be told any more.
-    pub(crate) fn any(&mut self) -> Option<bool> {
+    pub fn any(&mut self) -> Option<bool> {
         let now = count(&self.root, self.cpu).ok()?;
         let [before, last] = self.last;
         self.last = [last, now];
