@@ -5,17 +5,22 @@
 //! Not here: what a farm does with it (HTTP, pages, agents).
 
 mod access;
+mod arrival;
 mod backup;
 pub mod buckets;
+mod chosen;
+mod conditions;
 mod database;
 mod error;
 mod export;
 mod maxima;
+mod night;
 mod notices;
 mod pack;
 mod place;
 mod postgres;
 mod prune;
+mod remarks;
 mod schema;
 mod sqlite;
 mod store;
@@ -25,17 +30,22 @@ mod views;
 mod work;
 
 pub use access::{Act, Audited, Role, Token};
+pub use arrival::{AHEAD_S, SPOOLED_S, Way};
+pub use chosen::{RunKinds, RunPage, RunQuery, Since, Whose};
+pub use conditions::{Condition, ConditionChange};
 pub use database::EachRow;
 pub use error::StoreError;
 pub use export::{Of, Origin, TableFormat};
-pub use maxima::{Maximum, SLOT_S};
+pub use maxima::{LoadMaxima, Maximum, SLOT_S, together};
+pub use night::{NIGHT_S, NightState, Verdict, WorkloadState};
 pub use notices::{DeliveryCount, Due, Notice, Receiver};
 pub use pack::{PACKED_BYTES_MAX, Packed};
 pub use place::StoreLocation;
 pub use prune::{Candidate, may_go};
+pub use remarks::{Acknowledgement, Note, acknowledged};
 pub use schema::{SCHEMA, tables};
 pub use store::{Added, Filter, Incoming, Listed, RunSubmission, Store, judged};
 pub use summary::{Rows, rows, system_name};
 pub use value::Value;
-pub use views::{Culprit, DayMax, Histogram, RunRow, SystemRow};
+pub use views::{Culprit, DayMax, Histogram, RunRow, SystemName, SystemRow};
 pub use work::{Batch, By, Finished, Step, Work, WorkRun, WorkState};

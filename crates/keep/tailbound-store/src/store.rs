@@ -8,6 +8,7 @@ use std::io::BufRead;
 use tailbound_core::{Run, runfile};
 
 use crate::access::{self, Audited};
+use crate::arrival::{Arrival, Way};
 use crate::database::{Database, Dialect, EachRow, all, one, whole};
 use crate::error::StoreError;
 use crate::pack::{self, Packed, Packing};
@@ -61,6 +62,8 @@ pub struct RunSubmission<'a> {
     pub system: Option<&'a str>,
     /// Who handed it in over the network.
     pub who: Option<&'a str>,
+    /// How it came.
+    pub way: Way,
 }
 
 /// What became of a run that was added.
@@ -191,8 +194,8 @@ impl Store {
         system: Option<&str>,
         now: &str,
     ) -> Result<Vec<Added>, StoreError> {
-        let given: Vec<RunSubmission<'_>> =
-            runs.iter().map(|incoming| RunSubmission { incoming, system, who: None }).collect();
+        let one = |incoming| RunSubmission { incoming, system, who: None, way: Way::Archive };
+        let given: Vec<RunSubmission<'_>> = runs.iter().map(one).collect();
         self.add_given(&given, now)
     }
 
@@ -207,10 +210,11 @@ impl Store {
     ) -> Result<Vec<Added>, StoreError> {
         whole(self.db.as_mut(), |db| {
             let mut told = Vec::with_capacity(runs.len());
-            for RunSubmission { incoming, system, who } in runs {
+            for RunSubmission { incoming, system, who, way } in runs {
                 let name =
                     system.map_or_else(|| summary::system_name(&incoming.run), str::to_owned);
-                let rows = summary::rows(&incoming.run, &incoming.packed.id, &name, now);
+                let arrival = Arrival { at: now, way: *way };
+                let rows = summary::rows_of(&incoming.run, &incoming.packed.id, &name, arrival);
                 let added = put(db, &rows, Some(&incoming.packed))?;
                 if let (Added::New, Some(who)) = (added, who) {
                     let what = format!("handed in run {} of {name}", incoming.packed.id);
@@ -316,7 +320,7 @@ impl Store {
         whole(self.db.as_mut(), |db| {
             let known = all(
                 db,
-                "SELECT run_file.run, run.added, system.name FROM run_file JOIN run ON run.id = run_file.run \
+                "SELECT run_file.run, run.added, system.name, run.arrival FROM run_file JOIN run ON run.id = run_file.run \
                  JOIN system ON system.id = run.system ORDER BY run.added, run_file.run",
                 &[],
             )?;
@@ -331,9 +335,11 @@ impl Store {
             let total = known.len() as u64;
             for (done, row) in (1u64..).zip(&known) {
                 let word = |at: usize| row.get(at).and_then(|v| v.text()).unwrap_or_default();
-                let (id, added, system) = (word(0), word(1), word(2));
+                let (id, system) = (word(0), word(2));
+                let way = Way::of(row.get(3).and_then(|v| v.text()));
                 let run = judged(kept(db, id)?.as_slice())?;
-                put(db, &summary::rows(&run, id, system, added), None)?;
+                let arrival = Arrival { at: word(1), way };
+                put(db, &summary::rows_of(&run, id, system, arrival), None)?;
                 told(done, total);
             }
             if db.dialect() == Dialect::Postgres {

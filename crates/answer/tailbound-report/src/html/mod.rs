@@ -41,6 +41,16 @@ const SCRIPT: &str = include_str!("report.js");
 /// identity stands in.
 #[must_use]
 pub fn html(runs: &[Analysis<'_>], names: &[String]) -> String {
+    page_of(runs, names, None)
+}
+
+/// The same under a heading of whoever knows more of several runs than their files: on which systems they were made.
+#[must_use]
+pub fn html_under(runs: &[Analysis<'_>], names: &[String], heading: &str) -> String {
+    page_of(runs, names, Some(heading))
+}
+
+fn page_of(runs: &[Analysis<'_>], names: &[String], heading: Option<&str>) -> String {
     let names: Vec<String> = runs
         .iter()
         .enumerate()
@@ -64,9 +74,14 @@ pub fn html(runs: &[Analysis<'_>], names: &[String]) -> String {
             match Systems::of(&given, &[]) {
                 Ok(systems) => {
                     let answer = Answer::of(systems, Settings::default());
-                    compare::overview(&mut page, &answer, answer.single_runs());
+                    compare::overview(&mut page, &answer, answer.single_runs(), heading);
                 }
-                Err(why) => page.text("note", &format!("Not compared: {why}.")),
+                Err(why) => {
+                    heading.into_iter().for_each(|words| {
+                        let _ = write!(page.body, "<h1>{}</h1>", xml(words));
+                    });
+                    page.text("note", &format!("Not compared: {why}."));
+                }
             }
             for (i, (run, name)) in runs.iter().zip(&names).enumerate() {
                 let _ = write!(page.body, "<div class=\"run\" id=\"run-{i}\">");
@@ -85,7 +100,7 @@ pub fn html(runs: &[Analysis<'_>], names: &[String]) -> String {
 pub fn comparison(answer: &Answer) -> String {
     let mut page = Page::default();
     let single = answer.single_runs();
-    compare::overview(&mut page, answer, single);
+    compare::overview(&mut page, answer, single, None);
     let mut reports = vec![answer.json()];
     if single {
         for (i, run) in answer.systems.wholes.iter().enumerate() {
@@ -102,7 +117,7 @@ pub fn comparison(answer: &Answer) -> String {
 
 /// The body of a comparison in a page of something else.
 pub(crate) fn compared(page: &mut Page, answer: &Answer) {
-    compare::overview(page, answer, false);
+    compare::overview(page, answer, false, None);
 }
 
 /// What a browser may do with a page whose only script is this one.
