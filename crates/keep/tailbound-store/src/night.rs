@@ -180,7 +180,7 @@ impl NightState {
             }
             (Verdict::NotMet, None) => format!("{} of {of} not met", self.not_met),
             (verdict, _) => {
-                format!("{} of {of} {}", self.count(verdict), verdict.as_str())
+                format!("{} of {of} {}", self.count(verdict), verdict.as_str().replace('-', " "))
             }
         }
     }

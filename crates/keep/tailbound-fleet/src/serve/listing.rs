@@ -62,7 +62,10 @@ impl Listing {
             let (head, class) = (xml(column.head()), column.class());
             let _ = match column {
                 Column::Name(_) => write!(self.rows, "<th scope=\"row\">{cell}</th>"),
-                _ => write!(self.rows, "<td class=\"{class}\" data-head=\"{head}\">{cell}</td>"),
+                _ => write!(
+                    self.rows,
+                    "<td class=\"{class}\" data-head=\"{head}\"><div>{cell}</div></td>"
+                ),
             };
         }
         self.rows.push_str("</tr>");

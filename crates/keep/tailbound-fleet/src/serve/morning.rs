@@ -48,7 +48,7 @@ pub(super) async fn page(
     let mut listing = Listing::new(&[
         Column::Name("System"),
         Column::Words("Last night"),
-        Column::Figure("Worst of it"),
+        Column::Figure("Worst run"),
         Column::Figure("Left of the deadline"),
         Column::Words("Trend"),
         Column::Words("Became worse"),
@@ -62,7 +62,7 @@ pub(super) async fn page(
     let _ = write!(
         page.body,
         "{}</form><p class=\"soft\">Last night: the 24 hours that end with a system's newest run, over all its workloads; each counts by its \
-         worst verdict in them. Worst: the run that came nearest to its deadline. {trend} up to today: the worst of each day, logarithmic; a red \
+         worst verdict in them. Worst run: the one that came nearest to its deadline. {trend} up to today: the worst of each day, logarithmic; a red \
          dot is the worst. Marks: a solid line where the kernel changed, a dashed one where the configuration did, a dotted one where the \
          method did; a triangle where it became worse. Silent: no run for two days.</p>",
         listing.html()
@@ -73,7 +73,7 @@ pub(super) async fn page(
 /// All of it in one line.
 fn line(m: &Morning) -> String {
     let mut parts = vec![match m.not_met {
-        0 => "<span class=\"good\">None not met</span>".to_owned(),
+        0 => "<span class=\"good\">none not met</span>".to_owned(),
         n => format!("<strong class=\"bad\">{n} not met</strong>"),
     }];
     parts.push(match m.worse {
@@ -95,10 +95,10 @@ fn line(m: &Morning) -> String {
         ),
     });
     format!(
-        "<p class=\"lead\">{} of {} {}.</p>",
-        parts.join(" · "),
+        "<p class=\"lead\">{} {}: {}.</p>",
         m.systems,
-        plural(m.systems, "system", "systems")
+        plural(m.systems, "system", "systems"),
+        parts.join(" · ")
     )
 }
 
@@ -154,17 +154,13 @@ pub(super) fn headroom(left: Option<f64>, deadline_ns: Option<i64>) -> String {
     };
     let percent = (left * 100.0).round().whole_i64();
     let words = if left < 0.0 {
-        format!("<strong class=\"bad\">{} % over</strong>", -percent)
+        format!("<strong class=\"bad\">{} % over</strong> {}", -percent, ns(deadline_ns))
     } else {
-        format!("{percent} %")
+        format!("{percent} % of {}", ns(deadline_ns))
     };
     let used = (1.0 - left).clamp(0.0, 1.0);
     format!(
-        "{words}<br/><meter min=\"0\" max=\"1\" high=\"0.8\" optimum=\"0\" value=\"{:.3}\" aria-label=\"used of {}\"></meter><br/>\
-         <span class=\"soft\">of {}</span>",
-        used,
-        xml(&ns(deadline_ns)),
-        ns(deadline_ns)
+        "{words}<br/><meter min=\"0\" max=\"1\" low=\"0.8\" high=\"0.999\" optimum=\"0\" value=\"{used:.3}\" aria-label=\"used of the deadline\"></meter>"
     )
 }
 

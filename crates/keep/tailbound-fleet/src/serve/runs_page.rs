@@ -286,9 +286,10 @@ pub(super) fn table(
                 )
             },
         );
-        let clock = run.clock_said.as_deref().map(wrong_clock).unwrap_or_default();
+        let clock = run.clock_said.as_deref();
+        let clock = clock.map_or_else(String::new, |said| format!("<br/>{}", wrong_clock(said)));
         let mut cells = vec![format!(
-            "{}<a href=\"/runs/{}\">{}</a> {clock}",
+            "{}<a href=\"/runs/{}\">{}</a>{clock}",
             choice(&run.id, &minute(&run.started)),
             xml(&run.id),
             xml(&minute(&run.started))

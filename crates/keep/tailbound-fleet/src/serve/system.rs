@@ -18,7 +18,7 @@ use tailbound_report::pictures as report_pictures;
 use tailbound_stats::Analysis;
 use tailbound_store::{
     Acknowledgement, Act, Culprit, Histogram, LoadMaxima, Note, RunPage, RunQuery, RunRow, Since,
-    Store, StoreError, SystemName, SystemRow, Whose, judged,
+    Store, StoreError, SystemName, SystemRow, Verdict, Whose, judged,
 };
 
 use super::app::App;
@@ -190,8 +190,8 @@ fn lead(body: &mut String, board: &Board) {
     let Some(night) = &board.system.night else { return };
     let _ = write!(
         body,
-        "<p class=\"lead\">{} {}.{}</p>",
-        verdict(night.verdict.as_str()),
+        "<p class=\"lead\"><strong{}>{}</strong> in its last night.{}</p>",
+        if night.verdict == Verdict::NotMet { " class=\"bad\"" } else { "" },
         xml(&night.words()),
         board.silent_since.as_ref().map_or_else(String::new, |since| {
             format!(" <strong class=\"bad\">Silent since {} UTC.</strong>", xml(&minute(since)))

@@ -22,7 +22,7 @@ fn query(prometheus: &Prometheus, expression: &str) -> serde_json::Value {
 #[test]
 fn the_real_prometheus_answers_every_question_of_the_dashboard() {
     let farm = Farm::start(|_| {});
-    super::filled(&farm);
+    super::story::told(&farm);
     let folder = tempfile::tempdir().unwrap();
     let Some(prometheus) = Prometheus::start(folder.path(), farm.address) else { return };
     let page =
