@@ -42,7 +42,7 @@ fn the_real_prometheus_answers_every_question_of_the_dashboard() {
         }
     }
     let runs = query(&prometheus, "tailbound_store_runs");
-    assert_eq!(runs[0]["value"][1], "120", "{runs}");
+    assert_eq!(runs[0]["value"][1], "1976", "{runs}");
     let latest =
         query(&prometheus, "tailbound_latency_max_seconds{window=\"30d\",system=\"press\"}");
     let seconds: f64 = latest[0]["value"][1].as_str().unwrap().parse().unwrap();
