@@ -228,6 +228,7 @@ ALTER TABLE run ADD COLUMN p90_ns {int};
 ALTER TABLE run ADD COLUMN block_max_ns {int};
 UPDATE run SET clock_said = started, started = added WHERE substr(started, 1, 10) > substr(added, 1, 10) OR started < '2001';
 DELETE FROM maximum WHERE run IN (SELECT id FROM run WHERE clock_said IS NOT NULL);
+UPDATE notice SET newest = made WHERE substr(newest, 1, 10) > substr(made, 1, 10);
 CREATE INDEX run_conditions ON run (system, started, workload, kernel, facts, tool);
 ";
 

@@ -93,7 +93,11 @@ fn each_good_piece_of_a_campaign_of_several_runs_is_done() {
     let work = all["work"].as_array().unwrap();
     assert_eq!(work.len(), 2, "{all}");
     for piece in work {
-        assert_eq!((&piece["state"], &piece["reason"]), (&"done".into(), &serde_json::Value::Null), "{all}");
+        assert_eq!(
+            (&piece["state"], &piece["reason"]),
+            (&"done".into(), &serde_json::Value::Null),
+            "{all}"
+        );
     }
     assert!(!farm.log().contains("not complete"), "{}", farm.log());
 }
