@@ -42,7 +42,7 @@ pub use notices::{DeliveryCount, Due, Notice, Receiver};
 pub use pack::{PACKED_BYTES_MAX, Packed};
 pub use place::StoreLocation;
 pub use prune::{Candidate, may_go};
-pub use remarks::{Acknowledgement, Note, acknowledged};
+pub use remarks::{Acknowledgement, RunNote, acknowledged};
 pub use schema::{SCHEMA, tables};
 pub use store::{Added, Filter, Incoming, Listed, RunSubmission, Store, judged};
 pub use summary::{Rows, rows, system_name};

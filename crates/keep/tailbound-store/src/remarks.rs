@@ -11,7 +11,7 @@ use crate::value::Value;
 
 /// What a person says of a run.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Note {
+pub struct RunNote {
     /// Of which run.
     pub run: String,
     /// When it was written.
@@ -67,13 +67,13 @@ impl Store {
     ///
     /// # Errors
     /// The database refuses.
-    pub fn notes(&mut self, runs: &[String]) -> Result<Vec<Note>, StoreError> {
+    pub fn notes(&mut self, runs: &[String]) -> Result<Vec<RunNote>, StoreError> {
         let sql =
             "SELECT run, at, author, message FROM annotation WHERE run = $1 ORDER BY at, author";
         let mut notes = Vec::new();
         for run in runs {
             let rows = all(self.db(), sql, &[run.as_str().into()])?;
-            notes.extend(rows.iter().map(|row| Note {
+            notes.extend(rows.iter().map(|row| RunNote {
                 run: text(row, 0),
                 at: text(row, 1),
                 author: text(row, 2),

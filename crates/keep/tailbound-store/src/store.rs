@@ -118,8 +118,10 @@ pub struct Listed {
     pub name: String,
     /// Which system.
     pub system: String,
-    /// When it began, RFC 3339.
+    /// When it began, RFC 3339; where its clock cannot be right, when it arrived.
     pub started: String,
+    /// What its clock said, where that cannot be right.
+    pub clock_said: Option<String>,
     /// Kernel's release.
     pub kernel: Option<String>,
     /// Loads.
@@ -246,7 +248,7 @@ impl Store {
         let (chosen, values) = filter.chosen();
         let sql = format!(
             "SELECT run.id, run.name, system.name, run.started, kernel.release, workload.loads, run.outcome, run.activations, \
-             run.max_ns, run_file.bytes FROM run JOIN system ON system.id = run.system JOIN kernel ON kernel.id = run.kernel \
+             run.max_ns, run_file.bytes, run.clock_said FROM run JOIN system ON system.id = run.system JOIN kernel ON kernel.id = run.kernel \
              JOIN workload ON workload.id = run.workload LEFT JOIN run_file ON run_file.run = run.id {chosen}"
         );
         let mut listed = Vec::new();
@@ -265,6 +267,7 @@ impl Store {
                 activations: int(7).unwrap_or(0),
                 max_ns: int(8),
                 bytes: int(9),
+                clock_said: row.get(10).and_then(|v| v.text()).map(str::to_owned),
             });
             Ok(())
         })?;

@@ -11,7 +11,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use tailbound_store::{Act, Histogram, SLOT_S, Since, Store, StoreError, Whose, together};
+use tailbound_store::{
+    Act, Histogram, RunQuery, SLOT_S, Since, Store, StoreError, Whose, together,
+};
 
 use super::app::App;
 use super::boards;
@@ -89,10 +91,12 @@ pub(super) async fn runs_of(
     Query(asked): Query<ListQuery>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    let since = Since::from(asked.since);
     let most = asked.limit.unwrap_or(RUNS).min(RUNS);
-    let runs = of_system(&app, which, move |store, id| store.runs_of(id, &since, most)).await?;
-    Ok(json_answer(StatusCode::OK, &json!({"runs": runs})))
+    let found = of_system(&app, which, move |store, id| {
+        let system = Some(id.to_owned());
+        store.runs_page(&RunQuery { system, since: asked.since, most, ..RunQuery::default() })
+    });
+    Ok(json_answer(StatusCode::OK, &json!(found.await?)))
 }
 
 /// `GET /api/v1/runs`

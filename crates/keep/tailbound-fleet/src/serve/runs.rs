@@ -16,7 +16,7 @@ use tailbound_report::compare::Answer;
 use tailbound_report::escape::xml;
 use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
-use tailbound_store::{Act, Note, RunRow, Store, StoreError, SystemName, judged};
+use tailbound_store::{Act, RunNote, RunRow, Store, StoreError, SystemName, judged};
 
 use super::app::App;
 use super::listing::{Column, Listing};
@@ -130,7 +130,7 @@ fn bar(
     row: Option<&RunRow>,
     system: Option<&SystemName>,
     older: Option<&RunRow>,
-    notes: &[Note],
+    notes: &[RunNote],
 ) -> String {
     let id = xml(id);
     let mut bar = format!(

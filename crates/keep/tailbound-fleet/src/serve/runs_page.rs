@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tailbound_core::units::grouped;
 use tailbound_report::escape::xml;
 use tailbound_store::{
-    Act, Note, RunKinds, RunPage, RunQuery, RunRow, StoreError, SystemName, Verdict,
+    Act, RunKinds, RunNote, RunPage, RunQuery, RunRow, StoreError, SystemName, Verdict,
 };
 
 use super::app::App;
@@ -111,7 +111,7 @@ struct Listed {
     found: RunPage,
     names: BTreeMap<String, String>,
     kinds: RunKinds,
-    notes: Vec<Note>,
+    notes: Vec<RunNote>,
 }
 
 async fn listed(app: &Arc<App>, by: &ListedBy, most: u32) -> Result<Listed, Problem> {
@@ -250,7 +250,7 @@ fn form(body: &mut String, by: &ListedBy, all: &Listed) {
 /// Runs as a table; `names`: of their systems, where there are several.
 pub(super) fn table(
     runs: &[RunRow],
-    notes: &[Note],
+    notes: &[RunNote],
     names: Option<&BTreeMap<String, String>>,
 ) -> String {
     let mut columns = vec![Column::Name("Began (UTC)")];

@@ -17,8 +17,8 @@ use tailbound_report::escape::xml;
 use tailbound_report::pictures as report_pictures;
 use tailbound_stats::Analysis;
 use tailbound_store::{
-    Acknowledgement, Act, Culprit, Histogram, LoadMaxima, Note, RunPage, RunQuery, RunRow, Since,
-    Store, StoreError, SystemName, SystemRow, Verdict, Whose, judged,
+    Acknowledgement, Act, Culprit, Histogram, LoadMaxima, RunNote, RunPage, RunQuery, RunRow,
+    Since, Store, StoreError, SystemName, SystemRow, Verdict, Whose, judged,
 };
 
 use super::app::App;
@@ -49,7 +49,7 @@ pub(super) struct SystemQuery {
 struct SystemPageData {
     board: Board,
     runs: RunPage,
-    notes: Vec<Note>,
+    notes: Vec<RunNote>,
     histograms: Vec<Histogram>,
     newest: Option<Run>,
     culprits: Vec<Culprit>,

@@ -216,9 +216,12 @@ fn ls(args: &StoreLsArgs) -> Result<ExitCode, Failure> {
 }
 
 fn row(run: &Listed) -> Vec<String> {
+    let began = run.started.get(..16).unwrap_or(&run.started).replace('T', " ");
+    // Ordered by its arrival.
+    let wrong = |said: &str| format!("{began}, clock wrong: {}", said.get(..10).unwrap_or(said));
     vec![
         short(&run.id).to_owned(),
-        run.started.get(..16).unwrap_or(&run.started).replace('T', " "),
+        run.clock_said.as_deref().map_or_else(|| began.clone(), wrong),
         run.system.clone(),
         run.kernel.clone().unwrap_or_else(|| "unknown".to_owned()),
         if run.loads.is_empty() { "none".to_owned() } else { run.loads.clone() },

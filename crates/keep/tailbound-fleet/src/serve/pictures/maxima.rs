@@ -32,8 +32,11 @@ fn named(load: &LoadMaxima) -> String {
     if load.loads.is_empty() { "without load".to_owned() } else { load.loads.clone() }
 }
 
+/// Time and latency; `None`: a gap.
+type Points = Vec<Option<(f64, f64)>>;
+
 /// Points of a workload, with a gap where nothing was measured.
-fn line_of(load: &LoadMaxima, step_s: i64) -> Vec<Option<(f64, f64)>> {
+fn line_of(load: &LoadMaxima, step_s: i64) -> Points {
     let mut line = Vec::new();
     let mut before: Option<i64> = None;
     for m in load.maxima.iter().filter(|m| m.max_ns > 0) {
@@ -66,7 +69,7 @@ pub(in super::super) fn maxima(
     let deadline = deadline_ns.filter(|d| *d > 0).map(|d| d.real());
     let (low, high) = ends(low, high, deadline);
     let end_s = last.began_s + step_s;
-    let lines: Vec<(String, Vec<Option<(f64, f64)>>)> =
+    let lines: Vec<(String, Points)> =
         by_load.iter().map(|l| (named(l), line_of(l, step_s))).collect();
     let draw = |layout: Layout| {
         let x = Scale::linear(first.began_s.real(), end_s.real(), Unit::Utc);
