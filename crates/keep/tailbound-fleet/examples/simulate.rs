@@ -18,7 +18,7 @@ use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::record::{Fact, ThreadRecord};
 use tailbound_core::{Distribution, Run, runfile, utc};
 use tailbound_stats::random::Random;
-use tailbound_store::{Incoming, Rows, RunSubmission, Store};
+use tailbound_store::{Incoming, Rows, RunSubmission, Store, Way};
 
 /// The last day: 2026-11-25.
 const LAST_S: i64 = 1_795_564_800;
@@ -133,9 +133,12 @@ fn added(
     let (mut given, mut rows) = (Vec::new(), Vec::new());
     for one in made {
         match one {
-            SimulatedRun::Whole(name, incoming) => {
-                given.push(RunSubmission { incoming, system: Some(name), who: None })
-            }
+            SimulatedRun::Whole(name, incoming) => given.push(RunSubmission {
+                incoming,
+                system: Some(name),
+                who: None,
+                way: Way::Archive,
+            }),
             SimulatedRun::Rows(of) => rows.push(of),
         }
     }

@@ -29,9 +29,13 @@ impl Listed {
     #[must_use]
     pub fn cells(&self) -> Vec<String> {
         let unknown = || "unknown".to_owned();
+        let began = self.started.get(..16).unwrap_or(&self.started).replace('T', " ");
+        // Ordered by its arrival.
+        let wrong =
+            |said: &str| format!("{began}, clock wrong: {}", said.get(..10).unwrap_or(said));
         vec![
             short(&self.id).to_owned(),
-            self.started.get(..16).unwrap_or(&self.started).replace('T', " "),
+            self.clock_said.as_deref().map_or_else(|| began.clone(), wrong),
             self.system.clone(),
             self.kernel.clone().unwrap_or_else(unknown),
             if self.loads.is_empty() { "none".to_owned() } else { self.loads.clone() },

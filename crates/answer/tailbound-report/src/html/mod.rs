@@ -25,6 +25,7 @@ use tailbound_stats::compare::{Settings, Systems};
 pub use page::{CHART_CSS, CHART_SCRIPT};
 
 use crate::compare::Answer;
+use crate::escape::xml;
 use page::Page;
 
 /// The page of one run, or of several over one another and then each.
@@ -33,6 +34,16 @@ use page::Page;
 /// identity stands in.
 #[must_use]
 pub fn html(runs: &[Analysis<'_>], names: &[String]) -> String {
+    page_of(runs, names, None)
+}
+
+/// The same under a heading of whoever knows more of several runs than their files: on which systems they were made.
+#[must_use]
+pub fn html_under(runs: &[Analysis<'_>], names: &[String], heading: &str) -> String {
+    page_of(runs, names, Some(heading))
+}
+
+fn page_of(runs: &[Analysis<'_>], names: &[String], heading: Option<&str>) -> String {
     let names: Vec<String> = runs
         .iter()
         .enumerate()
@@ -56,9 +67,14 @@ pub fn html(runs: &[Analysis<'_>], names: &[String]) -> String {
             match Systems::of(&given, &[]) {
                 Ok(systems) => {
                     let answer = Answer::of(systems, Settings::default());
-                    compare::overview(&mut page, &answer, answer.single_runs());
+                    compare::overview(&mut page, &answer, answer.single_runs(), heading);
                 }
-                Err(why) => page.text("note", &format!("Not compared: {why}.")),
+                Err(why) => {
+                    heading.into_iter().for_each(|words| {
+                        let _ = write!(page.body, "<h1>{}</h1>", xml(words));
+                    });
+                    page.text("note", &format!("Not compared: {why}."));
+                }
             }
             for (i, (run, name)) in runs.iter().zip(&names).enumerate() {
                 let _ = write!(page.body, "<div class=\"run\" id=\"run-{i}\">");
@@ -77,7 +93,7 @@ pub fn html(runs: &[Analysis<'_>], names: &[String]) -> String {
 pub fn comparison(answer: &Answer) -> String {
     let mut page = Page::default();
     let single = answer.single_runs();
-    compare::overview(&mut page, answer, single);
+    compare::overview(&mut page, answer, single, None);
     let mut reports = vec![answer.json()];
     if single {
         for (i, run) in answer.systems.wholes.iter().enumerate() {
@@ -94,5 +110,5 @@ pub fn comparison(answer: &Answer) -> String {
 
 /// The body of a comparison in a page of something else.
 pub(crate) fn compared(page: &mut Page, answer: &Answer) {
-    compare::overview(page, answer, false);
+    compare::overview(page, answer, false, None);
 }

@@ -48,6 +48,8 @@ pub(super) struct App {
     pub(super) ending: watch::Sender<bool>,
     /// How many uploads are unpacked and judged at the same time.
     pub(super) judges: Semaphore,
+    /// When the server began, s since 1970.
+    pub(super) began_s: i64,
     clock: Clock,
     place: StoreLocation,
     idle: Mutex<Vec<Store>>,
@@ -72,6 +74,7 @@ impl App {
             handed_out: Notify::new(),
             ending: watch::Sender::new(false),
             judges: Semaphore::new(cores),
+            began_s: (clock.0)(),
             clock,
             place: config.store.clone(),
             idle: Mutex::default(),

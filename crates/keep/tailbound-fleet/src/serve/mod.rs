@@ -6,17 +6,22 @@
 
 mod api;
 mod app;
+mod boards;
 mod campaigns;
 mod connections;
 mod counters;
 mod hosts;
+mod listing;
 mod metrics;
+mod morning;
 mod overview;
 mod page;
 mod pictures;
 mod regressions;
+mod remarks;
 mod routes;
 mod runs;
+mod runs_page;
 mod sessions;
 mod system;
 mod tell;

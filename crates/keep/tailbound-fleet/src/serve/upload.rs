@@ -94,7 +94,7 @@ async fn taken(
     let incoming = read.map_err(|_| Problem::Ours)??;
     let id = incoming.packed.id.clone();
     let system = named.clone().unwrap_or_else(|| system_name(&incoming.run));
-    let added = app.writer.add(incoming, named, who.name()).await?;
+    let added = app.writer.add(incoming, named, who.name(), who.way()).await?;
     Ok((id, added, system))
 }
 

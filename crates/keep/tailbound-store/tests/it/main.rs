@@ -4,6 +4,7 @@
 //! Context: tests. Run files are written by the run file's own writer.
 #![expect(clippy::disallowed_methods, reason = "the server's programs are started by the test")]
 
+mod asked;
 mod backup;
 mod export;
 mod page;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use tailbound_core::utc;
 use tailbound_fleet::regressions::search;
-use tailbound_store::Age;
+use tailbound_store::{Age, Since};
 
 use super::{now_s, opened};
 use crate::cli_store::{RegressionsFormat, StoreRegressionsArgs};
@@ -18,9 +18,10 @@ pub(super) fn regressions(args: &StoreRegressionsArgs) -> Result<ExitCode, Failu
     let mut store = opened(&args.store)?;
     let mut since = utc::rfc3339(now_s().saturating_sub(Age::days(args.days).s));
     since.truncate(10);
+    let since = Since::From(since);
     let only = match &args.system {
         None => None,
-        Some(name) => Some(store.system(name, &since)?.ok_or_else(|| {
+        Some(name) => Some(store.system_named(name)?.ok_or_else(|| {
             Failure::usage(format!("--system: there is no system `{name}` in {}", store.place()))
         })?),
     };
