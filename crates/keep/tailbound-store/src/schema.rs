@@ -17,6 +17,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("the latest of each five minutes of a run", MAXIMA),
     ("of what a piece of work is a part", BATCHES),
     ("what was told of regressions, and to whom it is still to be told", TOLD),
+    ("of each series whether it became worse, found when a run arrives", SERIES),
 ];
 
 const RUNS: &str = "
@@ -218,12 +219,38 @@ CREATE TABLE delivery (
 CREATE INDEX delivery_next ON delivery (receiver, state, next_s);
 ";
 
+// Whatever is there already is still to be looked at.
+const SERIES: &str = "
+CREATE TABLE series (
+    system {text} NOT NULL REFERENCES system (id),
+    workload {text} NOT NULL REFERENCES workload (id),
+    newest {text} NOT NULL,
+    due {int} NOT NULL,
+    state {text},
+    json {text},
+    looked {text},
+    PRIMARY KEY (system, workload)
+){strict};
+CREATE INDEX series_due ON series (due);
+INSERT INTO series (system, workload, newest, due) SELECT system, workload, MAX(started), COUNT(*) FROM run GROUP BY system, workload;
+";
+
 /// The schema of this version.
 pub const SCHEMA: i64 = MIGRATIONS.len() as i64;
 
 /// Tables that follow from the run files, those first that others point to last.
-pub(crate) const DERIVED: [&str; 9] =
-    ["culprit", "finding", "histogram", "maximum", "run", "system", "kernel", "facts", "workload"];
+pub(crate) const DERIVED: [&str; 10] = [
+    "series",
+    "culprit",
+    "finding",
+    "histogram",
+    "maximum",
+    "run",
+    "system",
+    "kernel",
+    "facts",
+    "workload",
+];
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,24 +4,26 @@
 //! Units: ns. A series is the same system and the same workload. With many series some changes are found by chance:
 //! whoever shows them says how many to expect.
 
+mod kept;
 mod text;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tailbound_core::number::Real as _;
 use tailbound_stats::change::{self, Features, Settings};
 use tailbound_store::{RunRow, Store, StoreError, SystemRow};
 
 use crate::changes;
+pub use kept::{kept, look_at, look_at_all};
 
 /// How far back, unless something else is asked for.
 pub const DAYS: i64 = 180;
-/// Newest runs of a system that are looked at.
+/// Newest runs of a series that are looked at.
 const RUNS: u32 = 400;
 
 /// A series whose newest change made it worse.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Regression {
     /// Which system.
     pub system: String,
@@ -48,10 +50,10 @@ pub struct Regression {
 }
 
 /// A figure before and after.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Moved {
     /// Which: a quantile, or the latest.
-    pub figure: &'static str,
+    pub figure: String,
     /// Before the change, the mean of its runs.
     pub before_ns: f64,
     /// After it.
@@ -67,6 +69,8 @@ pub struct RegressionSearch {
     pub series: usize,
     /// Series with fewer runs than a change can be told from.
     pub short: usize,
+    /// Series with runs that were not looked at yet.
+    pub waiting: usize,
     /// Chance level of each search.
     pub level: f64,
     /// The newest first.
@@ -119,15 +123,12 @@ fn of_system(
         series.entry(run.workload.clone()).or_default().push(run);
     }
     for runs in series.values() {
-        let mut state = of_series(system, runs, settings);
-        match &mut state {
+        let state = state_of(store, system, runs, settings)?;
+        match &state {
             State::Unknown(_) => found.short += 1,
             State::Well => found.series += 1,
             State::Worse(regression) => {
                 found.series += 1;
-                let changed =
-                    changes::between(store, &regression.before_run, &regression.since_run)?;
-                regression.changed = changed.into_iter().map(|c| c.fact).collect();
                 found.regressions.push(Regression::clone(regression));
             }
         }
@@ -139,6 +140,21 @@ fn of_system(
         found.told.push(SeriesOutcome { system: system.name.clone(), workload, state });
     }
     Ok(())
+}
+
+/// What is to be said of one series, the oldest run first: whoever shows it asks here.
+fn state_of(
+    store: &mut Store,
+    system: &SystemRow,
+    runs: &[RunRow],
+    settings: Settings,
+) -> Result<State, StoreError> {
+    let mut state = of_series(system, runs, settings);
+    if let State::Worse(regression) = &mut state {
+        let changed = changes::between(store, &regression.before_run, &regression.since_run)?;
+        regression.changed = changed.into_iter().map(|c| c.fact).collect();
+    }
+    Ok(state)
 }
 
 /// Looks for changes in one series, the oldest run first.
@@ -153,7 +169,7 @@ fn of_series(system: &SystemRow, runs: &[RunRow], settings: Settings) -> State {
     let before = change.at.checked_sub(1).and_then(|at| runs.get(at));
     let (Some(after), Some(before)) = (after, before) else { return State::Well };
     let moved = change.moved.iter().filter(|m| m.beyond_margin).map(|m| Moved {
-        figure: m.figure,
+        figure: m.figure.to_owned(),
         before_ns: m.before_ns,
         after_ns: m.after_ns,
         ratio: m.ratio,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first page: all systems. And the pages that are about all of them: culprits, and the way in.
+//! The first page: all systems. And the page of culprits, which is about all of them.
 //!
 //! Units: ns; days are UTC.
 
@@ -7,18 +7,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::{Form, State};
-use axum::http::header::{LOCATION, SET_COOKIE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::{IntoResponse as _, Response};
-use serde::Deserialize;
+use axum::extract::State;
+use axum::response::Response;
 use tailbound_report::escape::xml;
 use tailbound_store::{Act, Culprit, SystemRow};
 
 use super::app::App;
 use super::page::{Page, Problem, ns, verdict};
-use super::who::{Who, allowed, cookie};
-use super::{pictures, sessions, tokens};
+use super::who::{Who, allowed};
+use super::{login, pictures};
 
 /// Days of the trend.
 pub(super) const TREND_DAYS: i64 = 30;
@@ -43,7 +40,7 @@ pub(super) async fn page(
     Extension(who): Extension<Who>,
 ) -> Result<Response, Problem> {
     if matches!(who, Who::Anybody) && !app.config.open {
-        return Ok(to("/login"));
+        return Ok(login::first("/"));
     }
     allowed(&app, &who, Act::Read)?;
     let since = app.days_ago(TREND_DAYS - 1);
@@ -168,65 +165,4 @@ pub(super) fn culprit_table(rows: &[Culprit], days: i64, systems: bool) -> Strin
     }
     body.push_str("</tbody></table></div>");
     body
-}
-
-fn to(place: &'static str) -> Response {
-    let mut answer = StatusCode::SEE_OTHER.into_response();
-    answer.headers_mut().insert(LOCATION, HeaderValue::from_static(place));
-    answer
-}
-
-const LOGIN: &str = "<form method=\"post\" action=\"/login\"><label>Token \
-    <input type=\"password\" name=\"token\" required=\"\" autocomplete=\"current-password\" size=\"48\"/></label>\
-    <button type=\"submit\">Log in</button></form>\
-    <p class=\"soft\">A token of a reader or an operator, from <code>tailbound serve token add</code>. It is sent once; \
-    a cookie stands for it for twelve hours, and can only read.</p>";
-
-/// `GET /login`
-pub(super) async fn login(State(app): State<Arc<App>>) -> Response {
-    let mut page = Page::new(&app, "Log in");
-    page.body.push_str(LOGIN);
-    page.answer()
-}
-
-/// What the form sends.
-#[derive(Debug, Deserialize)]
-pub(super) struct Login {
-    token: String,
-}
-
-/// `POST /login`
-pub(super) async fn log_in(
-    State(app): State<Arc<App>>,
-    headers: HeaderMap,
-    Form(login): Form<Login>,
-) -> Result<Response, Problem> {
-    // A form of somebody else's page: browsers say so.
-    let site = headers.get("sec-fetch-site").and_then(|v| v.to_str().ok());
-    if site.is_some_and(|site| site != "same-origin" && site != "none") {
-        return Err(Problem::Forbidden);
-    }
-    let sha256 = tokens::hashed(login.token.trim());
-    let known = sha256.clone();
-    let token = app.ask(move |store| store.token_of(&known)).await?;
-    let Some(token) = token.filter(|t| t.may(Act::Read)) else {
-        super::counters::count(&app.counters.forbidden);
-        return Err(Problem::Unknown);
-    };
-    if let Some(old) = cookie(&headers) {
-        app.sessions.end(old);
-    }
-    let value = app.sessions.begin(sha256, app.now_s()).map_err(|_| Problem::Ours)?;
-    let who = Who::Session(token).name();
-    let at = app.now();
-    app.ask(move |store| {
-        store.audit(&tailbound_store::Audited { at, who, what: "logged in".to_owned() })
-    })
-    .await?;
-    let secure = if app.config.tls.is_some() { "; Secure" } else { "" };
-    let cookie = format!("{}={value}; HttpOnly; SameSite=Strict; Path=/{secure}", sessions::COOKIE);
-    let mut answer = to("/");
-    let cookie = HeaderValue::from_str(&cookie).map_err(|_| Problem::Ours)?;
-    answer.headers_mut().insert(SET_COOKIE, cookie);
-    Ok(answer)
 }

@@ -15,12 +15,12 @@ use super::app::App;
 use super::overview::{RENEWED_S, minute};
 use super::page::{Page, Problem};
 use super::who::{Who, allowed};
-use crate::regressions::{DAYS, Regression, RegressionSearch, search};
+use crate::regressions::{DAYS, Regression, RegressionSearch, kept};
 
-/// The search over all systems.
+/// What was found of all systems when their runs arrived.
 pub(super) async fn found(app: &Arc<App>) -> Result<RegressionSearch, Problem> {
     let since = app.days_ago(DAYS);
-    app.ask(move |store| search(store, &since, None)).await
+    app.ask(move |store| kept(store, &since, None)).await
 }
 
 /// `GET /regressions`
@@ -41,9 +41,16 @@ pub(super) async fn page(
         found.short,
         found.level * 100.0,
     );
+    if found.waiting > 0 {
+        let _ = write!(
+            body,
+            "<p class=\"soft\">{} series have newer runs, which are looked at one after the other.</p>",
+            found.waiting
+        );
+    }
     body.push_str(&table(&found.regressions));
     if app.teller.receivers() > 0 {
-        let told = app.ask(tailbound_store::Store::deliveries).await?;
+        let told = app.ask_quick(tailbound_store::Store::deliveries).await?;
         let n = |state: &str| told.iter().find(|t| t.state == state).map_or(0, |t| t.n);
         let _ = write!(
             body,

@@ -9,7 +9,9 @@ use axum::routing::{get, post};
 
 use super::app::App;
 use super::page::{self, Problem};
-use super::{api, metrics, overview, regressions, runs, system, upload, who, work, work_page};
+use super::{
+    answers, api, login, metrics, overview, regressions, runs, system, upload, who, work, work_page,
+};
 
 /// All of them.
 pub(super) fn all(app: Arc<App>) -> Router {
@@ -22,7 +24,8 @@ pub(super) fn all(app: Arc<App>) -> Router {
         .route("/changed", get(runs::changed))
         .route("/regressions", get(regressions::page))
         .route("/culprits", get(overview::culprits))
-        .route("/login", get(overview::login).post(overview::log_in))
+        .route("/login", get(login::page).post(login::log_in))
+        .route("/logout", post(login::log_out))
         .route("/api/v1/runs", post(upload::run))
         .route("/api/v1/runs/{id}", get(api::run))
         .route("/api/v1/runs/{id}/file", get(runs::file))
@@ -61,5 +64,6 @@ pub(super) fn all(app: Arc<App>) -> Router {
         .route("/healthz", get(async || page::plain_answer("ok\n", "text/plain; charset=utf-8")))
         .route("/api/v1/openapi.json", get(api::description))
         .fallback(async || Problem::Missing("there is no such page".to_owned()))
+        .layer(from_fn_with_state(Arc::clone(&app), answers::finished))
         .with_state(app)
 }

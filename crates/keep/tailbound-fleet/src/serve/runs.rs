@@ -3,8 +3,10 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_DISPOSITION;
@@ -15,9 +17,11 @@ use tailbound_report::compare::Answer;
 use tailbound_report::escape::xml;
 use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
-use tailbound_store::{Act, RunRow, Store, StoreError, judged};
+use tailbound_store::{Act, Cancel, RunPart, RunRow, Store, StoreError};
 
 use super::app::App;
+use super::body::PieceBody;
+use super::judges::{TIME_MAX, TooMuch, WEIGHT_BYTES_MAX};
 use super::overview::minute;
 use super::page::{self, Page, Problem, ns, report_answer};
 use super::who::{Who, allowed};
@@ -26,6 +30,8 @@ use crate::changes::{self, Change};
 /// Runs over one another at most: more lines cannot be told apart.
 const COMPARED_MAX: usize = 8;
 const S_PER_DAY: i64 = 86_400;
+/// Of a file, at a time.
+const PIECE: usize = 64 << 10;
 
 /// The day after `day`: runs of the day itself began before it.
 fn behind(day: &str) -> Result<String, Problem> {
@@ -82,9 +88,35 @@ impl Chosen {
     }
 }
 
-fn read(store: &mut Store, id: &str) -> Result<Run, StoreError> {
-    let id = store.identify(id)?;
-    judged(store.file(&id)?.as_slice())
+/// Reads whole run files for one answer, within bounds of memory and time, while somebody waits for it.
+struct Reading<'a> {
+    cancel: &'a Cancel,
+    began: Instant,
+    weight_bytes: u64,
+}
+
+impl<'a> Reading<'a> {
+    fn begin(cancel: &'a Cancel) -> Self {
+        Self { cancel, began: Instant::now(), weight_bytes: 0 }
+    }
+
+    fn run(&mut self, store: &mut Store, id: &str) -> Result<Run, StoreError> {
+        let id = store.identify(id)?;
+        let before = self.weight_bytes;
+        store.read(&id, RunPart::Report, |now| {
+            self.weight_bytes = before + now.weight_bytes;
+            if self.cancel.is_cancelled() {
+                return Err(TooMuch::Cancelled.into());
+            }
+            if self.weight_bytes > WEIGHT_BYTES_MAX {
+                return Err(TooMuch::Weight.into());
+            }
+            if self.began.elapsed() > TIME_MAX {
+                return Err(TooMuch::Time.into());
+            }
+            Ok(())
+        })
+    }
 }
 
 /// `GET /runs/{id}`: the report that `tailbound report --html` writes.
@@ -95,8 +127,8 @@ pub(super) async fn report(
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
     let html = app
-        .ask(move |store| {
-            let run = read(store, &id)?;
+        .ask_large(move |store, cancel| {
+            let run = Reading::begin(cancel).run(store, &id)?;
             Ok(tailbound_report::html(&[Analysis::of(&run)], std::slice::from_ref(&run.header.id)))
         })
         .await?;
@@ -105,7 +137,11 @@ pub(super) async fn report(
 
 /// The same as `tailbound report --json` says it.
 pub(super) async fn report_of(app: &Arc<App>, id: String) -> Result<Value, Problem> {
-    app.ask(move |store| Ok(tailbound_report::json(&Analysis::of(&read(store, &id)?)))).await
+    app.ask_large(move |store, cancel| {
+        let run = Reading::begin(cancel).run(store, &id)?;
+        Ok(tailbound_report::json(&Analysis::of(&run)))
+    })
+    .await
 }
 
 /// `GET /runs/{id}/file`: byte for byte.
@@ -115,13 +151,27 @@ pub(super) async fn file(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    let (id, bytes) = app
-        .ask(move |store| {
+    let packed = app
+        .ask_large(move |store, _| {
             let id = store.identify(&id)?;
-            store.file(&id).map(|bytes| (id, bytes))
+            let packed = store.packed(&id)?;
+            packed.check()?;
+            Ok(packed)
         })
         .await?;
-    let mut answer = page::plain_answer(bytes, "application/jsonl");
+    let id = packed.id.clone();
+    let mut held = app.answers.reservation("");
+    held.hold(packed.zstd.len() as u64).map_err(|_| Problem::Busy)?;
+    let (to, pieces) = tokio::sync::mpsc::channel(2);
+    // As fast as it is read: who does not read is let go, and then this ends.
+    tokio::task::spawn_blocking(move || {
+        let _held = held;
+        let sent = packed.pieces(PIECE, |piece| to.blocking_send(Ok(piece.into())).is_ok());
+        if let Err(e) = sent {
+            let _ = to.blocking_send(Err(std::io::Error::other(e)));
+        }
+    });
+    let mut answer = page::plain_answer(Body::new(PieceBody(pieces)), "application/jsonl");
     // An identity is hexadecimal.
     let name =
         format!("attachment; filename=\"{}.tailbound.jsonl\"", id.get(..12).unwrap_or("run"));
@@ -139,16 +189,21 @@ struct Beside {
 }
 
 /// Those that are asked for; `Err`: so many, and that is too few or too many.
-fn beside(store: &mut Store, chosen: &Chosen) -> Result<Result<Beside, usize>, StoreError> {
+fn beside(
+    store: &mut Store,
+    chosen: &Chosen,
+    cancel: &Cancel,
+) -> Result<Result<Beside, usize>, StoreError> {
     let ids = chosen.found(store)?;
     if !(2..=COMPARED_MAX).contains(&ids.len()) {
         return Ok(Err(ids.len()));
     }
+    let mut reading = Reading::begin(cancel);
     let mut all = Beside { runs: Vec::new(), names: Vec::new(), systems: Vec::new() };
     for id in &ids {
         let row = store.run(id)?;
         let system = row.map(|r| store.system(&r.system, "9999")).transpose()?.flatten();
-        let run = read(store, id)?;
+        let run = reading.run(store, id)?;
         let name = system.as_ref().map_or_else(String::new, |s| format!("{}, ", s.name));
         all.names.push(format!("{name}{}", minute(&run.header.started)));
         all.systems.push(system.map(|s| s.name));
@@ -177,8 +232,8 @@ pub(super) async fn compare(
     allowed(&app, &who, Act::Read)?;
     let chosen = Chosen::of(said)?;
     let html = app
-        .ask(move |store| {
-            let all = beside(store, &chosen)?;
+        .ask_large(move |store, cancel| {
+            let all = beside(store, &chosen, cancel)?;
             Ok(all.map(|all| {
                 let runs: Vec<Analysis<'_>> = all.runs.iter().map(Analysis::of).collect();
                 tailbound_report::html(&runs, &all.names)
@@ -195,8 +250,8 @@ pub(super) async fn comparison(
 ) -> Result<Value, Problem> {
     let chosen = Chosen::of(said)?;
     let found = app
-        .ask(move |store| {
-            Ok(beside(store, &chosen)?.map(|all| {
+        .ask_large(move |store, cancel| {
+            Ok(beside(store, &chosen, cancel)?.map(|all| {
                 let reports: Vec<Value> = all
                     .runs
                     .iter()

@@ -17,7 +17,7 @@ use tailbound_report::escape::xml;
 use tailbound_report::pictures as report_pictures;
 use tailbound_stats::Analysis;
 use tailbound_store::{
-    Act, Culprit, Histogram, Maximum, RunRow, Store, StoreError, SystemRow, judged,
+    Act, Culprit, Histogram, Maximum, RunPart, RunRow, Store, StoreError, SystemRow,
 };
 
 use super::app::App;
@@ -26,7 +26,7 @@ use super::page::{Page, Problem, ns, verdict};
 use super::pictures;
 use super::regressions;
 use super::who::{Who, allowed};
-use crate::regressions::{RegressionSearch, search};
+use crate::regressions::{RegressionSearch, kept};
 
 /// Days that are shown unless others are asked for.
 const DAYS: i64 = 365;
@@ -35,6 +35,8 @@ const DAYS_MAX: i64 = 3660;
 /// Rows of the list of runs.
 const RUNS: u32 = 60;
 const CULPRITS: u32 = 10;
+/// What is kept in memory of the newest run.
+const PROFILE_BYTES_MAX: u64 = 16 << 20;
 
 /// What may be asked.
 #[derive(Debug, Deserialize)]
@@ -55,6 +57,15 @@ struct SystemPageData {
     step_s: i64,
 }
 
+/// What the page shows of the newest run, where its file is there, sound and not too large for a page.
+fn profile(store: &mut Store, id: &str) -> Option<Run> {
+    let fits = |now: tailbound_store::Consumed| match now.weight_bytes {
+        0..=PROFILE_BYTES_MAX => Ok(()),
+        _ => Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge)),
+    };
+    store.read(id, RunPart::Profile, fits).ok()
+}
+
 fn told(
     store: &mut Store,
     which: &str,
@@ -64,7 +75,7 @@ fn told(
     let Some(system) = store.system(which, since)? else { return Ok(None) };
     let newest = match &system.last {
         // Pruned or damaged files leave the page as it is, without this picture.
-        Some(last) => store.file(&last.id).and_then(|file| judged(file.as_slice())).ok(),
+        Some(last) => profile(store, &last.id),
         None => None,
     };
     // As fine as there are days with runs.
@@ -74,7 +85,7 @@ fn told(
         step_s,
         runs: store.runs_of(&system.id, since, RUNS)?,
         histograms: store.histograms_of(&system.id, since)?,
-        found: search(store, since, Some(&system))?,
+        found: kept(store, since, Some(&system))?,
         culprits: store.culprits_of(&system.id, since, CULPRITS)?,
         maxima: store.maxima_of(&system.id, since, step_s)?,
         newest,

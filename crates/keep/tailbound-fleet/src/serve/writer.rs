@@ -11,6 +11,7 @@ use tailbound_store::{Added, Incoming, RunSubmission, Store, StoreError};
 use tokio::sync::oneshot;
 
 use super::app::Clock;
+use super::budget::Reservation;
 use super::page::Problem;
 
 /// Runs that may wait; the next client is asked to come again.
@@ -23,6 +24,8 @@ struct Job {
     incoming: Incoming,
     system: Option<String>,
     who: String,
+    /// Of the memory that uploads may take.
+    _held: Reservation,
     answer: oneshot::Sender<Result<Added, StoreError>>,
 }
 
@@ -45,9 +48,10 @@ impl Writer {
         incoming: Incoming,
         system: Option<String>,
         who: String,
+        held: Reservation,
     ) -> Result<Added, Problem> {
         let (answer, answered) = oneshot::channel();
-        match self.jobs.try_send(Job { incoming, system, who, answer }) {
+        match self.jobs.try_send(Job { incoming, system, who, _held: held, answer }) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => return Err(Problem::Busy),
             Err(TrySendError::Disconnected(_)) => return Err(Problem::Ending),

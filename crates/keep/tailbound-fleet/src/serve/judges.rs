@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who unpacks and judges uploads, and when it is enough.
+//!
+//! Units: bytes; time of the wall. Most run files are judged within milliseconds; they have places of their own. What turns out to
+//! be large gives its place back and goes on where one at a time goes on, so that no large file keeps a small one waiting. A token has some files
+//! under way and one large one. All of it ends with the request, and with the server.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tailbound_store::{Cancel, Consumed};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::budget::Reservation;
+use super::page::Problem;
+
+/// Files of one token under way.
+const OF_TOKEN: usize = 8;
+/// Up to here a file is a small one.
+const SMALL_BYTES: u64 = 4 << 20;
+const SMALL_TIME: Duration = Duration::from_millis(250);
+/// Large files that wait or are judged; further ones are asked to come again.
+const LARGE_MOST: usize = 4;
+/// What is kept of one file.
+pub(super) const WEIGHT_BYTES_MAX: u64 = 64 << 20;
+/// Judging one takes no longer.
+pub(super) const TIME_MAX: Duration = Duration::from_secs(20);
+/// Memory is reserved by steps.
+const STEP_BYTES: u64 = 256 << 10;
+
+/// Why a file is not read to its end.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum TooMuch {
+    /// More plain bytes than are taken.
+    #[error("the run file is too large when unpacked: at most {0} MiB are taken")]
+    Plain(u64),
+    /// More records than are taken.
+    #[error("the run file has too many records: what is kept of one in memory is at most {} MiB", WEIGHT_BYTES_MAX >> 20)]
+    Weight,
+    /// It takes too long.
+    #[error("the run file takes longer to judge than {} s", TIME_MAX.as_secs())]
+    Time,
+    /// There is no room now.
+    #[error("too many uploads wait already")]
+    Busy,
+    /// Nobody waits for it.
+    #[error("nobody waits for it any more")]
+    Cancelled,
+}
+
+impl From<TooMuch> for io::Error {
+    fn from(why: TooMuch) -> Self {
+        Self::new(ErrorKind::QuotaExceeded, why)
+    }
+}
+
+impl TooMuch {
+    /// What an error of reading was caused by.
+    pub(super) fn of(e: &io::Error) -> Option<&Self> {
+        e.get_ref()?.downcast_ref()
+    }
+
+    /// What the client is told.
+    pub(super) fn problem(&self) -> Problem {
+        match self {
+            Self::Busy => Problem::Busy,
+            Self::Cancelled => Problem::Ending,
+            told => Problem::TooLarge(told.to_string()),
+        }
+    }
+}
+
+/// Gives work up when the request that wanted it ends.
+pub(super) struct EndsWith(pub(super) Cancel);
+
+impl Drop for EndsWith {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// See the module.
+pub(super) struct Judges {
+    small: Arc<Semaphore>,
+    large: Arc<Semaphore>,
+    /// Whose large files wait or are judged.
+    large_of: Mutex<HashSet<String>>,
+    tokens: Mutex<HashMap<String, Weak<Semaphore>>>,
+}
+
+impl Judges {
+    pub(super) fn new(cores: usize) -> Arc<Self> {
+        Arc::new(Self {
+            small: Arc::new(Semaphore::new(cores)),
+            large: Arc::new(Semaphore::new(1)),
+            large_of: Mutex::default(),
+            tokens: Mutex::default(),
+        })
+    }
+
+    /// A place among the files of one token.
+    pub(super) async fn of_token(
+        &self,
+        token: &str,
+        time: Duration,
+    ) -> Result<OwnedSemaphorePermit, Problem> {
+        let places = {
+            let mut all = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+            all.retain(|_, places| places.strong_count() > 0);
+            let known = all.get(token).and_then(Weak::upgrade);
+            let places = known.unwrap_or_else(|| Arc::new(Semaphore::new(OF_TOKEN)));
+            all.insert(token.to_owned(), Arc::downgrade(&places));
+            places
+        };
+        place(places, time).await
+    }
+
+    /// A place among the small files.
+    pub(super) async fn small(&self, time: Duration) -> Result<OwnedSemaphorePermit, Problem> {
+        place(Arc::clone(&self.small), time).await
+    }
+}
+
+async fn place(of: Arc<Semaphore>, time: Duration) -> Result<OwnedSemaphorePermit, Problem> {
+    let place = tokio::time::timeout(time, of.acquire_owned()).await;
+    place.map_err(|_| Problem::Busy)?.map_err(|_| Problem::Ending)
+}
+
+/// Looks on while a file is unpacked and judged.
+pub(super) struct Watch {
+    judges: Arc<Judges>,
+    owner: String,
+    place: Option<OwnedSemaphorePermit>,
+    large: bool,
+    held: Reservation,
+    cancel: Cancel,
+    began: Instant,
+    /// Time that it waited for its turn.
+    waited: Duration,
+    plain_bytes_max: u64,
+    patience: Duration,
+}
+
+impl Watch {
+    pub(super) fn new(
+        judges: Arc<Judges>,
+        owner: String,
+        place: OwnedSemaphorePermit,
+        held: Reservation,
+        (cancel, plain_bytes_max, patience): (Cancel, u64, Duration),
+    ) -> Self {
+        Self {
+            judges,
+            owner,
+            place: Some(place),
+            large: false,
+            held,
+            cancel,
+            began: Instant::now(),
+            waited: Duration::ZERO,
+            plain_bytes_max,
+            patience,
+        }
+    }
+
+    /// May it be read on?
+    pub(super) fn at(&mut self, now: Consumed) -> io::Result<()> {
+        Ok(self.judged(now)?)
+    }
+
+    fn judged(&mut self, now: Consumed) -> Result<(), TooMuch> {
+        let took = self.began.elapsed().saturating_sub(self.waited);
+        if self.cancel.is_cancelled() {
+            return Err(TooMuch::Cancelled);
+        }
+        if now.plain_bytes > self.plain_bytes_max {
+            return Err(TooMuch::Plain(self.plain_bytes_max >> 20));
+        }
+        if now.weight_bytes > WEIGHT_BYTES_MAX {
+            return Err(TooMuch::Weight);
+        }
+        if took > TIME_MAX {
+            return Err(TooMuch::Time);
+        }
+        if now.weight_bytes > self.held.bytes() {
+            let bytes = now.weight_bytes.next_multiple_of(STEP_BYTES);
+            self.held.hold(bytes).map_err(|_| TooMuch::Busy)?;
+        }
+        if !self.large && (now.weight_bytes > SMALL_BYTES || took > SMALL_TIME) {
+            self.change_places()?;
+        }
+        Ok(())
+    }
+
+    /// From the small files to the large ones.
+    fn change_places(&mut self) -> Result<(), TooMuch> {
+        {
+            let mut of = self.judges.large_of.lock().unwrap_or_else(PoisonError::into_inner);
+            if of.len() >= LARGE_MOST || !of.insert(self.owner.clone()) {
+                return Err(TooMuch::Busy);
+            }
+        }
+        self.large = true;
+        self.place = None;
+        let began = Instant::now();
+        let place = place(Arc::clone(&self.judges.large), self.patience);
+        // This is a thread on which waiting harms nobody.
+        self.place = Some(Handle::current().block_on(place).map_err(|_| TooMuch::Busy)?);
+        self.waited = began.elapsed();
+        Ok(())
+    }
+
+    /// It was judged: what is held from now on is the run and its packed file.
+    pub(super) fn over(mut self, packed_bytes: u64) -> Reservation {
+        let bytes = self.held.bytes() + packed_bytes;
+        // Where there is no room for both it is written all the same: it is in memory already, and goes soon.
+        let _ = self.held.hold(bytes);
+        let budgetless = self.held.emptied();
+        std::mem::replace(&mut self.held, budgetless)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if self.large {
+            let mut of = self.judges.large_of.lock().unwrap_or_else(PoisonError::into_inner);
+            of.remove(&self.owner);
+        }
+    }
+}
