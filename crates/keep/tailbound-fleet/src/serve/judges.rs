@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who unpacks and judges uploads, and when it is enough.
 //!
-//! Units: bytes; time of the wall. Most run files are judged within milliseconds; they have places of their own. What turns out to
+//! Units: bytes; ns of CPU time, so that a busy machine refuses nothing. Most run files are judged within milliseconds; they have places of their own. What turns out to
 //! be large gives its place back and goes on where one at a time goes on, so that no large file keeps a small one waiting. A token has some files
 //! under way and one large one. All of it ends with the request, and with the server.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tailbound_store::{Cancel, Consumed};
+use tailbound_sys::clock;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -21,13 +22,13 @@ use super::page::Problem;
 const OF_TOKEN: usize = 8;
 /// Up to here a file is a small one.
 const SMALL_BYTES: u64 = 4 << 20;
-const SMALL_TIME: Duration = Duration::from_millis(250);
+const SMALL_CPU_NS: i64 = 250_000_000;
 /// Large files that wait or are judged; further ones are asked to come again.
 const LARGE_MOST: usize = 4;
 /// What is kept of one file.
 pub(super) const WEIGHT_BYTES_MAX: u64 = 64 << 20;
 /// Judging one takes no longer.
-pub(super) const TIME_MAX: Duration = Duration::from_secs(20);
+pub(super) const CPU_NS_MAX: i64 = 20_000_000_000;
 /// Memory is reserved by steps.
 const STEP_BYTES: u64 = 256 << 10;
 
@@ -41,7 +42,7 @@ pub(super) enum TooMuch {
     #[error("the run file has too many records: what is kept of one in memory is at most {} MiB", WEIGHT_BYTES_MAX >> 20)]
     Weight,
     /// It takes too long.
-    #[error("the run file takes longer to judge than {} s", TIME_MAX.as_secs())]
+    #[error("the run file takes more than {} s of CPU time to judge", CPU_NS_MAX / 1_000_000_000)]
     Time,
     /// There is no room now.
     #[error("too many uploads wait already")]
@@ -71,6 +72,11 @@ impl TooMuch {
             told => Problem::TooLarge(told.to_string()),
         }
     }
+}
+
+/// CPU time of this thread.
+pub(super) fn cpu_ns() -> i64 {
+    clock::now_ns(clock::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// Gives work up when the request that wanted it ends.
@@ -137,9 +143,8 @@ pub(super) struct Watch {
     large: bool,
     held: Reservation,
     cancel: Cancel,
-    began: Instant,
-    /// Time that it waited for its turn.
-    waited: Duration,
+    /// Of the thread that reads, when it began.
+    began_ns: Option<i64>,
     plain_bytes_max: u64,
     patience: Duration,
 }
@@ -159,8 +164,7 @@ impl Watch {
             large: false,
             held,
             cancel,
-            began: Instant::now(),
-            waited: Duration::ZERO,
+            began_ns: None,
             plain_bytes_max,
             patience,
         }
@@ -172,7 +176,7 @@ impl Watch {
     }
 
     fn judged(&mut self, now: Consumed) -> Result<(), TooMuch> {
-        let took = self.began.elapsed().saturating_sub(self.waited);
+        let took_ns = cpu_ns() - *self.began_ns.get_or_insert_with(cpu_ns);
         if self.cancel.is_cancelled() {
             return Err(TooMuch::Cancelled);
         }
@@ -182,14 +186,14 @@ impl Watch {
         if now.weight_bytes > WEIGHT_BYTES_MAX {
             return Err(TooMuch::Weight);
         }
-        if took > TIME_MAX {
+        if took_ns > CPU_NS_MAX {
             return Err(TooMuch::Time);
         }
         if now.weight_bytes > self.held.bytes() {
             let bytes = now.weight_bytes.next_multiple_of(STEP_BYTES);
             self.held.hold(bytes).map_err(|_| TooMuch::Busy)?;
         }
-        if !self.large && (now.weight_bytes > SMALL_BYTES || took > SMALL_TIME) {
+        if !self.large && (now.weight_bytes > SMALL_BYTES || took_ns > SMALL_CPU_NS) {
             self.change_places()?;
         }
         Ok(())
@@ -205,11 +209,9 @@ impl Watch {
         }
         self.large = true;
         self.place = None;
-        let began = Instant::now();
         let place = place(Arc::clone(&self.judges.large), self.patience);
         // This is a thread on which waiting harms nobody.
         self.place = Some(Handle::current().block_on(place).map_err(|_| TooMuch::Busy)?);
-        self.waited = began.elapsed();
         Ok(())
     }
 

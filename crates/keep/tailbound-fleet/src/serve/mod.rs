@@ -113,6 +113,9 @@ pub enum ServeError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A key that is not the server's alone.
+    #[error("{0}")]
+    Key(tailbound_agent::client::ClientError),
     /// Without encryption a token could be read on its way.
     #[error(
         "{0} is reached from other machines, where tokens could be read on their way: give --cert and --key, or listen on 127.0.0.1; behind a proxy or a tunnel with --closed, as it would otherwise show everything to whoever reaches that"

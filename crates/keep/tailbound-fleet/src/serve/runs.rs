@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::Extension;
 use axum::body::Body;
@@ -21,7 +20,7 @@ use tailbound_store::{Act, Cancel, RunPart, RunRow, Store, StoreError};
 
 use super::app::App;
 use super::body::PieceBody;
-use super::judges::{TIME_MAX, TooMuch, WEIGHT_BYTES_MAX};
+use super::judges::{CPU_NS_MAX, TooMuch, WEIGHT_BYTES_MAX, cpu_ns};
 use super::overview::minute;
 use super::page::{self, Page, Problem, ns, report_answer};
 use super::who::{Who, allowed};
@@ -91,13 +90,13 @@ impl Chosen {
 /// Reads whole run files for one answer, within bounds of memory and time, while somebody waits for it.
 struct Reading<'a> {
     cancel: &'a Cancel,
-    began: Instant,
+    began_ns: i64,
     weight_bytes: u64,
 }
 
 impl<'a> Reading<'a> {
     fn begin(cancel: &'a Cancel) -> Self {
-        Self { cancel, began: Instant::now(), weight_bytes: 0 }
+        Self { cancel, began_ns: cpu_ns(), weight_bytes: 0 }
     }
 
     fn run(&mut self, store: &mut Store, id: &str) -> Result<Run, StoreError> {
@@ -111,7 +110,7 @@ impl<'a> Reading<'a> {
             if self.weight_bytes > WEIGHT_BYTES_MAX {
                 return Err(TooMuch::Weight.into());
             }
-            if self.began.elapsed() > TIME_MAX {
+            if cpu_ns() - self.began_ns > CPU_NS_MAX {
                 return Err(TooMuch::Time.into());
             }
             Ok(())
