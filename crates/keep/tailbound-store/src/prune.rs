@@ -102,7 +102,7 @@ impl Store {
     pub fn delete(&mut self, ids: &[String]) -> Result<(), StoreError> {
         for some in ids.chunks(TOGETHER) {
             self.in_need(|db| whole(db, |db| some.iter().try_for_each(|id| gone(db, id))))?;
-            self.shorten_log()?;
+            self.write_log_back()?;
         }
         Ok(())
     }

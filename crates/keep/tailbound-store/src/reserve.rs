@@ -100,14 +100,14 @@ fn filled(path: &PathBuf, how: &mut OpenOptions) -> io::Result<()> {
 }
 
 impl Store {
-    /// The log beside the store is written into it and emptied, where nobody reads; else it is as long as before.
-    pub(crate) fn shorten_log(&mut self) -> Result<(), StoreError> {
+    /// What is in the log beside the store is written into it, as far as nobody reads what was before: the log begins anew then.
+    pub(crate) fn write_log_back(&mut self) -> Result<(), StoreError> {
         if matches!(self.place(), StoreLocation::Server(_)) {
             return Ok(());
         }
         // It says in a row whether others were in the way.
         self.in_need(|db| {
-            db.rows("PRAGMA wal_checkpoint(TRUNCATE)", &[], &mut |_, _| Ok(())).map(|_| ())
+            db.rows("PRAGMA wal_checkpoint(PASSIVE)", &[], &mut |_, _| Ok(())).map(|_| ())
         })
     }
 }

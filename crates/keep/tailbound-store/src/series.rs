@@ -101,13 +101,13 @@ pub(crate) fn changed(db: &mut dyn Database, run: &str) -> Result<(), StoreError
 }
 
 impl Store {
-    /// At most so many series that are to be looked at, the newest first; of all systems, or of `system` alone.
+    /// At most so many series that are to be looked at, those first that were not for longest; of all systems, or of `system` alone.
     ///
     /// # Errors
     /// The database refuses.
     pub fn due_series(&mut self, system: &str, most: u32) -> Result<Vec<DueSeries>, StoreError> {
         let sql = format!(
-            "SELECT system, workload, newest, due FROM series WHERE due > 0 AND {} ORDER BY newest DESC, system, workload LIMIT $2",
+            "SELECT system, workload, newest, due FROM series WHERE due > 0 AND {} ORDER BY COALESCE(looked, ''), newest DESC, system, workload LIMIT $2",
             if system.is_empty() { "$1 = ''" } else { "system = $1" }
         );
         let rows = all(self.db(), &sql, &[system.into(), Value::Int(most.into())])?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{ACCEPT, LOCATION, RETRY_AFTER};
+use axum::http::header::{ACCEPT, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -56,7 +56,7 @@ fn for_people(app: &App, answer: &Response, words: &ProblemWords, asked: Option<
     page.body = format!("<p class=\"lead\">{}</p>", xml(&words.0));
     let mut shown = page.answer();
     *shown.status_mut() = status;
-    for name in [LOCATION, RETRY_AFTER] {
+    for name in [RETRY_AFTER, WWW_AUTHENTICATE] {
         if let Some(value) = answer.headers().get(&name) {
             let value: HeaderValue = value.clone();
             shown.headers_mut().insert(name, value);
