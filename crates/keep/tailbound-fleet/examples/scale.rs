@@ -130,7 +130,7 @@ fn beside(
             let nth = next.fetch_add(1, Ordering::Relaxed);
             let due = Duration::from_secs_f64(nth.real() / a_second.real());
             let Some(body) = all.get(nth).filter(|_| due < end) else { return Ok(took) };
-            std::thread::sleep(due.saturating_sub(begun.elapsed()));
+            std::thread::park_timeout(due.saturating_sub(begun.elapsed()));
             let system = systems.get(nth % systems.len().max(1)).map_or("x", |s| s.name.as_str());
             let head = format!(
                 "POST /api/v1/runs?system={} HTTP/1.1\r\nAuthorization: Bearer {token}\r\n",
@@ -161,7 +161,7 @@ fn beside(
             }
             took.push(time);
             // As people do, rather than as fast as it goes.
-            std::thread::sleep(Duration::from_millis(250));
+            std::thread::park_timeout(Duration::from_millis(250));
         }
         Ok(took)
     };

@@ -42,5 +42,5 @@ pub use store::{Added, Filter, Incoming, Listed, RunPart, RunSubmission, Store, 
 pub use summary::{Rows, rows, system_name};
 pub use value::Value;
 pub use views::{Culprit, DayMax, Histogram, RunRow, SystemRow};
-pub use weight::{Cancel, Consumed, Weighed};
+pub use weight::{Cancellation, Consumption, WeighedSource};
 pub use work::{Batch, By, Finished, Step, Work, WorkRun, WorkState};

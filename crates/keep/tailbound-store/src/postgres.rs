@@ -16,7 +16,7 @@ use postgres::{Client, NoTls, Row, SimpleQueryMessage, Statement};
 use crate::database::{Database, Dialect, EachRow};
 use crate::error::StoreError;
 use crate::value::Value;
-use crate::weight::Cancel;
+use crate::weight::Cancellation;
 
 /// A connection to a server.
 pub(crate) struct Postgres {
@@ -25,7 +25,7 @@ pub(crate) struct Postgres {
     /// Statements that change something, prepared once: there are few, and each run needs a dozen.
     prepared: HashMap<String, Statement>,
     /// Looked at with each row.
-    cancel: Option<Cancel>,
+    cancel: Option<Cancellation>,
 }
 
 impl Postgres {
@@ -147,7 +147,7 @@ impl Database for Postgres {
         let values = values.iter().map(|v| v as &(dyn ToSql + Sync));
         let mut rows = self.client.query_raw(&statement, values).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
-            if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
+            if self.cancel.as_ref().is_some_and(Cancellation::is_cancelled) {
                 return Err(StoreError::Cancelled);
             }
             let one = (0..names.len()).map(|at| value(&row, at)).collect::<Result<Vec<_>, _>>();
@@ -156,7 +156,7 @@ impl Database for Postgres {
         Ok(names)
     }
 
-    fn cancelled_by(&mut self, cancel: Option<Cancel>) -> Result<(), StoreError> {
+    fn cancelled_by(&mut self, cancel: Option<Cancellation>) -> Result<(), StoreError> {
         self.cancel = cancel;
         Ok(())
     }

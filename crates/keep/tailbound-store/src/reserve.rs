@@ -79,7 +79,7 @@ impl Reserve {
 /// The length of the file, where it is a plain one.
 fn length(path: &PathBuf) -> Option<u64> {
     let found = std::fs::symlink_metadata(path).ok()?;
-    found.is_file().then(|| found.len())
+    found.is_file().then_some(found.len())
 }
 
 /// Fills it with bytes that no file system packs.

@@ -21,7 +21,7 @@ use tailbound_core::printable;
 use crate::database::{Database, Dialect, EachRow};
 use crate::error::StoreError;
 use crate::value::Value;
-use crate::weight::Cancel;
+use crate::weight::Cancellation;
 
 /// How long a writer waits for another one.
 const BUSY: Duration = Duration::from_secs(30);
@@ -223,7 +223,7 @@ impl Database for Sqlite {
         answer
     }
 
-    fn cancelled_by(&mut self, cancel: Option<Cancel>) -> Result<(), StoreError> {
+    fn cancelled_by(&mut self, cancel: Option<Cancellation>) -> Result<(), StoreError> {
         let failed = |e| database(&self.place, "a statement failed", &e);
         let ends = cancel.map(|cancel| move || cancel.is_cancelled());
         self.connection.progress_handler(STEPS, ends).map_err(failed)

@@ -19,7 +19,7 @@ use crate::series;
 use crate::sqlite::Sqlite;
 use crate::summary::{self, Row, Rows};
 use crate::value::Value;
-use crate::weight::{Cancel, Consumed, Weighed};
+use crate::weight::{Cancellation, Consumption, WeighedSource};
 
 /// A run that is to be added: read, judged and packed.
 #[derive(Debug)]
@@ -50,9 +50,9 @@ impl Incoming {
     /// As [`Incoming::read`]; that of `watch`, which [`StoreError::io`] has.
     pub fn read_watched(
         source: impl BufRead,
-        watch: impl FnMut(Consumed) -> std::io::Result<()>,
+        watch: impl FnMut(Consumption) -> std::io::Result<()>,
     ) -> Result<Self, StoreError> {
-        Self::read(Weighed::new(source, watch))
+        Self::read(WeighedSource::new(source, watch))
     }
 }
 
@@ -370,11 +370,11 @@ impl Store {
         &mut self,
         id: &str,
         part: RunPart,
-        watch: impl FnMut(Consumed) -> std::io::Result<()>,
+        watch: impl FnMut(Consumption) -> std::io::Result<()>,
     ) -> Result<Run, StoreError> {
         let packed = packed_of(self.db.as_mut(), id)?;
         let mut plain = pack::plain_of(&packed)?;
-        let run = judged_without(Weighed::new(&mut plain, watch), part.skipped())?;
+        let run = judged_without(WeighedSource::new(&mut plain, watch), part.skipped())?;
         plain.checked(&packed)?;
         Ok(run)
     }
@@ -391,7 +391,7 @@ impl Store {
     ///
     /// # Errors
     /// The database refuses.
-    pub fn cancelled_by(&mut self, cancel: Option<&Cancel>) -> Result<(), StoreError> {
+    pub fn cancelled_by(&mut self, cancel: Option<&Cancellation>) -> Result<(), StoreError> {
         self.db.cancelled_by(cancel.cloned())
     }
 

@@ -26,9 +26,9 @@ const TREE: u64 = 700;
 
 /// Asks that work be given up: whoever wanted it has gone.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancellation(Arc<AtomicBool>);
 
-impl Cancel {
+impl Cancellation {
     /// Gives it up.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -43,7 +43,7 @@ impl Cancel {
 
 /// What was read so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Consumed {
+pub struct Consumption {
     /// Plain bytes.
     pub plain_bytes: u64,
     /// About what is kept of them in memory.
@@ -51,10 +51,10 @@ pub struct Consumed {
 }
 
 /// A source whose lines are weighed as they are consumed. `watch` is asked about each piece; its error ends the reading.
-pub struct Weighed<R, W> {
+pub struct WeighedSource<R, W> {
     source: R,
     watch: W,
-    consumed: Consumed,
+    consumed: Consumption,
     line: LineBegin,
     threads: HashMap<u64, u64>,
     failed: Option<io::Error>,
@@ -134,13 +134,13 @@ impl LineBegin {
     }
 }
 
-impl<R: BufRead, W: FnMut(Consumed) -> io::Result<()>> Weighed<R, W> {
+impl<R: BufRead, W: FnMut(Consumption) -> io::Result<()>> WeighedSource<R, W> {
     /// Weighs what is read of `source`.
     pub fn new(source: R, watch: W) -> Self {
         Self {
             source,
             watch,
-            consumed: Consumed::default(),
+            consumed: Consumption::default(),
             line: LineBegin::default(),
             threads: HashMap::new(),
             failed: None,
@@ -148,33 +148,26 @@ impl<R: BufRead, W: FnMut(Consumed) -> io::Result<()>> Weighed<R, W> {
     }
 }
 
-impl<R, W> Weighed<R, W> {
-    /// Counts the line as far as it goes; at its end what an earlier record of the same thread cost is given back.
-    fn count(
-        line: &mut LineBegin,
-        consumed: &mut Consumed,
-        threads: &mut HashMap<u64, u64>,
-        over: bool,
-    ) {
+impl Consumption {
+    /// Counts a line as far as it goes.
+    fn count(&mut self, line: &mut LineBegin) {
         let weight = line.weight();
-        consumed.weight_bytes = (consumed.weight_bytes + weight).saturating_sub(line.counted);
+        self.weight_bytes = (self.weight_bytes + weight).saturating_sub(line.counted);
         line.counted = weight;
-        if !over {
-            return;
-        }
+    }
+
+    /// At a line's end what an earlier record of the same thread cost is given back: the heavier one of the two stays counted.
+    fn end(&mut self, line: &mut LineBegin, threads: &mut HashMap<u64, u64>) {
         if let Some(thread) = line.thread() {
-            // The heavier one of the two stays counted.
             let known = threads.entry(thread).or_insert(0);
-            consumed.weight_bytes = consumed.weight_bytes.saturating_sub(weight.min(*known));
-            *known = weight.max(*known);
+            self.weight_bytes = self.weight_bytes.saturating_sub(line.counted.min(*known));
+            *known = line.counted.max(*known);
         }
-        let head = std::mem::take(&mut line.head);
-        *line = LineBegin { head, ..LineBegin::default() };
-        line.head.clear();
+        *line = LineBegin::default();
     }
 }
 
-impl<R: BufRead, W: FnMut(Consumed) -> io::Result<()>> BufRead for Weighed<R, W> {
+impl<R: BufRead, W: FnMut(Consumption) -> io::Result<()>> BufRead for WeighedSource<R, W> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if let Some(e) = self.failed.take() {
             return Err(e);
@@ -189,7 +182,10 @@ impl<R: BufRead, W: FnMut(Consumed) -> io::Result<()>> BufRead for Weighed<R, W>
         consumed.plain_bytes += now.len() as u64;
         for piece in now.split_inclusive(|b| *b == b'\n') {
             line.add(piece);
-            Self::count(line, consumed, threads, piece.ends_with(b"\n"));
+            consumed.count(line);
+            if piece.ends_with(b"\n") {
+                consumed.end(line, threads);
+            }
         }
         self.source.consume(n);
         if self.failed.is_none() {
@@ -198,7 +194,7 @@ impl<R: BufRead, W: FnMut(Consumed) -> io::Result<()>> BufRead for Weighed<R, W>
     }
 }
 
-impl<R: BufRead, W: FnMut(Consumed) -> io::Result<()>> Read for Weighed<R, W> {
+impl<R: BufRead, W: FnMut(Consumption) -> io::Result<()>> Read for WeighedSource<R, W> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let n = self.fill_buf()?.read(to)?;
         self.consume(n);
@@ -210,9 +206,9 @@ impl<R: BufRead, W: FnMut(Consumed) -> io::Result<()>> Read for Weighed<R, W> {
 mod tests {
     use super::*;
 
-    fn weighed(text: &str) -> Consumed {
-        let mut last = Consumed::default();
-        let mut it = Weighed::new(text.as_bytes(), |now| {
+    fn weighed(text: &str) -> Consumption {
+        let mut last = Consumption::default();
+        let mut it = WeighedSource::new(text.as_bytes(), |now| {
             last = now;
             Ok(())
         });
@@ -243,7 +239,7 @@ mod tests {
     fn whoever_watches_ends_it() {
         let text = "{\"type\":\"second\"}\n".repeat(100_000);
         let source = io::BufReader::new(text.as_bytes());
-        let mut it = Weighed::new(source, |now: Consumed| match now.weight_bytes {
+        let mut it = WeighedSource::new(source, |now: Consumption| match now.weight_bytes {
             0..100_000 => Ok(()),
             _ => Err(io::Error::from(io::ErrorKind::QuotaExceeded)),
         });

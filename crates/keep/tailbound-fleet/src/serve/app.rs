@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tailbound_core::utc;
-use tailbound_store::{Cancel, Store, StoreError, StoreLocation};
+use tailbound_store::{Cancellation, Store, StoreError, StoreLocation};
 use tokio::sync::{Notify, watch};
 
 use super::Config;
-use super::budget::Budget;
+use super::budget::MemoryBudget;
 use super::counters::Counters;
-use super::judges::{EndsWith, Judges};
+use super::judges::{CancelGuard, Judges};
 use super::page::Problem;
 use super::readers::{ReaderClass, Readers};
 use super::searcher::Searcher;
@@ -56,9 +56,9 @@ pub(super) struct App {
     /// Who unpacks and judges uploads.
     pub(super) judges: Arc<Judges>,
     /// Memory of what is sent, until it is in the store.
-    pub(super) memory: Arc<Budget>,
+    pub(super) memory: Arc<MemoryBudget>,
     /// Memory of answers, until they are read.
-    pub(super) answers: Arc<Budget>,
+    pub(super) answers: Arc<MemoryBudget>,
     /// Looks at series that runs came for.
     pub(super) searcher: Searcher,
     clock: Clock,
@@ -87,8 +87,8 @@ impl App {
             handed_out: Notify::new(),
             ending: watch::Sender::new(false),
             judges: Judges::new(cores),
-            memory: Budget::new(SENT_BYTES, SENT_BYTES_OF_TOKEN),
-            answers: Budget::new(ANSWER_BYTES, ANSWER_BYTES),
+            memory: MemoryBudget::new(SENT_BYTES, SENT_BYTES_OF_TOKEN),
+            answers: MemoryBudget::new(ANSWER_BYTES, ANSWER_BYTES),
             clock,
             place: config.store.clone(),
             idle: Mutex::default(),
@@ -134,7 +134,7 @@ impl App {
     /// The same of what reads whole run files or many histograms: one at a time.
     pub(super) async fn ask_large<T: Send + 'static>(
         self: &Arc<Self>,
-        question: impl FnOnce(&mut Store, &Cancel) -> Result<T, StoreError> + Send + 'static,
+        question: impl FnOnce(&mut Store, &Cancellation) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Problem> {
         self.asked_in(ReaderClass::Large, question).await
     }
@@ -142,11 +142,11 @@ impl App {
     async fn asked_in<T: Send + 'static>(
         self: &Arc<Self>,
         class: ReaderClass,
-        question: impl FnOnce(&mut Store, &Cancel) -> Result<T, StoreError> + Send + 'static,
+        question: impl FnOnce(&mut Store, &Cancellation) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Problem> {
         let place = self.readers.place(class, self.config.request_time).await?;
-        let cancel = Cancel::default();
-        let _ends = EndsWith(cancel.clone());
+        let cancel = Cancellation::default();
+        let _ends = CancelGuard(cancel.clone());
         let app = Arc::clone(self);
         let answer = tokio::task::spawn_blocking(move || {
             // Held until the work is over, which may be after the request.
@@ -159,8 +159,8 @@ impl App {
     fn asked<T>(
         &self,
         class: ReaderClass,
-        cancel: &Cancel,
-        question: impl FnOnce(&mut Store, &Cancel) -> Result<T, StoreError>,
+        cancel: &Cancellation,
+        question: impl FnOnce(&mut Store, &Cancellation) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         if cancel.is_cancelled() {
             return Err(StoreError::Cancelled);

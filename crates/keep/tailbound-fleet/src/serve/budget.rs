@@ -13,7 +13,7 @@ pub(super) struct Exhausted;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct MemoryBudget {
     total_bytes: u64,
     share_bytes: u64,
     used: Mutex<Used>,
@@ -25,7 +25,7 @@ struct Used {
     by: HashMap<String, u64>,
 }
 
-impl Budget {
+impl MemoryBudget {
     /// So much for all, and so much of it for one.
     pub(super) fn new(total_bytes: u64, share_bytes: u64) -> Arc<Self> {
         Arc::new(Self { total_bytes, share_bytes, used: Mutex::default() })
@@ -56,7 +56,7 @@ impl Budget {
 /// What somebody holds of a budget, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Reservation {
-    budget: Arc<Budget>,
+    budget: Arc<MemoryBudget>,
     owner: String,
     bytes: u64,
 }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn one_cannot_take_what_is_for_all() {
-        let budget = Budget::new(100, 60);
+        let budget = MemoryBudget::new(100, 60);
         let (mut a, mut again, mut b) =
             (budget.reservation("a"), budget.reservation("a"), budget.reservation("b"));
         assert_eq!(a.hold(50), Ok(()));

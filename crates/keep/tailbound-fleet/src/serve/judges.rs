@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use tailbound_store::{Cancel, Consumed};
+use tailbound_store::{Cancellation, Consumption};
 use tailbound_sys::clock;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -34,7 +34,7 @@ const STEP_BYTES: u64 = 256 << 10;
 
 /// Why a file is not read to its end.
 #[derive(Clone, Debug, thiserror::Error)]
-pub(super) enum TooMuch {
+pub(super) enum JudgeError {
     /// More plain bytes than are taken.
     #[error("the run file is too large when unpacked: at most {0} MiB are taken")]
     Plain(u64),
@@ -52,13 +52,13 @@ pub(super) enum TooMuch {
     Cancelled,
 }
 
-impl From<TooMuch> for io::Error {
-    fn from(why: TooMuch) -> Self {
+impl From<JudgeError> for io::Error {
+    fn from(why: JudgeError) -> Self {
         Self::new(ErrorKind::QuotaExceeded, why)
     }
 }
 
-impl TooMuch {
+impl JudgeError {
     /// What an error of reading was caused by.
     pub(super) fn of(e: &io::Error) -> Option<&Self> {
         e.get_ref()?.downcast_ref()
@@ -80,9 +80,9 @@ pub(super) fn cpu_ns() -> i64 {
 }
 
 /// Gives work up when the request that wanted it ends.
-pub(super) struct EndsWith(pub(super) Cancel);
+pub(super) struct CancelGuard(pub(super) Cancellation);
 
-impl Drop for EndsWith {
+impl Drop for CancelGuard {
     fn drop(&mut self) {
         self.0.cancel();
     }
@@ -136,62 +136,60 @@ async fn place(of: Arc<Semaphore>, time: Duration) -> Result<OwnedSemaphorePermi
 }
 
 /// Looks on while a file is unpacked and judged.
-pub(super) struct Watch {
+pub(super) struct JudgeWatch {
     judges: Arc<Judges>,
     owner: String,
     place: Option<OwnedSemaphorePermit>,
     large: bool,
     held: Reservation,
-    cancel: Cancel,
+    limits: JudgeLimits,
     /// Of the thread that reads, when it began.
     began_ns: Option<i64>,
-    plain_bytes_max: u64,
-    patience: Duration,
 }
 
-impl Watch {
+/// When it is enough.
+pub(super) struct JudgeLimits {
+    /// Whoever handed it in has gone.
+    pub(super) cancel: Cancellation,
+    /// Plain bytes of a file.
+    pub(super) plain_bytes_max: u64,
+    /// A large file waits for its turn so long.
+    pub(super) patience: Duration,
+}
+
+impl JudgeWatch {
     pub(super) fn new(
         judges: Arc<Judges>,
         owner: String,
         place: OwnedSemaphorePermit,
         held: Reservation,
-        (cancel, plain_bytes_max, patience): (Cancel, u64, Duration),
+        limits: JudgeLimits,
     ) -> Self {
-        Self {
-            judges,
-            owner,
-            place: Some(place),
-            large: false,
-            held,
-            cancel,
-            began_ns: None,
-            plain_bytes_max,
-            patience,
-        }
+        Self { judges, owner, place: Some(place), large: false, held, limits, began_ns: None }
     }
 
     /// May it be read on?
-    pub(super) fn at(&mut self, now: Consumed) -> io::Result<()> {
+    pub(super) fn at(&mut self, now: Consumption) -> io::Result<()> {
         Ok(self.judged(now)?)
     }
 
-    fn judged(&mut self, now: Consumed) -> Result<(), TooMuch> {
+    fn judged(&mut self, now: Consumption) -> Result<(), JudgeError> {
         let took_ns = cpu_ns() - *self.began_ns.get_or_insert_with(cpu_ns);
-        if self.cancel.is_cancelled() {
-            return Err(TooMuch::Cancelled);
+        if self.limits.cancel.is_cancelled() {
+            return Err(JudgeError::Cancelled);
         }
-        if now.plain_bytes > self.plain_bytes_max {
-            return Err(TooMuch::Plain(self.plain_bytes_max >> 20));
+        if now.plain_bytes > self.limits.plain_bytes_max {
+            return Err(JudgeError::Plain(self.limits.plain_bytes_max >> 20));
         }
         if now.weight_bytes > WEIGHT_BYTES_MAX {
-            return Err(TooMuch::Weight);
+            return Err(JudgeError::Weight);
         }
         if took_ns > CPU_NS_MAX {
-            return Err(TooMuch::Time);
+            return Err(JudgeError::Time);
         }
         if now.weight_bytes > self.held.bytes() {
             let bytes = now.weight_bytes.next_multiple_of(STEP_BYTES);
-            self.held.hold(bytes).map_err(|_| TooMuch::Busy)?;
+            self.held.hold(bytes).map_err(|_| JudgeError::Busy)?;
         }
         if !self.large && (now.weight_bytes > SMALL_BYTES || took_ns > SMALL_CPU_NS) {
             self.change_places()?;
@@ -200,18 +198,18 @@ impl Watch {
     }
 
     /// From the small files to the large ones.
-    fn change_places(&mut self) -> Result<(), TooMuch> {
+    fn change_places(&mut self) -> Result<(), JudgeError> {
         {
             let mut of = self.judges.large_of.lock().unwrap_or_else(PoisonError::into_inner);
             if of.len() >= LARGE_MOST || !of.insert(self.owner.clone()) {
-                return Err(TooMuch::Busy);
+                return Err(JudgeError::Busy);
             }
         }
         self.large = true;
         self.place = None;
-        let place = place(Arc::clone(&self.judges.large), self.patience);
+        let place = place(Arc::clone(&self.judges.large), self.limits.patience);
         // This is a thread on which waiting harms nobody.
-        self.place = Some(Handle::current().block_on(place).map_err(|_| TooMuch::Busy)?);
+        self.place = Some(Handle::current().block_on(place).map_err(|_| JudgeError::Busy)?);
         Ok(())
     }
 
@@ -220,12 +218,12 @@ impl Watch {
         let bytes = self.held.bytes() + packed_bytes;
         // Where there is no room for both it is written all the same: it is in memory already, and goes soon.
         let _ = self.held.hold(bytes);
-        let budgetless = self.held.emptied();
-        std::mem::replace(&mut self.held, budgetless)
+        let nothing = self.held.emptied();
+        std::mem::replace(&mut self.held, nothing)
     }
 }
 
-impl Drop for Watch {
+impl Drop for JudgeWatch {
     fn drop(&mut self) {
         if self.large {
             let mut of = self.judges.large_of.lock().unwrap_or_else(PoisonError::into_inner);

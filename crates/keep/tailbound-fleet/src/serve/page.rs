@@ -20,7 +20,7 @@ use tailbound_report::svg::style;
 use tailbound_store::StoreError;
 
 use super::app::App;
-use super::judges::TooMuch;
+use super::judges::JudgeError;
 
 /// What the browser may do with these pages.
 const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
@@ -63,8 +63,8 @@ pub(super) enum Problem {
 impl From<StoreError> for Problem {
     fn from(e: StoreError) -> Self {
         match e {
-            ref e if e.io().and_then(TooMuch::of).is_some() => {
-                e.io().and_then(TooMuch::of).map_or(Self::Ours, TooMuch::problem)
+            ref e if e.io().and_then(JudgeError::of).is_some() => {
+                e.io().and_then(JudgeError::of).map_or(Self::Ours, JudgeError::problem)
             }
             StoreError::NoSuchRun(_) | StoreError::Several { .. } => Self::Missing(e.to_string()),
             StoreError::Run(_) => Self::Wrong(e.to_string()),

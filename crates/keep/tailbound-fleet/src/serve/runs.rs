@@ -16,11 +16,11 @@ use tailbound_report::compare::Answer;
 use tailbound_report::escape::xml;
 use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
-use tailbound_store::{Act, Cancel, RunPart, RunRow, Store, StoreError};
+use tailbound_store::{Act, Cancellation, RunPart, RunRow, Store, StoreError};
 
 use super::app::App;
 use super::body::PieceBody;
-use super::judges::{CPU_NS_MAX, TooMuch, WEIGHT_BYTES_MAX, cpu_ns};
+use super::judges::{CPU_NS_MAX, JudgeError, WEIGHT_BYTES_MAX, cpu_ns};
 use super::overview::minute;
 use super::page::{self, Page, Problem, ns, report_answer};
 use super::who::{Who, allowed};
@@ -89,13 +89,13 @@ impl Chosen {
 
 /// Reads whole run files for one answer, within bounds of memory and time, while somebody waits for it.
 struct Reading<'a> {
-    cancel: &'a Cancel,
+    cancel: &'a Cancellation,
     began_ns: i64,
     weight_bytes: u64,
 }
 
 impl<'a> Reading<'a> {
-    fn begin(cancel: &'a Cancel) -> Self {
+    fn begin(cancel: &'a Cancellation) -> Self {
         Self { cancel, began_ns: cpu_ns(), weight_bytes: 0 }
     }
 
@@ -105,13 +105,13 @@ impl<'a> Reading<'a> {
         store.read(&id, RunPart::Report, |now| {
             self.weight_bytes = before + now.weight_bytes;
             if self.cancel.is_cancelled() {
-                return Err(TooMuch::Cancelled.into());
+                return Err(JudgeError::Cancelled.into());
             }
             if self.weight_bytes > WEIGHT_BYTES_MAX {
-                return Err(TooMuch::Weight.into());
+                return Err(JudgeError::Weight.into());
             }
             if cpu_ns() - self.began_ns > CPU_NS_MAX {
-                return Err(TooMuch::Time.into());
+                return Err(JudgeError::Time.into());
             }
             Ok(())
         })
@@ -191,7 +191,7 @@ struct Beside {
 fn beside(
     store: &mut Store,
     chosen: &Chosen,
-    cancel: &Cancel,
+    cancel: &Cancellation,
 ) -> Result<Result<Beside, usize>, StoreError> {
     let ids = chosen.found(store)?;
     if !(2..=COMPARED_MAX).contains(&ids.len()) {

@@ -90,7 +90,7 @@ impl Bell {
 fn search(bell: &Bell, place: &StoreLocation, clock: &Clock, told: Option<&Sender<String>>) {
     let mut store = None;
     while !bell.is_ending() {
-        match some(&mut store, bell, place, clock, told) {
+        match look_at_some(&mut store, bell, place, clock, told) {
             Ok(0) => bell.wait(EVERY),
             Ok(_) => {}
             Err(e) => {
@@ -104,7 +104,7 @@ fn search(bell: &Bell, place: &StoreLocation, clock: &Clock, told: Option<&Sende
 }
 
 /// Looks at some series; how many.
-fn some(
+fn look_at_some(
     store: &mut Option<Store>,
     bell: &Bell,
     place: &StoreLocation,

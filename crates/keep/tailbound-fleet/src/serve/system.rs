@@ -59,7 +59,7 @@ struct SystemPageData {
 
 /// What the page shows of the newest run, where its file is there, sound and not too large for a page.
 fn profile(store: &mut Store, id: &str) -> Option<Run> {
-    let fits = |now: tailbound_store::Consumed| match now.weight_bytes {
+    let fits = |now: tailbound_store::Consumption| match now.weight_bytes {
         0..=PROFILE_BYTES_MAX => Ok(()),
         _ => Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge)),
     };

@@ -14,13 +14,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use tailbound_store::{Act, Added, Cancel, Incoming, StoreError, system_name};
+use tailbound_store::{Act, Added, Cancellation, Incoming, StoreError, system_name};
 
 use super::app::App;
 use super::body::{self, SentBytes};
 use super::budget::Reservation;
 use super::counters::count;
-use super::judges::{EndsWith, TooMuch, Watch};
+use super::judges::{CancelGuard, JudgeError, JudgeLimits, JudgeWatch};
 use super::page::{Problem, json_answer};
 use super::who::{Who, allowed};
 
@@ -107,11 +107,12 @@ async fn judged(
 ) -> Result<(Incoming, Reservation), Problem> {
     let time = app.config.request_time;
     let place = app.judges.small(time).await?;
-    let cancel = Cancel::default();
-    let _ends = EndsWith(cancel.clone());
+    let cancel = Cancellation::default();
+    let _ends = CancelGuard(cancel.clone());
     let held = app.memory.reservation(&owner);
-    let limits = (cancel, app.config.plain_bytes_max, time);
-    let mut watch = Watch::new(Arc::clone(&app.judges), owner, place, held, limits);
+    let plain_bytes_max = app.config.plain_bytes_max;
+    let limits = JudgeLimits { cancel, plain_bytes_max, patience: time };
+    let mut watch = JudgeWatch::new(Arc::clone(&app.judges), owner, place, held, limits);
     let read = tokio::task::spawn_blocking(move || {
         let incoming = incoming(sent, &mut watch)?;
         let held = watch.over(incoming.packed.zstd.len() as u64);
@@ -120,7 +121,7 @@ async fn judged(
     read.await.map_err(|_| Problem::Ours)?
 }
 
-fn incoming(sent: SentBytes, watch: &mut Watch) -> Result<Incoming, Problem> {
+fn incoming(sent: SentBytes, watch: &mut JudgeWatch) -> Result<Incoming, Problem> {
     let mut read = |source: &mut dyn Read| {
         let source = BufReader::with_capacity(PIECE, source);
         Incoming::read_watched(source, |now| watch.at(now))
@@ -139,7 +140,7 @@ fn incoming(sent: SentBytes, watch: &mut Watch) -> Result<Incoming, Problem> {
         read(&mut sent)
     };
     // Reading from memory fails by what was sent alone.
-    read.map_err(|e| match (e.io().and_then(TooMuch::of), e.io()) {
+    read.map_err(|e| match (e.io().and_then(JudgeError::of), e.io()) {
         (Some(why), _) => why.problem(),
         (None, Some(e)) => Problem::Wrong(format!("it cannot be unpacked: {e}")),
         (None, None) => Problem::from(e),
