@@ -247,10 +247,10 @@ fn whatever_is_sent_memory_is_bounded_and_the_server_ends_when_it_is_told_to() {
     assert!(handed_in(&served.address, &token, &numbered(1)).is_some());
     let before_kb = served.status("VmRSS");
     // Uploads that do not end: 24 of 40 MiB.
-    let most = 40 << 20;
+    let most = vec![b'x'; 40 << 20];
     let unfinished: Vec<TcpStream> = std::thread::scope(|scope| {
         let all: Vec<_> = (0..24)
-            .map(|_| scope.spawn(|| served.sent(&upload(&token, most + 1), &vec![b'x'; most])))
+            .map(|_| scope.spawn(|| served.sent(&upload(&token, most.len() + 1), &most)))
             .collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });
