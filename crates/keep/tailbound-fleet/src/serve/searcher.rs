@@ -23,6 +23,8 @@ const TOGETHER: u32 = 32;
 /// How often it is looked for runs that came by another way, and again after an error.
 const EVERY: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_secs(10);
+/// After a run came in.
+const AFTER_ANSWERS: Duration = Duration::from_millis(300);
 const SCHED_BATCH: i32 = 3;
 const NICE: i32 = 10;
 
@@ -89,15 +91,22 @@ impl Bell {
 
 fn search(bell: &Bell, place: &StoreLocation, clock: &Clock, told: Option<&Sender<String>>) {
     let mut store = None;
+    let mut pause = EVERY;
     while !bell.is_ending() {
-        match look_at_some(&mut store, bell, place, clock, told) {
-            Ok(0) => bell.wait(EVERY),
-            Ok(_) => {}
-            Err(e) => {
-                log(&format!("looking for what became worse: {e}"));
-                // The connection may be broken for good.
-                store = None;
-                bell.wait(AGAIN);
+        bell.wait(pause);
+        // Runs that come together are looked at together, and answered first.
+        std::thread::park_timeout(AFTER_ANSWERS);
+        pause = EVERY;
+        while !bell.is_ending() {
+            match look_at_some(&mut store, bell, place, clock, told) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(e) => {
+                    log(&format!("looking for what became worse: {e}"));
+                    // The connection may be broken for good.
+                    (store, pause) = (None, AGAIN);
+                    break;
+                }
             }
         }
     }
