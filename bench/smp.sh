@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# A CPU that is isolated against one that is not, in the lab: latencies on CPU 1 of two, while CPU 0 has the load. The table of docs/smp.md.
+# A CPU that is isolated against one that is not, in the lab: latencies on CPU 1 of two, while CPU 0 has the load. The table of docs/results/smp.md.
 #
 #   bench/smp.sh [CYCLES] [LOAD…]       default 2000; none hackbench
 #

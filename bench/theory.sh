@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The theoretical bound beside what was observed, for each kernel with each load: the table of docs/theory.md.
+# The theoretical bound beside what was observed, for each kernel with each load: the table of docs/results/theory.md.
 #
 #   bench/theory.sh FOLDER [DURATION] [KERNEL…]      default 300ms; all four kernels
 #

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The coverage study of the worst-case bound, and its table in docs/bound.md.
+//! The coverage study of the worst-case bound, and its table in docs/results/bound.md.
 //!
 //! Context: COLD, minutes. The study itself is an example of `tailbound-stats`, so that this
 //! program needs none of the statistics.
@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 
 use crate::{exec, root};
 
-const PAGE: &str = "docs/bound.md";
+const PAGE: &str = "docs/results/bound.md";
 const BEGIN: &str = "<!-- coverage: begin -->\n";
 const END: &str = "<!-- coverage: end -->\n";
 

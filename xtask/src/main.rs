@@ -36,7 +36,7 @@ Development tasks.
                                    --trial: as the tests try them, less optimised, below target/
   cargo xtask link-probe           what the measuring loop can reach besides its two system calls
   cargo xtask coverage [--repetitions N] [--json] [--write]
-                                   how often the worst-case bound holds; --write: into docs/bound.md
+                                   how often the worst-case bound holds; --write: into docs/results/bound.md
   cargo xtask schema FILE...       run files against docs/run-file.schema.json
   cargo xtask man [DIR]            man pages, one a command, into dist/man
   cargo xtask completions [DIR]    bash, zsh and fish completions into dist/completions

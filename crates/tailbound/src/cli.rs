@@ -198,8 +198,8 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) measurement: MeasurementArgs,
     /// One thread per CPU, which is the default; accepted for users of cyclictest. `-a` chooses the CPUs
-    #[arg(id = "one-per-cpu", short = 't', value_name = "N", num_args = 0..=1, default_missing_value = "0", hide = true)]
-    pub(crate) one_per_cpu: Option<u32>,
+    #[arg(id = "one-per-cpu", short = 't', value_name = "N", num_args = 0..=1, hide = true)]
+    pub(crate) one_per_cpu: Option<Option<u32>>,
     /// End at the first wake-up later than this, and name what made it late where tracing is possible; the same as `--deadline TIME --until exceedance --blame=TIME`
     #[arg(short = 'b', long = "break", value_name = "TIME", conflicts_with_all = ["deadline", "until"], help_heading = "Measurement")]
     pub(crate) break_at: Option<String>,

@@ -19,6 +19,10 @@ use crate::say::Failure;
 fn config(flags: &impl Serialize) -> Result<RunConfig, Failure> {
     let named = |e: serde_json::Error| Failure::usage(e.to_string());
     let flags = serde_json::to_value(flags).map_err(named)?;
+    // JSON has no such number: it would be read back as a flag that was not given.
+    if let Some((key, _)) = flags.as_object().into_iter().flatten().find(|(_, v)| v.is_null()) {
+        return Err(Failure::usage(format!("--{key}: infinite, or no number")));
+    }
     serde_json::from_value(flags).map_err(named)
 }
 
@@ -235,6 +239,9 @@ impl BenchmarkArgs {
     pub(crate) fn config(&self) -> Result<RunConfig, Failure> {
         let mut words = config(self)?;
         if let Some(line) = &self.work_cmd {
+            if line.trim().is_empty() {
+                return Err(Failure::usage("--work-cmd: write a command"));
+            }
             words.work.get_or_insert_default().push(format!("cmd:{line}"));
         }
         Ok(words)

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use tailbound_tune::typed::{CpusWords, RecipeWords};
 
 use crate::cli_tune_auto::AutoArgs;
 use crate::cli_tune_show::TuneShowArgs;
@@ -81,6 +82,17 @@ pub(crate) struct CpusArgs {
     pub(crate) without: Vec<String>,
 }
 
+impl CpusArgs {
+    /// The same for a library.
+    pub(crate) fn words(&self) -> CpusWords {
+        CpusWords {
+            rt_cpus: self.rt_cpus.clone(),
+            allow_cpu0: self.allow_cpu0,
+            without: self.without.clone(),
+        }
+    }
+}
+
 /// What is to be changed.
 #[derive(Debug, Args)]
 pub(crate) struct RecipeArgs {
@@ -95,6 +107,18 @@ pub(crate) struct RecipeArgs {
     /// Add the profile's boot parameters to the boot loader's configuration; they count after a reboot
     #[arg(long)]
     pub(crate) boot: bool,
+}
+
+impl RecipeArgs {
+    /// The same for a library.
+    pub(crate) fn words(&self) -> RecipeWords {
+        RecipeWords {
+            profile: self.profile.clone(),
+            set: self.set.clone(),
+            cpus: self.cpus.words(),
+            boot: self.boot,
+        }
+    }
 }
 
 /// Arguments of `plan`.

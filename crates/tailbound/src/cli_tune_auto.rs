@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tailbound_tune::candidates::CandidateWords;
 
 use crate::cli_compare::JudgeArgs;
 use crate::cli_guest::HostArgs;
@@ -96,4 +97,17 @@ pub(crate) struct AutoArgs {
     /// Begin anew in a folder that holds another experiment
     #[arg(long, help_heading = "Output")]
     pub(crate) force: bool,
+}
+
+impl AutoArgs {
+    /// The changes that are to be tried.
+    pub(crate) fn candidates(&self) -> CandidateWords {
+        CandidateWords {
+            profile: self.profile.clone(),
+            set: self.set.clone(),
+            without: self.without.clone(),
+            append: self.try_append.clone(),
+            kernel: self.try_kernel.clone(),
+        }
+    }
 }

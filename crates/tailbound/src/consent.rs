@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::Mutex;
 
-use tailbound_core::Spec;
 use tailbound_core::plan::RunConfig;
+use tailbound_load::commands_in;
 use tailbound_sys::process;
 
 use crate::say::{self, Failure};
@@ -23,7 +23,7 @@ static AGREED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Asks, as root, whether the commands in `words`, which stand in `file`, may be run.
 pub(crate) fn ask(file: &str, words: &[&RunConfig], yes: bool) -> Result<(), Failure> {
-    let commands = commands(words);
+    let commands = commands_in(words);
     if yes || commands.is_empty() || !process::is_root() {
         return Ok(());
     }
@@ -49,37 +49,13 @@ pub(crate) fn ask(file: &str, words: &[&RunConfig], yes: bool) -> Result<(), Fai
     Ok(())
 }
 
-/// Every command that `words` name, once. What cannot be read is refused elsewhere, and not run.
-fn commands(words: &[&RunConfig]) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
-    for w in words {
-        let loads = w.load.iter().flatten().flat_map(|l| tailbound_core::split_loads(l));
-        let loads = loads.filter_map(|l| l.parse::<Spec>().ok());
-        let benchmarks = w.work.iter().flatten().filter_map(|t| tailbound_load::benchmark(t).ok());
-        all.extend(loads.chain(benchmarks).filter_map(|spec| tailbound_load::command_of(&spec)));
-        all.extend(w.load_cmd.iter().cloned());
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_word_that_starts_a_command_is_seen() {
-        let words = RunConfig::parse(
-            "load = [\"hackbench,cmd:line=touch /a\", \"compile:tree=/b\", \"cpu\"]\n\
-             load-cmd = \"touch /c\"\nwork = [\"cmd:touch /d\", \"messages\", \"cmd:line=touch /e\"]",
-        )
-        .expect("words");
-        let other = RunConfig { load: Some(vec!["compile:make=x".into()]), ..RunConfig::default() };
-        let all: Vec<String> = commands(&[&words, &other]).into_iter().collect();
-        let joined = all.join("\n");
-        for sign in ["/a", "/b", "/c", "/d", "/e", "make x"] {
-            assert!(joined.contains(sign), "{sign}: {joined}");
-        }
-        assert_eq!(all.len(), 6, "{joined}");
+    fn who_agreed_and_who_names_no_command_is_not_asked() {
+        let words = RunConfig { load_cmd: Some("touch /c".into()), ..RunConfig::default() };
         assert!(ask("f", &[&RunConfig::default()], false).is_ok(), "nothing to ask for");
         assert!(ask("f", &[&words], true).is_ok());
     }

@@ -1,31 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads a run from a file of ours or of any tool that `import` knows, and writes result
-//! files without destroying old ones.
+//! Reads runs and writes result files as the verbs need it: with progress on standard error, `-` as standard output,
+//! failures with an exit status.
+//!
+//! Not here: how files are read and written (`tailbound-files`).
 
-use std::io::{self, BufRead as _, BufReader, Read};
+#[cfg(any(test, feature = "lab"))]
+use std::io::Read as _;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tailbound_core::Run;
-use tailbound_core::limits;
-use tailbound_core::runfile;
+#[cfg(any(test, feature = "lab"))]
+use tailbound_core::{limits, runfile};
+use tailbound_files::read::{self, on_every_cpu};
+use tailbound_files::{FilesError, folder, write as result_files};
 use tailbound_import::{Format, Options};
-use tailbound_sys::given;
-use tailbound_sys::new_file::{self, Existing, NewFile};
+use tailbound_sys::new_file::Existing;
 use tailbound_sys::signal::Signals;
 
-use crate::folder;
-use crate::packed;
 use crate::reading::Reading;
 use crate::say::{self, Failure};
+
+pub(crate) use tailbound_files::named::{name, sibling};
+pub(crate) use tailbound_files::read::length;
 
 /// From one word about the progress to the next.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
 /// The type of the lines that hold raw samples.
 const RAW: &str = "raw";
+
+impl From<FilesError> for Failure {
+    fn from(e: FilesError) -> Self {
+        Self::new(e.kind(), e)
+    }
+}
 
 /// A run file, or another tool's file, which is imported.
 ///
@@ -39,7 +50,7 @@ pub(crate) fn run(path: &Path) -> Result<Run, Failure> {
 pub(crate) fn lab_run(path: &Path) -> Result<(Run, Vec<u8>), Failure> {
     use limits::RESULT_BYTES_MAX;
     let mut bytes = Vec::new();
-    let mut source = open(path)?.0.take(RESULT_BYTES_MAX + 1);
+    let mut source = read::open(path)?.0.take(RESULT_BYTES_MAX + 1);
     source.read_to_end(&mut bytes).map_err(|e| failed(path, &e))?;
     if bytes.len() as u64 > RESULT_BYTES_MAX {
         let most = RESULT_BYTES_MAX >> 20;
@@ -59,6 +70,11 @@ pub(crate) fn lab_run(path: &Path) -> Result<(Run, Vec<u8>), Failure> {
     Ok((run, bytes))
 }
 
+#[cfg(any(test, feature = "lab"))]
+fn failed(path: &Path, e: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!("{}: {e}", path.display()))
+}
+
 /// Several of them, in the order of `paths`, read on every CPU.
 pub(crate) fn runs(paths: &[PathBuf]) -> Result<Vec<Run>, Failure> {
     runs_without(paths, &[RAW])
@@ -68,55 +84,20 @@ pub(crate) fn runs(paths: &[PathBuf]) -> Result<Vec<Run>, Failure> {
 /// does not need; a verdict is kept or made as in [`run`]. Says how far it is where that takes
 /// more than two seconds.
 pub(crate) fn runs_without(paths: &[PathBuf], skip: &[&str]) -> Result<Vec<Run>, Failure> {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(paths.len());
-    let next = AtomicUsize::new(0);
     let said = Mutex::new(Instant::now());
-    let work = || {
-        let mut mine = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(path) = paths.get(at) else { return mine };
-            let read = run_without(path, skip);
-            let failed = read.is_err();
-            mine.push((at, read));
-            if failed {
-                // Nobody begins another file; those begun are finished.
-                next.store(paths.len(), Ordering::Relaxed);
-            }
-            if let Ok(mut last) = said.try_lock()
-                && last.elapsed() > PROGRESS_EVERY
-            {
-                *last = Instant::now();
-                say::note(&format!("read {} of {} files", at + 1, paths.len()));
-            }
+    on_every_cpu(paths, &|path| run_without(path, skip), &|begun| {
+        if let Ok(mut last) = said.try_lock()
+            && last.elapsed() > PROGRESS_EVERY
+        {
+            *last = Instant::now();
+            say::note(&format!("read {begun} of {} files", paths.len()));
         }
-    };
-    let mut all = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
-        let mut all = work();
-        // A panic of another thread is ours.
-        others.into_iter().for_each(|t| match t.join() {
-            Ok(theirs) => all.extend(theirs),
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        all
-    });
-    all.sort_unstable_by_key(|(at, _)| *at);
-    all.into_iter().map(|(_, run)| run).collect()
+    })
 }
 
 /// The same without the line types in `skip`.
 pub(crate) fn run_without(path: &Path, skip: &[&str]) -> Result<Run, Failure> {
-    let (mut source, length) = open(path)?;
-    // Only our own files begin so; everything else is another tool's.
-    let ours = runfile::is_run_file(source.fill_buf().map_err(|e| failed(path, &e))?);
-    let mut run = if ours {
-        runfile::read_run_without(source, skip).map_err(|e| failed(path, &e))?
-    } else {
-        imported(path, (source, length), None, &Options::default(), None)?
-    };
-    tailbound_stats::judge(&mut run);
-    Ok(run)
+    Ok(read::run_without(path, skip, &mut Reading::new(None))?)
 }
 
 /// Another tool's file, or one of ours, of a given or found format; one of `signals` ends the
@@ -127,7 +108,7 @@ pub(crate) fn import(
     options: &Options,
     signals: Option<&Signals>,
 ) -> Result<Run, Failure> {
-    imported(path, open(path)?, format, options, signals)
+    Ok(read::import(path, format, options, &mut Reading::new(signals))?)
 }
 
 /// As [`import`], every run of the file.
@@ -137,112 +118,39 @@ pub(crate) fn import_all(
     options: &Options,
     signals: Option<&Signals>,
 ) -> Result<Vec<Run>, Failure> {
-    let (mut source, length) = open(path)?;
-    let name = name(path);
-    let mut reading = Reading::new(&name, length, signals);
-    let mut watch = |bytes| reading.at(bytes);
-    tailbound_import::runs_of(format, &name, (&mut source, length), options, &mut watch)
-        .map_err(Failure::usage)
+    Ok(read::import_all(path, format, options, &mut Reading::new(signals))?)
 }
-
-type Source = BufReader<Box<dyn Read + Send>>;
 
 /// The plain bytes of a file, unpacked where it is packed.
 #[cfg(feature = "server")]
-pub(crate) fn plain(path: &Path) -> Result<Source, Failure> {
-    open(path).map(|(source, _)| source)
-}
-
-/// What is in the file, unpacked, and how many bytes that is where it is known.
-fn open(path: &Path) -> Result<(Source, Option<u64>), Failure> {
-    let source: Box<dyn Read + Send> = if path == Path::new("-") {
-        Box::new(given::Reader::stdin().map_err(|e| failed(path, &e))?)
-    } else {
-        Box::new(given::Reader::open(path).map_err(|e| match folder::advice(path) {
-            Some(advice) => failed(path, &format!("{e}{advice}")),
-            None => failed(path, &e),
-        })?)
-    };
-    let unpacked = packed::unpacked(source).map_err(|e| failed(path, &e))?;
-    let length = length(path).filter(|_| !unpacked.packed);
-    Ok((BufReader::with_capacity(1 << 16, unpacked.source), length))
-}
-
-fn imported(
-    path: &Path,
-    (mut source, length): (Source, Option<u64>),
-    format: Option<Format>,
-    options: &Options,
-    signals: Option<&Signals>,
-) -> Result<Run, Failure> {
-    let name = name(path);
-    let mut reading = Reading::new(&name, length, signals);
-    let mut watch = |bytes| reading.at(bytes);
-    tailbound_import::import_of(format, &name, (&mut source, length), options, &mut watch)
-        .map_err(Failure::usage)
+pub(crate) fn plain(path: &Path) -> Result<read::PlainBytes, Failure> {
+    Ok(read::open(path)?.0)
 }
 
 /// All bytes of `path`, a file of words; `-` is standard input.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
-    given::read(path, limits::TEXT_BYTES_MAX).map_err(|e| failed(path, &e))
-}
-
-/// Number of bytes of `path`, where it is a file that knows them.
-pub(crate) fn length(path: &Path) -> Option<u64> {
-    path.metadata().ok().filter(std::fs::Metadata::is_file).map(|m| m.len())
-}
-
-fn failed(path: &Path, e: &dyn std::fmt::Display) -> Failure {
-    Failure::usage(format!("{}: {e}", path.display()))
-}
-
-/// The name people know a file by.
-pub(crate) fn name(path: &Path) -> String {
-    path.file_name()
-        .map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
-}
-
-/// `run.tailbound.jsonl` → `run` + `suffix`; of a pipe or a device, in whose folder nothing can be written, `imported` + `suffix` here.
-pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
-    let is_pipe = path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir());
-    // A file that is a descriptor has its own name elsewhere.
-    let is_descriptor = new_file::is_own_descriptor(path) || path == Path::new("/dev/stdin");
-    if is_pipe || is_descriptor || path.starts_with("/proc") {
-        return PathBuf::from(format!("imported{suffix}"));
-    }
-    let name = name(path);
-    let name = packed::plain_name(&name);
-    let stem = name
-        .strip_suffix(".tailbound.jsonl")
-        .or_else(|| name.rsplit_once('.').map(|(stem, _)| stem))
-        .unwrap_or(name);
-    path.with_file_name(format!("{stem}{suffix}"))
+    Ok(read::bytes(path)?)
 }
 
 /// Writes a result file; an existing one only with `force`. `-` is standard output.
 pub(crate) fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
     if path == Path::new("-") {
-        return crate::say::answer(text);
+        return say::answer(text);
     }
     write_bytes(path, text.as_bytes(), force)
 }
 
 /// Writes a result file that need not be text.
 pub(crate) fn write_bytes(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
-    new_file::write(path, Existing::replaced_if(force), bytes).map_err(|e| unwritten(path, &e))
+    Ok(result_files::bytes(path, bytes, Existing::replaced_if(force))?)
 }
 
 /// A result file that grows while something goes on; it has its name at once, so that a kill leaves it there.
-pub(crate) fn growing(path: &Path, force: bool) -> Result<Box<dyn io::Write>, Failure> {
+pub(crate) fn growing(path: &Path, force: bool) -> Result<Box<dyn Write>, Failure> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdout()));
     }
-    let mut new =
-        NewFile::open(path, Existing::replaced_if(force)).map_err(|e| unwritten(path, &e))?;
-    new.place().map_err(|e| unwritten(path, &e))?;
-    let file = new.file().try_clone().map_err(|e| unwritten(path, &e))?;
-    Ok(Box::new(io::BufWriter::new(file)))
+    Ok(result_files::growing(path, Existing::replaced_if(force))?)
 }
 
 /// May this result file be written? Looked at before work that takes long.
@@ -250,69 +158,22 @@ pub(crate) fn may_write(path: &Path, force: bool) -> Result<(), Failure> {
     if path == Path::new("-") {
         return Ok(());
     }
-    new_file::may_write(path, Existing::replaced_if(force)).map_err(|e| unwritten(path, &e))
-}
-
-fn unwritten(path: &Path, e: &io::Error) -> Failure {
-    let shown = path.display();
-    match e.kind() {
-        io::ErrorKind::AlreadyExists => Failure::usage(format!(
-            "{shown} exists already: choose another name, or give --force to overwrite it"
-        )),
-        // A link, a folder, a device: the words are to be mended, not the machine.
-        io::ErrorKind::InvalidInput => Failure::usage(format!("{shown} is not written: {e}")),
-        _ => Failure::cannot(format!("{shown} cannot be written: {e}")),
-    }
+    Ok(result_files::may(path, Existing::replaced_if(force))?)
 }
 
 /// Files as they are named, and of folders the runs in them.
 pub(crate) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
-    for path in named {
-        if path.is_dir() {
-            files.extend(in_folder(path)?);
-        } else {
-            files.push(path.clone());
-        }
-    }
-    Ok(files)
+    Ok(folder::files(named)?)
 }
 
 /// The runs in a folder, by name.
-pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let failed = |e: std::io::Error| Failure::usage(format!("{}: {e}", folder.display()));
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if packed::plain_name(&name(&path)).ends_with(".tailbound.jsonl") {
-            files.push(path);
-        }
-    }
-    if files.is_empty() {
-        return Err(Failure::usage(format!(
-            "{}: no run files (*.tailbound.jsonl, also .gz or .zst) in this folder",
-            folder.display()
-        )));
-    }
-    files.sort();
-    Ok(files)
+pub(crate) fn in_folder(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    Ok(folder::in_folder(path)?)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
     use super::*;
-
-    #[test]
-    fn beside_a_pipe_nothing_is_written() {
-        let beside = |path: &str| sibling(Path::new(path), ".tailbound.jsonl");
-        for pipe in ["/dev/stdin", "/dev/fd/63", "/proc/self/fd/0", "/dev/null"] {
-            assert_eq!(beside(pipe), Path::new("imported.tailbound.jsonl"), "{pipe}");
-        }
-        assert_eq!(beside("a/b.txt"), Path::new("a/b.tailbound.jsonl"));
-        assert_eq!(beside("/dev/shm/b.txt"), Path::new("/dev/shm/b.tailbound.jsonl"));
-    }
 
     #[test]
     fn a_run_of_the_lab_is_read_with_every_line_and_its_plain_bytes() {

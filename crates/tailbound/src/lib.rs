@@ -52,8 +52,6 @@ mod cli_watch;
 mod cmd;
 mod completions;
 mod consent;
-mod cyclictest;
-mod folder;
 mod help;
 mod input;
 mod lazy;
@@ -62,13 +60,9 @@ mod looking;
 mod machine;
 mod measuring;
 mod names;
-mod packed;
-#[cfg(test)]
-mod probes_page;
 mod reading;
 mod say;
 mod sibling;
-mod signature;
 mod usage;
 
 use std::ffi::OsString;
@@ -136,7 +130,7 @@ fn parsed<C: Parser>(dispatch: fn(C) -> Result<ExitCode, Failure>) -> ExitCode {
             // Help and version are answers; anything else is usage.
             let status = if e.use_stderr() { 2 } else { 0 };
             let words = plain(&std::env::args_os().collect::<Vec<_>>());
-            if let Some(help) = cyclictest::help(&words, &e) {
+            if let Some(help) = usage::of_cyclictest(&words, &e) {
                 return Failure::usage(help).report();
             }
             drop(usage::with_tip(e, command).print());

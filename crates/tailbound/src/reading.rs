@@ -10,6 +10,7 @@ use tailbound_core::number::Real as _;
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
+use tailbound_files::read::ReadProgress;
 use tailbound_sys::signal::Signals;
 
 /// Before this nothing is said.
@@ -19,7 +20,7 @@ const EVERY: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)
 
 /// Watches a file being read.
 pub(crate) struct Reading<'a> {
-    name: &'a str,
+    name: String,
     total: Option<u64>,
     signals: Option<&'a Signals>,
     terminal: bool,
@@ -28,19 +29,25 @@ pub(crate) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Of the file `name` of `total` bytes, if that is known; one of `signals` ends it.
-    pub(crate) fn new(name: &'a str, total: Option<u64>, signals: Option<&'a Signals>) -> Self {
+    /// Of a file that is named when it begins; one of `signals` ends it.
+    pub(crate) fn new(signals: Option<&'a Signals>) -> Self {
         let terminal = io::stderr().is_terminal();
-        Self { name, total, signals, terminal, began: Instant::now(), said: None }
+        let (name, began) = (String::new(), Instant::now());
+        Self { name, total: None, signals, terminal, began, said: None }
+    }
+}
+
+impl ReadProgress for Reading<'_> {
+    fn begins(&mut self, name: &str, length: Option<u64>) {
+        (self.name, self.total, self.began) = (name.to_owned(), length, Instant::now());
     }
 
-    /// After `bytes` of it; whether to go on.
-    pub(crate) fn at(&mut self, bytes: u64) -> bool {
+    fn at(&mut self, bytes: u64) -> bool {
         let elapsed = self.began.elapsed();
         let every = if self.terminal { EVERY[0] } else { EVERY[1] };
         if elapsed >= QUIET && self.said.is_none_or(|at| at.elapsed() >= every) {
             self.said = Some(Instant::now());
-            let line = line(self.name, bytes, self.total, elapsed);
+            let line = line(&self.name, bytes, self.total, elapsed);
             if self.terminal { crate::say::redraw(&line) } else { crate::say::note(&line) }
         }
         self.signals.is_none_or(|s| s.wait(0).is_none())

@@ -44,33 +44,11 @@ impl Failure {
     pub(crate) fn bug_of(what: impl Display) -> Self {
         Self::new(FailureKind::Bug, format!("this is a bug of tailbound: {what}"))
     }
-    #[cfg(feature = "lab")]
-    pub(crate) fn is_cut_off(&self) -> bool {
-        self.kind == FailureKind::CutOff
-    }
     /// Prints it and gives the status.
     pub(crate) fn report(self) -> ExitCode {
-        note(&format!("tailbound: {}", without_numbers(&self.text)));
+        note(&format!("tailbound: {}", printable::without_error_numbers(&self.text)));
         ExitCode::from(self.kind.exit_status())
     }
-}
-
-/// Without the ` (os error N)` that stands behind the words of an error of the system.
-fn without_numbers(text: &str) -> String {
-    let mut parts = text.split(" (os error ");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        match part.split_once(')') {
-            Some((number, rest)) if number.bytes().all(|b| b.is_ascii_digit()) => {
-                out.push_str(rest)
-            }
-            _ => {
-                out.push_str(" (os error ");
-                out.push_str(part);
-            }
-        }
-    }
-    out
 }
 
 impl From<tailbound_run::RunError> for Failure {
@@ -180,14 +158,6 @@ mod tests {
         assert_eq!(columns("132"), Some(132));
         for none in ["", "0", "19", "1001", "-5", "wide"] {
             assert_eq!(columns(none), None, "{none}");
-        }
-    }
-
-    #[test]
-    fn numbers_of_errors_are_left_out_and_nothing_else() {
-        assert_eq!(without_numbers("a: gone (os error 2); try b"), "a: gone; try b");
-        for same in ["a: gone", "a (os error x)", "a (os error 2"] {
-            assert_eq!(without_numbers(same), same);
         }
     }
 }

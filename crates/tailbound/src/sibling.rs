@@ -66,14 +66,32 @@ fn folders(beside: Option<&Path>) -> Vec<PathBuf> {
     beside.map(|folder| places.map(|place| folder.join(place)).to_vec()).unwrap_or_default()
 }
 
+/// Why the version of a program is not known.
+#[derive(Debug)]
+enum NoVersion {
+    /// It could not be started.
+    NotStarted(std::io::Error),
+    /// It prints something else.
+    NotSaid,
+}
+
+impl std::fmt::Display for NoVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotStarted(e) => e.fmt(f),
+            Self::NotSaid => f.write_str("it does not say its version"),
+        }
+    }
+}
+
 /// The version of `program`, as it says itself.
 #[expect(clippy::disallowed_methods, reason = "prints its version and ends")]
-fn version(program: &Path) -> Result<String, String> {
+fn version(program: &Path) -> Result<String, NoVersion> {
     let said = Command::new(program).arg("--version").stdin(Stdio::null()).output();
-    let said = said.map_err(|e| e.to_string())?;
+    let said = said.map_err(NoVersion::NotStarted)?;
     let text = String::from_utf8_lossy(&said.stdout);
     let word = text.split_whitespace().nth(1).filter(|_| said.status.success());
-    word.map(str::to_owned).ok_or_else(|| "it does not say its version".to_owned())
+    word.map(str::to_owned).ok_or(NoVersion::NotSaid)
 }
 
 #[expect(clippy::disallowed_methods, reason = "no child: this process becomes it")]
@@ -108,9 +126,9 @@ mod tests {
 
     #[test]
     fn what_does_not_say_its_version_is_refused() {
-        let told = version(Path::new("/bin/false")).expect_err("no version");
+        let told = version(Path::new("/bin/false")).expect_err("no version").to_string();
         assert!(told.contains("version"), "{told}");
-        let told = version(Path::new("/nonexistent/program")).expect_err("not there");
+        let told = version(Path::new("/nonexistent/program")).expect_err("not there").to_string();
         assert!(told.contains("No such file"), "{told}");
     }
 }

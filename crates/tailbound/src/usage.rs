@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Usage errors: the tip says where an option is, instead of how to pass it as a value.
-//!
-//! Not here: options of cyclictest (`cyclictest`).
+//! Usage errors: the tip says where an option is, instead of how to pass it as a value, and what options of
+//! cyclictest are here.
 
 use clap::Command;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use tailbound_import::cyclictest_options::advice;
 
 /// Verbs that are named; more would be no help.
 const VERBS_MAX: usize = 4;
@@ -29,6 +29,16 @@ pub(crate) fn with_tip(mut error: Error, command: fn() -> Command) -> Error {
         error.insert(ContextKind::Suggested, tips);
     }
     error
+}
+
+/// The help for someone whose words were refused with `error`, where they are those of cyclictest.
+pub(crate) fn of_cyclictest(words: &[String], error: &Error) -> Option<String> {
+    let (verb, rest) = words.split_first()?;
+    let named = verb == "cyclictest" && error.kind() == ErrorKind::InvalidSubcommand;
+    // An option that is not ours, or without the value that ours needs; words of neither are told elsewhere.
+    let habit = verb == "run"
+        && matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue);
+    if named || habit { advice(rest) } else { None }
 }
 
 /// The verbs that have this long option, as they are typed.

@@ -55,7 +55,7 @@ impl Rule {
 /// Modules of tests alone.
 fn is_test(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    ["tests.rs", "checks.rs", "probes_page.rs"].contains(&name)
+    ["tests.rs", "checks.rs"].contains(&name)
         || name.ends_with("_tests.rs")
         || path.contains("/tests/")
 }

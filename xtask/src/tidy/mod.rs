@@ -12,6 +12,7 @@ mod finding;
 mod headers;
 mod names;
 mod promises;
+mod purity;
 mod run;
 mod text;
 mod times;

@@ -4,7 +4,9 @@
 use anyhow::bail;
 
 use super::finding::Finding;
-use super::{documents, edges, files, headers, names, promises, text, times, unpacking, writing};
+use super::{
+    documents, edges, files, headers, names, promises, purity, text, times, unpacking, writing,
+};
 use crate::root;
 
 /// Everything that is wrong, in the order of the paths.
@@ -19,6 +21,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
                 .chain(headers::check(f))
                 .chain(writing::RULE.check(f))
                 .chain(unpacking::RULE.check(f))
+                .chain(purity::check(f))
         })
         .collect();
     let read = |path: &str| {
@@ -30,6 +33,9 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     found.extend(documents::check(&files));
     found.extend(text::changelog(read("CHANGELOG.md")));
     found.extend(text::overview(read("ARCHITECTURE.md")));
+    found.extend(text::manual(&files));
+    found.extend(text::readme(read("README.md")));
+    found.extend(text::results(&files));
     found.extend(text::readmes(&files));
     found.extend(times::check(read("README.md"), read("docs/times.json")));
     found.extend(edges::check(&project, read("Cargo.lock"))?);

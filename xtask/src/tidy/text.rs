@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules about any file: size, kind, white space, places of one machine, pages that must
-//! work offline; the changelog, the size of the overview, and the README of each crate.
+//! work offline; the changelog, the size of the overview, of the manual and of the README, the
+//! dates of results, and the README of each crate.
 
 use super::files::File;
 use super::finding::Finding;
@@ -11,6 +12,14 @@ const BLOB_MAX: usize = 512 << 10;
 const CHANGELOG_WORDS_MAX: usize = 400;
 /// Words of the overview: a quarter of an hour's reading. What is about one crate stands in its README.
 const OVERVIEW_WORDS_MAX: usize = 3_500;
+/// Words of the manual, which is `docs` without [`RESULTS`]: an afternoon's reading.
+const MANUAL_WORDS_MAX: usize = 60_000;
+/// Lines of the README: what a newcomer looks through.
+const README_LINES_MAX: usize = 110;
+/// The folder of what was measured. It may grow; each page says when.
+const RESULTS: &str = "docs/results/";
+/// Lines of a page of results within which its date stands.
+const DATE_WITHIN: usize = 6;
 
 /// Files above the limit, and why.
 const BLOBS: &[(&str, &str)] = &[];
@@ -213,6 +222,73 @@ pub(crate) fn overview(text: &str) -> Option<Finding> {
     })
 }
 
+/// The manual stays one that is read.
+pub(crate) fn manual(files: &[File]) -> Option<Finding> {
+    let pages = files.iter().filter(|f| is_page(f) && !f.path.starts_with(RESULTS));
+    let words: usize =
+        pages.filter_map(File::text).map(|text| text.split_whitespace().count()).sum();
+    (words > MANUAL_WORDS_MAX).then(|| {
+        Finding::new(
+            ("docs/README.md", 1),
+            "manual",
+            format!("docs without results has {words} words, at most {MANUAL_WORDS_MAX}"),
+            "Say each thing once and link; move what was measured to docs/results, with its date",
+        )
+    })
+}
+
+/// The README stays one that a newcomer looks through: `text` of README.md.
+pub(crate) fn readme(text: &str) -> Option<Finding> {
+    let lines = text.lines().count();
+    (lines > README_LINES_MAX).then(|| {
+        Finding::new(
+            ("README.md", 1),
+            "readme",
+            format!("{lines} lines, at most {README_LINES_MAX}"),
+            "Move what is about one command to its page in docs",
+        )
+    })
+}
+
+/// Pages of results that do not say when their figures were measured.
+pub(crate) fn results(files: &[File]) -> Vec<Finding> {
+    let pages = files.iter().filter(|f| is_page(f) && f.path.starts_with(RESULTS));
+    let dated = |f: &&File| {
+        let lines = f.text().unwrap_or_default().lines().take(DATE_WITHIN);
+        f.path.ends_with("/README.md") || lines.into_iter().any(has_date)
+    };
+    pages
+        .filter(|f| !dated(f))
+        .map(|f| {
+            Finding::new(
+                (&f.path, 1),
+                "result-date",
+                format!(
+                    "no date in its first {DATE_WITHIN} lines: nobody knows of when its figures are"
+                ),
+                "Write `Measured on YYYY-MM-DD with COMMAND.` below the heading",
+            )
+        })
+        .collect()
+}
+
+fn is_page(file: &File) -> bool {
+    file.path.starts_with("docs/") && file.extension() == "md"
+}
+
+/// Whether a word of the line begins with a day, as in `2026-11-25`.
+fn has_date(line: &str) -> bool {
+    line.split_whitespace().any(|word| {
+        let word = word.trim_start_matches(['(', '*']).as_bytes();
+        let form = b"0000-00-00";
+        word.len() >= form.len()
+            && form
+                .iter()
+                .zip(word)
+                .all(|(f, c)| if *f == b'-' { c == f } else { c.is_ascii_digit() })
+    })
+}
+
 /// Crates whose folder has no README.
 pub(crate) fn readmes(files: &[File]) -> Vec<Finding> {
     let has = |path: &str| files.iter().any(|f| f.path == path);
@@ -297,6 +373,45 @@ mod tests {
         assert!(overview(&"word ".repeat(OVERVIEW_WORDS_MAX)).is_none());
         let long = overview(&"word\n".repeat(OVERVIEW_WORDS_MAX + 1));
         assert_eq!(long.map(|f| f.rule), Some("overview"));
+    }
+
+    #[test]
+    fn a_long_manual_is_found_and_results_are_no_part_of_it() {
+        let most = "word ".repeat(MANUAL_WORDS_MAX - 1);
+        let manual = |more: &str, path: &str| {
+            manual(&[File::fake("docs/a.md", &most), File::fake(path, more)]).map(|f| f.rule)
+        };
+        assert_eq!(manual("word\n", "docs/probes/b.md"), None);
+        assert_eq!(manual("two words\n", "docs/probes/b.md"), Some("manual"));
+        assert_eq!(manual("two words\n", "docs/results/b.md"), None);
+        assert_eq!(manual("two words\n", "docs/b.toml"), None);
+        assert_eq!(manual("two words\n", "crates/a/README.md"), None);
+    }
+
+    #[test]
+    fn a_long_readme_is_found() {
+        assert!(readme(&"line\n".repeat(README_LINES_MAX)).is_none());
+        let long = readme(&"line\n".repeat(README_LINES_MAX + 1));
+        assert_eq!(long.map(|f| f.rule), Some("readme"));
+    }
+
+    #[test]
+    fn results_without_a_date_are_found() {
+        let found = |path: &str, text: &str| {
+            results(&[File::fake(path, text)]).iter().map(|f| f.rule).collect::<Vec<_>>()
+        };
+        for dated in ["Measured on 2026-11-25.", "Measured on 2026-11-22 and later", "(2026-11-25)"]
+        {
+            assert!(found("docs/results/a.md", &format!("# A\n\n{dated}\n")).is_empty(), "{dated}");
+        }
+        for without in ["Measured in November.", "Kernel 2026-1-25", "6.12.117-2026-11-25", ""] {
+            let text = format!("# A\n\n{without}\n");
+            assert_eq!(found("docs/results/a.md", &text), ["result-date"], "{without}");
+        }
+        let late = format!("# A\n{}2026-11-25\n", "\n".repeat(DATE_WITHIN));
+        assert_eq!(found("docs/results/a.md", &late), ["result-date"]);
+        assert!(found("docs/results/README.md", "# Results\n").is_empty());
+        assert!(found("docs/a.md", "# A\n").is_empty());
     }
 
     #[test]

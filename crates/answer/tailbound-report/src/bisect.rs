@@ -13,7 +13,7 @@ use crate::paths::Grown;
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// Version of the JSON answer.
 pub const SCHEMA: &str = "tailbound-bisect/1";

@@ -14,7 +14,7 @@ use tailbound_stats::bound::{Bound, Extrapolation, Reason, Statement, TailMode, 
 
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::{Page, outcome_ink};
+use crate::text::page::{Page, outcome_ink};
 
 /// The statement of one run for a terminal; `name` is the file's.
 #[must_use]

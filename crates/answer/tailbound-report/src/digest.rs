@@ -3,6 +3,7 @@
 //!
 //! Not here: figures of distributions (`tailbound-stats`), layout.
 
+use tailbound_core::occurrence::Occurrence;
 use tailbound_core::plan::Means;
 use tailbound_core::record::WAKEUPS_NOT_SEEN;
 pub use tailbound_core::units::spaced as exactly;
@@ -147,8 +148,10 @@ pub fn silent_loads(run: &Run) -> Vec<String> {
 /// What the run shows, a sentence each: first how its rule (`--until`) came out, where it had one.
 #[must_use]
 pub fn shown(run: &Run) -> Vec<String> {
-    let rule = run.events.iter().rev().find(|e| e.event == "until");
-    let rule = rule.map(|e| format!("Stopping rule: {}.", e.text));
+    let rule = run.events.iter().rev().find_map(|e| match Occurrence::of(e) {
+        Occurrence::Until { why } => Some(format!("Stopping rule: {why}.")),
+        _ => None,
+    });
     let statements = run.verdict.iter().flat_map(|v| v.statements.iter().cloned());
     rule.into_iter().chain(statements).collect()
 }

@@ -10,11 +10,12 @@ use tailbound_stats::compare::sentence::number;
 use tailbound_stats::compare::{Difference, Feature};
 
 use crate::compare::Answer;
-use crate::html::{self, Page as HtmlPage};
+use crate::html;
+use crate::html::page::Page as HtmlPage;
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// Version of the JSON.
 pub const SCHEMA: &str = "tailbound-tune-auto/1";

@@ -12,6 +12,7 @@ use tailbound_stats::{Analysis, Quantile, Summary};
 use crate::label;
 use crate::precision;
 use crate::table::Table;
+use crate::unitless;
 
 /// One row: who, counted how, and the figures.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,17 +122,6 @@ pub(crate) fn real(v: Option<f64>) -> String {
     v.map_or_else(|| "unknown".to_owned(), format_ns)
 }
 
-/// A number without unit, as skewness and kurtosis are.
-#[must_use]
-pub fn bare(v: Option<f64>) -> String {
-    match v {
-        None => "unknown".to_owned(),
-        Some(v) if !v.is_finite() => "unknown".to_owned(),
-        Some(v) if v.abs() >= 1000.0 => format!("{v:.0}"),
-        Some(v) => format!("{v:.2}"),
-    }
-}
-
 /// A quantile in few letters; what `n/a` lacks is said by [`compact_needs`].
 fn short_quantile(q: Option<Quantile>) -> String {
     match q {
@@ -238,8 +228,8 @@ pub fn full(analysis: &Analysis<'_>) -> Table {
             whole(s.min_ns),
             real(s.mean_ns),
             real(s.sd_ns),
-            bare(s.skewness),
-            bare(s.kurtosis),
+            unitless::unitless(s.skewness),
+            unitless::unitless(s.kurtosis),
             mode(s),
         ];
         row.extend(tailbound_stats::STANDARD.iter().map(|p| quantile(s.quantile(*p))));

@@ -14,7 +14,7 @@ use tailbound_core::number::Real as _;
 use tailbound_core::units::format_ns;
 use tailbound_stats::change::{self, Change, FIGURES, FactChange, Features, History, Settings};
 
-use crate::html::Page as HtmlPage;
+use crate::html::page::Page as HtmlPage;
 use crate::pictures::{Figure, points_json};
 use crate::svg::plot::Look;
 use crate::svg::scale::round_125;
@@ -22,7 +22,7 @@ use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// Version of the JSON.
 pub const SCHEMA: &str = "tailbound-history/1";
@@ -134,7 +134,14 @@ fn moved_words(c: &Change) -> String {
 }
 
 fn fact_words(f: &FactChange) -> String {
-    format!("{}: {} → {}", f.name, f.before, f.after)
+    let when = match f.off {
+        0 => String::new(),
+        n => {
+            let runs = if n.abs() == 1 { "run" } else { "runs" };
+            format!(" ({} {runs} {})", n.abs(), if n < 0 { "earlier" } else { "later" })
+        }
+    };
+    format!("{}: {} → {}{when}", f.name, f.before, f.after)
 }
 
 /// The series as text.
@@ -166,7 +173,11 @@ pub fn text(groups: &[Group<'_>], style: Style) -> String {
                 page.text(&more, "  ", Ink::Dim);
             }
             if facts.is_empty() {
-                page.text("- no recorded fact of the machine changed with it", "  ", Ink::Plain);
+                page.text(
+                    "- no recorded fact of the machine changed within five runs of it",
+                    "  ",
+                    Ink::Plain,
+                );
             }
         }
         page.gap();

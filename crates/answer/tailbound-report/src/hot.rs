@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use tailbound_core::units::grouped;
 use tailbound_stats::hot::{CpuCount, SampleSite, Share, Tally};
 
-use crate::html::Page as HtmlPage;
+use crate::html::page::Page as HtmlPage;
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// Version of the JSON answer.
 pub const SCHEMA: &str = "tailbound-hot/1";

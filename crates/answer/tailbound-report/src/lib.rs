@@ -26,6 +26,7 @@ pub mod figures;
 pub mod history;
 pub mod hot;
 pub mod html;
+pub mod integrity;
 pub mod json;
 pub mod label;
 pub mod limits;
@@ -45,6 +46,7 @@ pub mod table;
 pub mod tasks;
 pub mod text;
 pub mod theory;
+mod unitless;
 pub mod why;
 pub mod worst;
 

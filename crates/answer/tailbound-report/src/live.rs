@@ -38,6 +38,52 @@ fn missed(s: &Progress) -> u64 {
     s.threads.iter().fold(0, |a, t| a.saturating_add(t.missed))
 }
 
+/// Frames that replace each other on a terminal; below each stands the cursor.
+#[derive(Clone, Debug, Default)]
+pub struct FrameView {
+    /// Lines of the last frame, and columns and rows of its terminal.
+    lines: usize,
+    size: (usize, usize),
+}
+
+impl FrameView {
+    /// What is to be written so that `snapshot` stands where the last frame did, in a terminal of `size`.
+    pub fn draw(&mut self, snapshot: &Progress, size: (usize, usize), color: bool) -> String {
+        let text = frame(snapshot, size.0, below(size.1), color);
+        let mut out = up(self.lines, self.size, size);
+        self.size = size;
+        for line in text.lines() {
+            out.push_str(line);
+            out.push_str("\x1b[K\n");
+        }
+        out.push_str("\x1b[J");
+        self.lines = text.lines().count();
+        out
+    }
+
+    /// What takes the last frame away; none where there is none.
+    pub fn clear(&mut self, size: (usize, usize)) -> Option<String> {
+        let lines = std::mem::take(&mut self.lines);
+        (lines > 0).then(|| format!("{}\x1b[J", up(lines, self.size, size)))
+    }
+}
+
+/// Lines for a frame in a terminal of `rows`: the cursor stands below the frame, and a frame of all rows would
+/// push its first line out.
+fn below(rows: usize) -> usize {
+    rows.saturating_sub(1).max(1)
+}
+
+/// From below the last frame of so many `lines` to its first line. A terminal whose size changed may have
+/// folded those lines or not, so that nobody knows where they are: it is cleared.
+fn up(lines: usize, drawn_in: (usize, usize), now: (usize, usize)) -> String {
+    match lines {
+        0 => String::new(),
+        _ if drawn_in != now => "\x1b[H\x1b[2J".to_owned(),
+        _ => format!("\x1b[{lines}A"),
+    }
+}
+
 /// One frame: lines without a trailing newline, each at most `width` columns, at most `height` of them.
 #[must_use]
 pub fn frame(snapshot: &Progress, width: usize, height: usize, color: bool) -> String {
@@ -262,4 +308,23 @@ pub fn plain_line(snapshot: &Progress, said: &mut BTreeSet<String>) -> String {
     parts
         .extend(s.notes.iter().filter(|n| said.insert((*n).clone())).map(|n| format!("note: {n}")));
     crate::escape::terminal(&parts.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_frame_pushes_its_first_line_out_of_the_terminal() {
+        // Each line ends with a line feed; that a frame keeps to the lines it is given, its own tests say.
+        assert!((2..200).all(|rows| below(rows) == rows - 1));
+        assert_eq!(below(1), 1);
+    }
+
+    #[test]
+    fn a_frame_begins_where_the_last_one_did() {
+        assert_eq!(up(0, (0, 0), (80, 24)), "", "the first one");
+        assert_eq!(up(7, (80, 24), (80, 24)), "\x1b[7A");
+        assert_eq!(up(7, (80, 24), (60, 24)), "\x1b[H\x1b[2J", "folded lines are unknown lines");
+    }
 }

@@ -6,6 +6,7 @@
 //! Not here: the numbers (`tailbound_stats::planning`), the words of the command line.
 
 use serde_json::{Value, json};
+use tailbound_core::Run;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::requirement::Rate;
 use tailbound_core::units::{format_ns, format_ns_i64, format_span, grouped};
@@ -18,7 +19,7 @@ use tailbound_stats::{Precision, Summary};
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// Version of the JSON.
 pub const SCHEMA: &str = "tailbound-plan/1";
@@ -343,6 +344,83 @@ pub struct Pilot<'a> {
     pub decimals: Option<u32>,
     /// Half-width wanted of quantiles, as a share of their value.
     pub precision: f64,
+}
+
+/// What is to be shown, or would be shown.
+#[derive(Clone, Debug, Default)]
+pub struct PlanQuestions {
+    /// A rate of exceedances to demonstrate.
+    pub rate: Option<Rate>,
+    /// A share of activations in time to demonstrate.
+    pub share: Option<f64>,
+    /// A quantile to estimate.
+    pub quantile: Option<f64>,
+    /// Half-width wanted of quantiles, as a share of their value.
+    pub precision: f64,
+    /// A run of this length.
+    pub length_s: Option<f64>,
+    /// Of so many activations, where those were named.
+    pub loops: Option<u64>,
+    /// A run of the machine.
+    pub pilot: Option<Run>,
+    /// Decimals of a µs wanted of its mean.
+    pub decimals: Option<u32>,
+}
+
+impl PlanQuestions {
+    /// The answers.
+    #[must_use]
+    pub fn sections(&self, means: &Means) -> Vec<Section> {
+        let mut out = Vec::new();
+        if let Some(asked) = self.rate {
+            let per_s = f64::from(asked.count) / (asked.per_ns.real() / 1e9);
+            let plan = planning::demonstration(per_s, means.confidence, means.machines);
+            out.push(rate(means, asked, &plan));
+        }
+        let interval_s = means.interval_ns.real() / 1e9;
+        if let Some(asked) = self.share {
+            let activations = self
+                .loops
+                .map(|n| n.real())
+                .or(self.length_s.map(|s| (s / interval_s).floor()))
+                .map(|n| n * f64::from(means.machines));
+            let plan = planning::share_in_time(
+                asked,
+                means.confidence,
+                interval_s,
+                means.machines,
+                activations,
+            );
+            out.push(share(means, &plan));
+        }
+        out.extend(self.length_s.map(|length_s| length(means, length_s)));
+        if let Some(p) = self.quantile {
+            let plan = planning::quantile_plan(p, self.precision, means.confidence);
+            let effect = self.pilot.as_ref().and_then(|run| {
+                let known = Precision::of(&run.blocks, None, &[p]);
+                known.quantile(p).map(|q| q.design_effect)
+            });
+            out.push(quantile(means, &plan, effect));
+        }
+        out.extend(self.pilot.as_ref().map(|run| self.of_pilot(means, run)));
+        out
+    }
+
+    fn of_pilot(&self, means: &Means, run: &Run) -> Section {
+        let context = run.judged_context().unwrap_or_default();
+        let (_, due) = run.total(context);
+        let known = tailbound_stats::precision::of_run(run, context, None);
+        pilot(
+            means,
+            &Pilot {
+                summary: &Summary::of(&due),
+                known: &known,
+                length_s: run.measured_ns().real() / 1e9,
+                decimals: self.decimals,
+                precision: self.precision,
+            },
+        )
+    }
 }
 
 /// All answers as text.

@@ -18,7 +18,10 @@ pub(crate) fn time(half_ns: Option<f64>) -> String {
 
 /// The half-width of a number without unit.
 pub(crate) fn bare(half: Option<f64>) -> String {
-    half.map_or_else(|| "unknown".to_owned(), |h| format!("±{}", crate::figures::bare(Some(h))))
+    half.map_or_else(
+        || "unknown".to_owned(),
+        |h| format!("±{}", crate::unitless::unitless(Some(h))),
+    )
 }
 
 /// The half-width of the quantile `p`; `open` where too few values lie beyond for a limit, and

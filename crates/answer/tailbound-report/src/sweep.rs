@@ -12,7 +12,7 @@ use tailbound_core::units::format_ns;
 use tailbound_stats::quantile::quantile;
 use tailbound_stats::sweep::Step;
 
-use crate::html::Page;
+use crate::html::page::Page;
 use crate::pictures::{Figure, points_json};
 use crate::svg::plot::Look;
 use crate::svg::scale::round_125;

@@ -14,7 +14,7 @@ use tailbound_stats::theory::{Model, TheoreticalBound, remedies};
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// What a reader wants to know first.
 #[must_use]
@@ -228,6 +228,84 @@ pub fn of_cpus(cpus: &[OfCpu<'_>], notes: &[String], style: Style) -> String {
     page.heading("Recording");
     notes.iter().for_each(|n| page.text(&format!("- {n}."), "  ", Ink::Plain));
     page.finish()
+}
+
+/// Bounds of the CPUs of a machine that was recorded.
+#[derive(Clone, Debug)]
+pub struct RecordedBound {
+    /// The CPU that has the greatest.
+    pub cpu: u32,
+    /// Every CPU.
+    pub cpus: Vec<(u32, TheoryRecord, TheoreticalBound)>,
+    /// How many events were recorded.
+    pub events: u64,
+    /// How many were lost before they were read.
+    pub lost: u64,
+    /// Over which time.
+    pub span_ns: i64,
+    /// What recording one costs, where that could be measured.
+    pub event_ns: Option<i64>,
+    /// What the reader must know.
+    pub notes: Vec<String>,
+}
+
+impl RecordedBound {
+    /// Whose bound it is.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let of = self.cpus.len();
+        if of == 1 {
+            return format!("CPU {}", self.cpu);
+        }
+        format!("CPU {}, which has the greatest bound of {of}", self.cpu)
+    }
+
+    /// CPUs side by side, and what recording them took.
+    #[must_use]
+    pub fn text(&self, style: Style) -> String {
+        let cpus: Vec<OfCpu<'_>> = (self.cpus.iter())
+            .map(|(cpu, record, answer)| OfCpu { cpu: *cpu, record, answer })
+            .collect();
+        let mut notes = vec![self.cost()];
+        notes.extend(self.notes.iter().cloned());
+        of_cpus(&cpus, &notes, style)
+    }
+
+    fn cost(&self) -> String {
+        let per_cpu = self.events / (self.cpus.len() as u64).max(1);
+        let share = self.event_ns.filter(|_| self.span_ns > 0).map(|ns| {
+            let took = i128::from(ns) * i128::from(per_cpu) * 1000 / i128::from(self.span_ns);
+            format!(", about {}.{} % of a CPU's time", took / 10, took % 10)
+        });
+        let lost = if self.lost > 0 {
+            format!("; {} more were lost before they were read", grouped(self.lost))
+        } else {
+            "; none was lost".to_owned()
+        };
+        format!(
+            "{} events in {}{}{lost}",
+            grouped(self.events),
+            format_ns_i64(self.span_ns),
+            share.unwrap_or_default()
+        )
+    }
+
+    /// For scripts.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let cpus: Vec<Value> = (self.cpus.iter())
+            .map(|(cpu, record, answer)| json!({ "cpu": cpu, "record": record, "answer": answer }))
+            .collect();
+        json!({
+            "cpu": self.cpu,
+            "cpus": cpus,
+            "events": self.events,
+            "lost": self.lost,
+            "event_ns": self.event_ns,
+            "span_ns": self.span_ns,
+            "notes": self.notes,
+        })
+    }
 }
 
 /// For scripts.

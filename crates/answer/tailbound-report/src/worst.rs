@@ -8,7 +8,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use tailbound_core::record::{Clocks, Event, WARM_UP_OVER};
+use tailbound_core::occurrence::Occurrence;
+use tailbound_core::record::{Clocks, Event};
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Run, utc};
 
@@ -88,7 +89,8 @@ pub fn worst(run: &Run, most: usize) -> Vec<Late> {
 /// tools do not hold it.
 #[must_use]
 pub fn clocks(run: &Run) -> Option<Clocks> {
-    run.events.iter().find(|e| e.event == WARM_UP_OVER && e.t_ns == 0).and_then(|e| e.clocks)
+    let began = |e: &&Event| matches!(Occurrence::of(e), Occurrence::WarmUpOver { .. });
+    run.events.iter().find(|e| e.t_ns == 0 && began(e)).and_then(|e| e.clocks)
 }
 
 fn due_ns(run: &Run, activation: u64) -> i64 {
@@ -98,11 +100,14 @@ fn due_ns(run: &Run, activation: u64) -> i64 {
 /// The loads that ran at `t_ns`: those of the plan, but those between `load-paused` and `load-began`.
 fn loads_at(run: &Run, t_ns: i64) -> Vec<String> {
     let running = |spec: &String| {
-        let is_phase =
-            |e: &&Event| e.text == *spec && (e.event == "load-began" || e.event == "load-paused");
-        let mut phases = run.events.iter().filter(is_phase).rev();
-        match phases.clone().find(|e| e.t_ns <= t_ns) {
-            Some(e) => e.event == "load-began",
+        let runs = |e: &Event| match Occurrence::of(e) {
+            Occurrence::LoadBegan { load } if load == spec => Some((e.t_ns, true)),
+            Occurrence::LoadPaused { load } if load == spec => Some((e.t_ns, false)),
+            _ => None,
+        };
+        let mut phases = run.events.iter().rev().filter_map(runs);
+        match phases.clone().find(|(at_ns, _)| *at_ns <= t_ns) {
+            Some((_, began)) => began,
             // A load with phases pauses until the first of them begins.
             None => phases.next().is_none(),
         }
@@ -146,7 +151,8 @@ pub fn text(run: &Run, most: usize, style: Style) -> String {
     if clocks.is_some() {
         head.extend(["time of day (UTC)", "mono clock"]);
     }
-    let phased = run.events.iter().any(|e| e.event == "load-paused");
+    let paused = |e: &Event| matches!(Occurrence::of(e), Occurrence::LoadPaused { .. });
+    let phased = run.events.iter().any(paused);
     if phased {
         head.push("loads then");
     }

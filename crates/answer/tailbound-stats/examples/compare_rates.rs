@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often a comparison errs, and how often it finds what is there: the table of
-//! `docs/compare.md`. Minutes; run it with `--release`.
+//! `docs/results/compare.md`. Minutes; run it with `--release`.
 //!
 //! Every repetition has its number as seed.
 #![expect(clippy::print_stdout, reason = "the table is its answer")]

@@ -28,6 +28,7 @@ pub mod hot;
 pub mod int256;
 pub mod judge;
 pub mod loads;
+mod median;
 pub mod moments;
 pub mod normal;
 mod optimise;

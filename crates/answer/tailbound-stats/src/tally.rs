@@ -8,9 +8,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tailbound_core::context::{Context, contexts};
+use tailbound_core::context::Context;
 use tailbound_core::number::Real as _;
 use tailbound_core::record::{SecondRecord, ThreadRecord};
+use tailbound_core::run::contexts;
 use tailbound_core::{Distribution, Plan, Requirement};
 
 use crate::exceed::{self, Exceedances};

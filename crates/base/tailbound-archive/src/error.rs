@@ -5,7 +5,7 @@
 
 use std::io;
 
-use crate::name::shown;
+use crate::shown_name::shown;
 
 /// Characters of what a reader says.
 const TEXT_MAX: usize = 200;

@@ -20,12 +20,14 @@ mod limits;
 mod member;
 mod name;
 mod packing;
+mod shown_name;
 mod unpack;
 mod walk;
+mod watch;
 
 pub use self::error::ArchiveError;
 pub use self::limits::{Limits, Links};
 pub use self::member::{Kind, Member};
-pub use self::packing::Packing;
+pub use self::packing::{Packing, plain_name};
 pub use self::unpack::{Unpacked, unpack};
 pub use self::walk::walk;

@@ -6,7 +6,7 @@
 use std::io::Read;
 
 use crate::error::ArchiveError;
-use crate::walk::Watch;
+use crate::watch::Watch;
 
 /// What a member is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names of members: as parts of a path that stays inside, and as text for people.
+//! Names of members as parts of a path that stays inside.
+//!
+//! Not here: names as text for people (`shown_name`).
 //!
 //! Units: bytes.
 
@@ -9,19 +11,6 @@ use crate::error::ArchiveError;
 pub(crate) const NAME_BYTES_MAX: u64 = 4095;
 /// Longest part between two slashes; NAME_MAX of Linux.
 const PART_BYTES_MAX: u64 = 255;
-/// The most characters that a message shows of a name.
-const SHOWN_MAX: usize = 80;
-
-/// A name as a message shows it: its end, which says more than its beginning.
-pub(crate) fn shown(name: &str) -> String {
-    let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let n = name.chars().count();
-    if n <= SHOWN_MAX {
-        return name.chars().map(plain).collect();
-    }
-    let end: String = name.chars().skip(n.saturating_sub(SHOWN_MAX)).map(plain).collect();
-    format!("…{end}")
-}
 
 /// The parts of a name below the archive's root; none for the root itself.
 ///
@@ -86,7 +75,6 @@ mod tests {
         assert!(parts("x".repeat(255).as_bytes()).is_ok());
         assert!(matches!(parts("x".repeat(256).as_bytes()), Err(ArchiveError::Name { .. })));
         assert!(matches!(parts("x/".repeat(2048).as_bytes()), Err(ArchiveError::Name { .. })));
-        assert!(shown(&"é".repeat(300)).chars().count() == SHOWN_MAX + 1);
     }
 
     #[test]

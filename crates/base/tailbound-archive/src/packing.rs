@@ -19,6 +19,15 @@ const START_BYTES: u64 = 64;
 /// Read at once.
 const BUFFER_BYTES: usize = 256 << 10;
 
+/// Endings that name files of one run or text which are packed.
+const ENDINGS: [&str; 3] = [".gz", ".zst", ".xz"];
+
+/// The name of a file without an ending that says how it was packed.
+#[must_use]
+pub fn plain_name(name: &str) -> &str {
+    ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+}
+
 /// How bytes are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
@@ -157,6 +166,8 @@ fn dictionary_bytes(start: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     // `printf 'a module'` through `gzip -n`, `xz --check=crc32 --lzma2=dict=1MiB` and `zstd`.
@@ -186,5 +197,42 @@ mod tests {
             }
         }
         assert_eq!(Packing::whole(&b"plain"[..], 8).ok().as_deref(), Some(&b"plain"[..]));
+    }
+
+    fn read(bytes: Vec<u8>) -> io::Result<(String, bool)> {
+        let mut text = String::new();
+        let (packing, mut source) =
+            Packing::open(io::Cursor::new(bytes)).map_err(io::Error::other)?;
+        source.read_to_string(&mut text)?;
+        Ok((text, packing != Packing::Plain))
+    }
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(text.as_bytes()).unwrap();
+        packer.finish().unwrap()
+    }
+
+    fn zstd(text: &str) -> Vec<u8> {
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        ruzstd::encoding::compress_to_vec(text.as_bytes(), level)
+    }
+
+    #[test]
+    fn packed_files_are_read_to_their_end_and_plain_ones_as_they_are() {
+        let long = "x".repeat(300_000);
+        for pack in [gzip, zstd] {
+            assert_eq!(read(pack("a line\n")).unwrap(), ("a line\n".to_owned(), true));
+            assert_eq!(read(pack(&long)).unwrap().0, long);
+            let two = [pack("one\n"), pack("two\n")].concat();
+            assert_eq!(read(two).unwrap().0, "one\ntwo\n", "appended to");
+            let mut cut = pack(&long);
+            cut.truncate(cut.len() / 2);
+            assert!(read(cut).is_err(), "an end that is missing is an error");
+        }
+        for plain in ["", "{", "{\"type\":\"header\"}\n"] {
+            assert_eq!(read(plain.into()).unwrap(), (plain.to_owned(), false));
+        }
+        assert_eq!(plain_name("r.tailbound.jsonl.zst"), "r.tailbound.jsonl");
     }
 }

@@ -6,9 +6,7 @@
 //! Source: POSIX.1-2017 pax; GNU tar manual, "Basic Tar Format".
 
 use std::io::{self, BufRead as _, Read};
-use std::time::Instant;
 
-use tailbound_sys::signal;
 use tar::EntryType;
 
 use crate::error::ArchiveError;
@@ -16,6 +14,7 @@ use crate::limits::{Limits, Links};
 use crate::member::{Kind, Member};
 use crate::name::{self, NAME_BYTES_MAX};
 use crate::packing::Packing;
+use crate::watch::Watch;
 
 /// The longest extended header: names of 4 KiB, times and owners take less.
 const EXTENSION_BYTES_MAX: u64 = 64 << 10;
@@ -24,24 +23,6 @@ const HEADER_BYTES: u64 = 512;
 
 /// The most that follows the last member: writers fill up to their block, tar(1) with `-b` to a MiB at most.
 const END_BYTES_MAX: u64 = 1 << 20;
-
-/// Looks at the clock and for signals on the way.
-pub(crate) struct Watch {
-    began: Instant,
-    limits: Limits,
-}
-
-impl Watch {
-    pub(crate) fn check(&self) -> Result<(), ArchiveError> {
-        if signal::pending().is_some() {
-            return Err(ArchiveError::Interrupted);
-        }
-        if self.began.elapsed() > self.limits.time {
-            return Err(ArchiveError::Time { seconds: self.limits.time.as_secs() });
-        }
-        Ok(())
-    }
-}
 
 /// What headers before a member say about it.
 #[derive(Default)]
@@ -66,7 +47,7 @@ pub fn walk(
     if plain.fill_buf().map_err(damaged)?.is_empty() {
         return Err(ArchiveError::Damaged("it is empty".to_owned()));
     }
-    let watch = Watch { began: Instant::now(), limits: *limits };
+    let watch = Watch::begin(limits);
     let mut archive = tar::Archive::new(plain);
     let (mut ahead, mut bytes, mut entries) = (Ahead::default(), 0u64, 0u64);
     for entry in archive.entries().map_err(damaged)?.raw(true) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where in the system a latency was recorded, and which of several is judged.
 
-use crate::record::ThreadRecord;
 use crate::words::open_words;
 
 open_words! {
@@ -94,18 +93,6 @@ impl From<&str> for Context {
     fn from(word: &str) -> Self {
         Self::of(word)
     }
-}
-
-/// Contexts in the order in which they first appear.
-#[must_use]
-pub fn contexts<'t>(threads: impl IntoIterator<Item = &'t ThreadRecord>) -> Vec<Context> {
-    let mut out: Vec<Context> = Vec::new();
-    for t in threads {
-        if !out.contains(&t.context) {
-            out.push(t.context);
-        }
-    }
-    out
 }
 
 #[cfg(test)]

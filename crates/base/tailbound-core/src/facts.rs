@@ -1,14 +1,55 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a fact is read: also one that a later version may have written.
+//! A fact about a machine, and how it is read: also one that a later version may have written.
 //!
 //! A fact is an object with one of three names; fields beside it are passed
 //! over, and an object with none of the three is a fact that is not known here.
 
-use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::record::Fact;
 use crate::words::Word;
+
+/// A fact about the machine, or why it is not known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", from = "Read")]
+pub enum Fact {
+    /// Its value.
+    Value(serde_json::Value),
+    /// It exists but could not be read: the reason.
+    Unknown(String),
+    /// This machine has no such thing: the reason.
+    NotApplicable(String),
+}
+
+impl Fact {
+    /// A value of any serialisable kind.
+    pub fn of(value: impl Into<serde_json::Value>) -> Self {
+        Self::Value(value.into())
+    }
+    /// The value as text for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Value(serde_json::Value::String(s)) => s.clone(),
+            Self::Value(v) => v.to_string(),
+            Self::Unknown(why) => format!("unknown: {why}"),
+            Self::NotApplicable(why) => format!("not applicable: {why}"),
+        }
+    }
+    /// The value if it is a string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Value(v) => v.as_str(),
+            _ => None,
+        }
+    }
+}
+
+/// Facts by dotted name (`kernel.release`, `cpu.model`, …), in the order of their names.
+pub type Facts = BTreeMap<String, Fact>;
 
 /// A fact as it stands in a file.
 #[derive(Deserialize)]
@@ -20,7 +61,7 @@ pub(crate) struct Read {
     unknown: Option<String>,
     not_applicable: Option<String>,
     #[serde(flatten)]
-    others: std::collections::BTreeMap<String, serde::de::IgnoredAny>,
+    others: BTreeMap<String, serde::de::IgnoredAny>,
 }
 
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {

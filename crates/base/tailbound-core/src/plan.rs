@@ -230,7 +230,7 @@ impl RunConfig {
     }
 
     /// These words with every one that `other` gives laid over them. A length given in `other` replaces
-    /// ours, whichever of the two words it uses.
+    /// ours, whichever of the two words it uses; so does the load `none`.
     #[must_use]
     pub fn over(&self, other: &Self) -> Self {
         // Taken apart by name: a field that is added and not merged does not compile.
@@ -271,6 +271,7 @@ impl RunConfig {
             requirement,
         } = other.clone();
         let given = loops.is_some() || duration.is_some();
+        let no_load = load.as_ref().is_some_and(|l| l.iter().all(|l| l.trim() == "none"));
         let length = if given { Self::default() } else { self.clone() };
         Self {
             name: name.or_else(|| self.name.clone()),
@@ -290,7 +291,7 @@ impl RunConfig {
             interval_spread: interval_spread.or_else(|| self.interval_spread.clone()),
             timer_slack: timer_slack.or_else(|| self.timer_slack.clone()),
             load: load.or_else(|| self.load.clone()),
-            load_cmd: load_cmd.or_else(|| self.load_cmd.clone()),
+            load_cmd: load_cmd.or_else(|| self.load_cmd.clone().filter(|_| !no_load)),
             cpu_dma_latency: cpu_dma_latency.or_else(|| self.cpu_dma_latency.clone()),
             raw: raw.or(self.raw),
             paranoid: paranoid.or(self.paranoid),

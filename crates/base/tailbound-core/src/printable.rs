@@ -86,6 +86,25 @@ pub fn json(text: String) -> String {
     out
 }
 
+/// Without the ` (os error N)` that stands behind the words of an error of the system.
+#[must_use]
+pub fn without_error_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|b| b.is_ascii_digit()) => {
+                out.push_str(rest)
+            }
+            _ => {
+                out.push_str(" (os error ");
+                out.push_str(part);
+            }
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +122,13 @@ mod tests {
         assert!(!written.contains(is_harmful));
         assert_eq!(serde_json::from_str::<serde_json::Value>(&written).ok(), Some(value));
         assert!(reason(&"x".repeat(10_000)).chars().count() < 700);
+    }
+
+    #[test]
+    fn numbers_of_errors_are_left_out_and_nothing_else() {
+        assert_eq!(without_error_numbers("a: gone (os error 2); try b"), "a: gone; try b");
+        for same in ["a: gone", "a (os error x)", "a (os error 2"] {
+            assert_eq!(without_error_numbers(same), same);
+        }
     }
 }

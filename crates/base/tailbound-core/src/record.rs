@@ -14,7 +14,6 @@ use crate::context::Context;
 use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
 use crate::ended::{EndReason, ThreadEnd};
-use crate::facts;
 use crate::finding::Finding;
 use crate::histogram::SparseHistogram;
 use crate::lab::LabRecord;
@@ -26,50 +25,12 @@ use crate::rules::ViolationRecord;
 use crate::sums_as_text;
 use crate::tasks::TaskRecord;
 use crate::verdict::Verdict;
+
+pub use crate::facts::{Fact, Facts};
 use tailbound_rt::sums::Sums;
 
 /// Version of the run file's vocabulary; readers accept every one up to this.
 pub const SCHEMA: &str = "tailbound-run/1";
-
-/// A fact about the machine, or why it is not known.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", from = "facts::Read")]
-pub enum Fact {
-    /// Its value.
-    Value(serde_json::Value),
-    /// It exists but could not be read: the reason.
-    Unknown(String),
-    /// This machine has no such thing: the reason.
-    NotApplicable(String),
-}
-
-impl Fact {
-    /// A value of any serialisable kind.
-    pub fn of(value: impl Into<serde_json::Value>) -> Self {
-        Self::Value(value.into())
-    }
-    /// The value as text for people.
-    #[must_use]
-    pub fn text(&self) -> String {
-        match self {
-            Self::Value(serde_json::Value::String(s)) => s.clone(),
-            Self::Value(v) => v.to_string(),
-            Self::Unknown(why) => format!("unknown: {why}"),
-            Self::NotApplicable(why) => format!("not applicable: {why}"),
-        }
-    }
-    /// The value if it is a string.
-    #[must_use]
-    pub fn as_str(&self) -> Option<&str> {
-        match self {
-            Self::Value(v) => v.as_str(),
-            _ => None,
-        }
-    }
-}
-
-/// Facts by dotted name (`kernel.release`, `cpu.model`, …), in the order of their names.
-pub type Facts = BTreeMap<String, Fact>;
 
 /// First line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

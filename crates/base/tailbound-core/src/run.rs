@@ -4,7 +4,7 @@
 //! Units: ns.
 
 use crate::blame::BlameRecord;
-use crate::context::{self, Context};
+use crate::context::Context;
 use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
 use crate::ended::EndReason;
@@ -173,7 +173,7 @@ impl Run {
     /// Contexts in the order they appear (`user`; `irq`, `thread`, `user`; …).
     #[must_use]
     pub fn contexts(&self) -> Vec<Context> {
-        context::contexts(&self.threads)
+        contexts(&self.threads)
     }
 
     /// The context that is judged: [`Context::judged`]. `None`: the run has no thread.
@@ -237,4 +237,16 @@ impl Run {
     pub fn length_words(&self) -> String {
         self.known_length_ns().map_or_else(|| "unknown: not in the file".to_owned(), format_span)
     }
+}
+
+/// Contexts in the order in which they first appear.
+#[must_use]
+pub fn contexts<'t>(threads: impl IntoIterator<Item = &'t ThreadRecord>) -> Vec<Context> {
+    let mut out: Vec<Context> = Vec::new();
+    for t in threads {
+        if !out.contains(&t.context) {
+            out.push(t.context);
+        }
+    }
+    out
 }

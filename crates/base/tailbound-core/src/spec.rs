@@ -49,22 +49,37 @@ impl Spec {
 }
 
 /// Splits `hackbench:groups=4,ipc=inet,memory` into its loads: a part that is an option or a
-/// number belongs to the load before it.
+/// number belongs to the load before it; within a command's line blanks and commas stay as they were written.
 #[must_use]
 pub fn split_loads(text: &str) -> Vec<String> {
     let mut loads: Vec<String> = Vec::new();
-    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+    // What stands between two parts that are not blank.
+    let mut blank = String::new();
+    for written in text.split(',') {
+        let part = written.trim();
+        if part.is_empty() {
+            blank.push(',');
+            blank.push_str(written);
+            continue;
+        }
+        let blank = std::mem::take(&mut blank);
         let option = part.find('=').is_some_and(|eq| part.find(':').is_none_or(|colon| eq < colon));
         let number = part.starts_with(|c: char| c.is_ascii_digit());
         match loads.last_mut() {
+            Some(last) if (option || number) && last.starts_with("cmd:") => {
+                last.push_str(&blank);
+                last.push(',');
+                last.push_str(written);
+            }
             Some(last) if option || number => {
                 last.push(if last.contains(':') { ',' } else { ':' });
                 last.push_str(part);
             }
+            _ if part.starts_with("cmd:") => loads.push(written.trim_start().to_owned()),
             _ => loads.push(part.to_owned()),
         }
     }
-    loads
+    loads.iter().map(|load| load.trim_end().to_owned()).collect()
 }
 
 impl FromStr for Spec {

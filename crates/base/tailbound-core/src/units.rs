@@ -27,20 +27,22 @@ pub enum ParseTimeError {
     OutOfRange(String),
 }
 
-const UNITS: [(&str, f64); 12] = [
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("µs", 1e3),
-    ("μs", 1e3),
-    ("ms", 1e6),
-    ("sec", 1e9),
-    ("s", 1e9),
-    ("min", 60e9),
-    ("m", 60e9),
-    ("h", 3600e9),
-    ("d", 86_400e9),
-    ("w", 604_800e9),
+const UNITS: [(&str, i64); 12] = [
+    ("ns", 1),
+    ("us", 1000),
+    ("µs", 1000),
+    ("μs", 1000),
+    ("ms", 1_000_000),
+    ("sec", 1_000_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+    ("w", 604_800_000_000_000),
 ];
+/// Times from here on, and before its negative, are out of range.
+const LIMIT_NS: i64 = 9_200_000_000_000_000_000;
 
 /// Parses a time such as `100us`, `1.5ms`, `60s`, `12h` into ns; `0` with any unit is 0.
 ///
@@ -68,9 +70,19 @@ pub fn parse_ns(text: &str) -> Result<i64, ParseTimeError> {
         .iter()
         .find(|(name, _)| *name == unit)
         .ok_or_else(|| ParseTimeError::UnknownUnit(unit.to_owned()))?;
-    let ns = (value * factor).round();
-    if !ns.is_finite() || ns.abs() >= 9.2e18 || (ns == 0.0 && value != 0.0) {
-        return Err(ParseTimeError::OutOfRange(text.to_owned()));
+    let out_of_range = || ParseTimeError::OutOfRange(text.to_owned());
+    // A whole number is kept to the nanosecond; a float holds only 104 days of them.
+    if let Ok(whole) = number.trim().parse::<i64>() {
+        let ns = whole.checked_mul(*factor).ok_or_else(out_of_range)?;
+        return if ns.unsigned_abs() < LIMIT_NS.unsigned_abs() {
+            Ok(ns)
+        } else {
+            Err(out_of_range())
+        };
+    }
+    let ns = (value * factor.real()).round();
+    if !ns.is_finite() || ns.abs() >= LIMIT_NS.real() || (ns == 0.0 && value != 0.0) {
+        return Err(out_of_range());
     }
     Ok(ns.whole_i64())
 }
@@ -198,6 +210,7 @@ mod tests {
             ("0s", 0),
             ("1e3us", 1_000_000),
             ("-5us", -5_000),
+            ("31535999999999999ns", 31_535_999_999_999_999),
         ] {
             assert_eq!(parse_ns(text), Ok(ns), "{text}");
             assert_eq!(parse_ns(&exact(ns)), Ok(ns), "{text}");

@@ -6,8 +6,8 @@
 
 use std::fmt::Write as _;
 
-use tailbound_core::limits;
 use tailbound_core::runfile::read_run;
+use tailbound_core::{limits, line_limits};
 
 const HEADER: &str = concat!(
     r#"{"type":"header","schema":"tailbound-run/1","tool":"t","id":"i","started":"s","command":[],"#,
@@ -162,9 +162,9 @@ fn dates_and_lengths_that_no_clock_shows_are_none() {
     }
     // A run that says more than a run file may hold is none, before anybody writes it.
     let mut run = read_run(HEADER.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(limits::check_run(&run), Ok(()));
+    assert_eq!(line_limits::check_run(&run), Ok(()));
     let reason = tailbound_core::EndReason::Interrupted;
     run.end = Some(tailbound_core::record::End { reason, measured_ns: i64::MAX, lines: 1 });
-    let said = limits::check_run(&run).map_err(|e| e.to_string());
+    let said = line_limits::check_run(&run).map_err(|e| e.to_string());
     assert!(said.is_err_and(|e| e.contains("measured_ns is beyond")));
 }

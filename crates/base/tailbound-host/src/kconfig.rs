@@ -6,7 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::root::{Found, Missing, Root, TEXT_MAX};
+use crate::missing::{Found, Missing};
+
+/// Longest configuration, in bytes.
+const TEXT_MAX: usize = 4 << 20;
 
 /// A kernel's configuration: option without `CONFIG_` to `y`, `m` or its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,10 +20,10 @@ pub(crate) struct KernelConfig {
 }
 
 impl KernelConfig {
-    /// Reads /proc/config.gz, else the file of this release below /boot or /lib/modules.
-    pub(crate) fn read(root: &Root, release: &str) -> Found<Self> {
+    /// Reads /proc/config.gz, else the file of this release below /boot or /lib/modules, by `bytes_of`.
+    pub(crate) fn read(bytes_of: impl Fn(&str) -> Found<Vec<u8>>, release: &str) -> Found<Self> {
         let mut refused = None;
-        match root.bytes("/proc/config.gz", TEXT_MAX) {
+        match bytes_of("/proc/config.gz") {
             Ok(packed) => return Ok(Self::parse(&gunzip(&packed)?, "/proc/config.gz")),
             Err(Missing::Unknown(why)) => refused = Some(why),
             Err(Missing::NotApplicable(_)) => {}
@@ -30,8 +33,8 @@ impl KernelConfig {
             let places =
                 [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
             for path in places {
-                match root.text(&path) {
-                    Ok(text) => return Ok(Self::parse(&text, &path)),
+                match bytes_of(&path) {
+                    Ok(text) => return Ok(Self::parse(&String::from_utf8_lossy(&text), &path)),
                     Err(Missing::Unknown(why)) => refused = Some(why),
                     Err(Missing::NotApplicable(_)) => {}
                 }
@@ -102,8 +105,7 @@ fn gunzip(packed: &[u8]) -> Found<String> {
     if flags & 2 != 0 {
         rest = rest.get(2..).ok_or_else(|| bad("cut off"))?;
     }
-    let limit = usize::try_from(TEXT_MAX).unwrap_or(usize::MAX);
-    let bytes = miniz_oxide::inflate::decompress_to_vec_with_limit(rest, limit)
+    let bytes = miniz_oxide::inflate::decompress_to_vec_with_limit(rest, TEXT_MAX)
         .map_err(|e| bad(&e.to_string()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

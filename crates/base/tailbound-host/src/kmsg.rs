@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 
+use tailbound_sys::file::open_without_waiting;
 use tailbound_sys::hostinfo;
 
 use crate::root::{Found, Missing, Root, TEXT_MAX};
@@ -42,7 +43,7 @@ impl KernelLog {
     /// Opens the log and returns what it already holds.
     pub(crate) fn open(root: &Root) -> (Self, Vec<Record>) {
         let mut log = Self { file: None, part: Vec::new(), missing: None, lost: 0 };
-        match hostinfo::open_nonblocking(&root.path(PATH)) {
+        match open_without_waiting(&root.path(PATH)) {
             Ok(file) => log.file = Some(file),
             Err(e) if e.kind() == ErrorKind::NotFound => {
                 log.missing = Some(Missing::NotApplicable(format!("there is no {PATH}")));

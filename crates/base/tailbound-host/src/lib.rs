@@ -18,6 +18,7 @@
 
 mod capabilities;
 pub mod cgroups;
+mod clock_id;
 pub mod cpus;
 mod disturbances;
 pub mod elf;
@@ -27,19 +28,23 @@ pub mod inventory;
 mod kconfig;
 pub mod kmsg;
 pub mod machine_lock;
+mod missing;
 mod policy;
 pub mod preemptirq;
 pub mod procstat;
 mod realtime_right;
 pub mod root;
 mod root_tree;
+pub mod smi;
 mod stat;
 mod tasks;
 pub mod threads;
 pub mod tracefs;
 pub mod watch;
+mod watch_plan;
 
 pub use capabilities::{Capabilities, Capability};
+pub use clock_id::clock_id;
 pub use cpus::{Cpus, CpusError};
 pub use disturbances::given::{not_locked, not_realtime};
 pub use disturbances::traffic::Switches;
@@ -51,4 +56,5 @@ pub use realtime_right::RealtimeRight;
 pub use root::{Found, Missing, Root};
 pub use root_tree::{Tree, TreeError};
 pub use tracefs::{Instance, Tracefs, TracefsError};
-pub use watch::{Watch, WatchPlan};
+pub use watch::Watch;
+pub use watch_plan::WatchPlan;

@@ -80,6 +80,7 @@ fn folder() -> PathBuf {
 pub fn reserved() -> Option<String> {
     let places = [PathBuf::from(RESERVED_BY_OWNER), folder().join(RESERVED)];
     places.iter().find(|p| p.exists()).map(|path| {
+        // That the file is there is what counts; its words are for people.
         let said = given::text(path, WORDS_BYTES_MAX).unwrap_or_default();
         format!("a person has it: {}: {}", path.display(), said.lines().next().unwrap_or_default())
     })
@@ -227,6 +228,7 @@ fn parent(pid: &str) -> Option<String> {
 /// Processes that have the lock or a share of it, but for those that this one descends from, in words.
 fn others(path: &Path) -> Vec<String> {
     let Ok(file) = fs::metadata(path) else { return Vec::new() };
+    // Only names are lost with it: the lock itself decides who waits.
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let mut holders = holders(&locks, file.dev(), file.ino());
     let itself = std::process::id().to_string();

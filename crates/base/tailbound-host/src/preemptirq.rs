@@ -3,7 +3,7 @@
 //!
 //! Source: Linux kernel/trace/Kconfig, include/trace/events/preemptirq.h.
 
-use crate::root::{Found, Root};
+use crate::root::{Found, Missing, Root};
 
 /// Where its events are, if tracefs is mounted.
 const EVENTS: [&str; 2] =
@@ -26,25 +26,36 @@ fn missing(root: &Root) -> Found<Vec<String>> {
     Ok(NEEDED.iter().filter_map(of).collect())
 }
 
+/// Why no theoretical bound can be given for the machine itself.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotTold {
+    /// It was built without.
+    #[error(
+        "this kernel does not tell where interrupts and preemption are disabled: it was built without {}. {IN_THE_LAB}",
+        .0.join(" and ")
+    )]
+    BuiltWithout(Vec<String>),
+    /// What it was built with is not known.
+    #[error(
+        "there are no events preemptirq in tracefs, and what the kernel was built with is {0}. {IN_THE_LAB}"
+    )]
+    Unknown(Missing),
+}
+
+const IN_THE_LAB: &str = "In the lab it can be given for a kernel: tailbound lab paths --theory";
+
 /// Does this kernel have them? Where tracefs is not mounted, what it was built with decides.
 ///
 /// # Errors
 /// Why no theoretical bound can be given for the machine itself.
-pub fn needed(root: &Root) -> Result<(), String> {
-    let lab = "In the lab it can be given for a kernel: tailbound lab paths --theory";
+pub fn needed(root: &Root) -> Result<(), NotTold> {
     let event = |name: &str| EVENTS.iter().any(|path| root.exists(&format!("{path}/{name}")));
     if event("irq_disable") && event("preempt_disable") {
         return Ok(());
     }
-    match missing(root) {
-        Ok(missing) if missing.is_empty() => Ok(()),
-        Ok(missing) => Err(format!(
-            "this kernel does not tell where interrupts and preemption are disabled: it was built without {}. {lab}",
-            missing.join(" and ")
-        )),
-        Err(why) => Err(format!(
-            "there are no events preemptirq in tracefs, and what the kernel was built with is {why}. {lab}"
-        )),
+    match missing(root).map_err(NotTold::Unknown)? {
+        missing if missing.is_empty() => Ok(()),
+        missing => Err(NotTold::BuiltWithout(missing)),
     }
 }
 
@@ -62,13 +73,13 @@ mod tests {
         let config = folder.join("boot/config-6.1.0-test");
         std::fs::write(&config, "CONFIG_PREEMPTIRQ_TRACEPOINTS=y\nCONFIG_IRQSOFF_TRACER=y\n")
             .unwrap();
-        let said = needed(&Root::at(&folder)).unwrap_err();
+        let said = needed(&Root::at(&folder)).unwrap_err().to_string();
         assert!(
             said.contains("CONFIG_PREEMPT_TRACER") && !said.contains("CONFIG_IRQSOFF"),
             "{said}"
         );
         std::fs::remove_file(&config).unwrap();
-        let said = needed(&Root::at(&folder)).unwrap_err();
+        let said = needed(&Root::at(&folder)).unwrap_err().to_string();
         assert!(said.contains("no events preemptirq") && said.contains("unknown"), "{said}");
         let events = folder.join("sys/kernel/tracing/events/preemptirq");
         std::fs::create_dir_all(events.join("irq_disable")).unwrap();

@@ -19,10 +19,10 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tailbound_core::CpuSet;
-use tailbound_core::record::Fact;
 use tailbound_sys::given;
 
 use crate::kconfig::KernelConfig;
+pub use crate::missing::{Found, Missing, empty_if_absent};
 use crate::root_tree::Tree;
 
 /// Longest file read whole, in bytes.
@@ -33,44 +33,6 @@ pub const VALUE_MAX: u64 = 64 << 10;
 const FIRST_READ: usize = 4096;
 /// Most entries read of one directory.
 pub const ENTRIES_MAX: usize = 1 << 20;
-
-/// Why something could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Missing {
-    /// It exists, or may exist, and could not be read.
-    #[error("unknown: {0}")]
-    Unknown(String),
-    /// This machine has no such thing.
-    #[error("not applicable: {0}")]
-    NotApplicable(String),
-}
-
-impl Missing {
-    /// The reason without the word before it.
-    #[must_use]
-    pub fn reason(&self) -> &str {
-        match self {
-            Self::Unknown(why) | Self::NotApplicable(why) => why,
-        }
-    }
-
-    /// The same reason, as something that is not known.
-    #[must_use]
-    pub fn as_unknown(self) -> Self {
-        match self {
-            Self::Unknown(why) | Self::NotApplicable(why) => Self::Unknown(why),
-        }
-    }
-}
-
-impl From<Missing> for Fact {
-    fn from(missing: Missing) -> Self {
-        match missing {
-            Missing::Unknown(why) => Self::Unknown(why),
-            Missing::NotApplicable(why) => Self::NotApplicable(why),
-        }
-    }
-}
 
 /// A file, up to `most` bytes of it. The first read is of [`FIRST_READ`] bytes: tracefs' events/header_page
 /// gives all to it, and nothing to later ones. It goes to the stack, because nearly all files of /proc and
@@ -96,9 +58,6 @@ fn names(folder: PathBuf) -> io::Result<Vec<String>> {
     let entries = fs::read_dir(folder)?.take(ENTRIES_MAX).filter_map(Result::ok);
     Ok(entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect())
 }
-
-/// Something read, or why not.
-pub type Found<T> = Result<T, Missing>;
 
 /// Of a captured tree: what could not be read where it was captured, and why, as JSON.
 pub const REFUSED: &str = "tailbound-refused.json";
@@ -191,7 +150,7 @@ impl Root {
 
     /// The configuration of the running kernel, whose release is `release`.
     pub(crate) fn kernel_config(&self, release: &str) -> Found<Arc<KernelConfig>> {
-        let read = || KernelConfig::read(self, release).map(Arc::new);
+        let read = || KernelConfig::read(|path| self.bytes(path, TEXT_MAX), release).map(Arc::new);
         self.kernel_config.get_or_init(read).clone()
     }
 

@@ -133,6 +133,7 @@ fn policy(root: &Root, stat: &Stat<'_>) -> Option<Policy> {
         3 => Policy::Batch,
         5 => Policy::Idle,
         6 => {
+            // Only sched_getattr(2) tells the times; without it they are 0, which no such thread has.
             let times = root
                 .is_real()
                 .then(|| tailbound_sys::sched::get(i32::try_from(stat.tid).ok()?).ok())

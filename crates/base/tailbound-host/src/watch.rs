@@ -10,9 +10,8 @@
 
 use std::collections::BTreeMap;
 
-use tailbound_core::plan::Clock;
 use tailbound_core::record::{Fact, Facts, ThreadRecord};
-use tailbound_core::{CpuSet, Finding, Impact, Policy};
+use tailbound_core::{CpuSet, Finding, Impact};
 
 use crate::cpus;
 use crate::disturbances::traffic::Switches;
@@ -22,22 +21,10 @@ use crate::kmsg::KernelLog;
 use crate::procstat;
 use crate::root::{Found, Missing, Root};
 use crate::tasks;
+use crate::watch_plan::WatchPlan;
 
 /// Looks between two scans of all threads: a scan reads a few files per thread.
 pub const SCAN_EVERY: u64 = 10;
-
-/// What is being measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WatchPlan {
-    /// Measured CPUs; empty when threads are not pinned: then all online ones count.
-    pub cpus: CpuSet,
-    /// Policy and priority of the measured threads.
-    pub policy: Policy,
-    /// The clock of the schedule.
-    pub clock: Clock,
-    /// The kernel's numbers (gettid(2)) of the measured threads; they belong to this process.
-    pub threads: Vec<u32>,
-}
 
 /// The eye on one run.
 pub struct Watch {

@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_rt::cyclic::{self, LoopEnd, Port, Schedule, Wake};
+use tailbound_rt::cyclic_spread;
 use tailbound_rt::h2::{self, PRECISION};
 use tailbound_rt::recorder::{self, Recorder};
-use tailbound_rt::spread::{self, Spread};
+use tailbound_rt::spread::Spread;
 use tailbound_rt::sums::Sums;
 
 /// A clock that stands still but for the sleeps: each ends `delay` after the later of its
@@ -237,7 +238,7 @@ fn no_cycle_enters_more_than_its_share_whatever_stalls_follow_each_other() {
         let ended = if window_ns == 0 {
             cyclic::run(&mut port, &schedule, &recorder, &stop)
         } else {
-            spread::run(&mut port, &schedule, &spread, &recorder, &stop)
+            cyclic_spread::run(&mut port, &schedule, &spread, &recorder, &stop)
         };
         assert!(matches!(ended, LoopEnd::Failed(22, n) if n > 6_000_000), "{ended:?}");
         assert_eq!(port.most, recorder::SETTLE_MAX);

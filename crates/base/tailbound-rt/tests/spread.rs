@@ -4,8 +4,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_rt::cyclic::{LoopEnd, Port, Schedule, Wake};
+use tailbound_rt::cyclic_spread;
 use tailbound_rt::recorder::Recorder;
-use tailbound_rt::spread::{self, Spread};
+use tailbound_rt::spread::Spread;
 use tailbound_rt::sums::Sums;
 
 /// Sleeps end late by these delays, in turn.
@@ -69,7 +70,10 @@ fn every_due_activation_is_accounted_for_with_the_lateness_it_would_have_had() {
     recorder.set_threshold_ns(500_000);
     let stop = AtomicBool::new(false);
     let mut port = Late { now_ns: 0, delays, next: 0 };
-    assert_eq!(spread::run(&mut port, &schedule, &spread, &recorder, &stop), LoopEnd::Complete);
+    assert_eq!(
+        cyclic_spread::run(&mut port, &schedule, &spread, &recorder, &stop),
+        LoopEnd::Complete
+    );
     let (w, m) = (recorder.wakeups(), recorder.missed());
     assert_eq!((w.n, w.max_ns), (wakeups.len() as u64, wakeups.iter().max().copied()));
     assert_eq!((m.n, m.min_ns), (missed.len() as u64, missed.iter().min().copied()));
@@ -97,7 +101,10 @@ fn a_stall_of_a_century_costs_no_more_than_one_of_seconds() {
     let schedule = Schedule { first_ns: 0, interval_ns: 10_000, activations: 1 << 48 };
     let mut port = Late { now_ns: 0, delays: vec![1_000, 1 << 62], next: 0 };
     let stop = AtomicBool::new(false);
-    assert_eq!(spread::run(&mut port, &schedule, &spread, &recorder, &stop), LoopEnd::Complete);
+    assert_eq!(
+        cyclic_spread::run(&mut port, &schedule, &spread, &recorder, &stop),
+        LoopEnd::Complete
+    );
     assert_eq!(recorder.wakeups().n + recorder.missed().n, schedule.activations);
     let (_, missed) = recorder.sums();
     assert_eq!(missed.n, schedule.activations - recorder.wakeups().n);
@@ -110,5 +117,8 @@ fn the_stop_flag_ends_it() {
     let spread = Spread { seed: 0, window_ns: 10 };
     let mut port = Late { now_ns: 0, delays: vec![1], next: 0 };
     let stop = AtomicBool::new(true);
-    assert_eq!(spread::run(&mut port, &schedule, &spread, &recorder, &stop), LoopEnd::Stopped(0));
+    assert_eq!(
+        cyclic_spread::run(&mut port, &schedule, &spread, &recorder, &stop),
+        LoopEnd::Stopped(0)
+    );
 }

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel tells about itself by system call and not by file: the state of its
-//! clock discipline, the unit of its CPU time counters; the numbers of a release; and opening a
-//! file that may block.
+//! clock discipline, the unit of its CPU time counters; and the numbers of a release.
 //!
 //! Units: ns; parts per million for frequency.
 //! Not here: what is in /proc and /sys (`tailbound-host`).
-//! Source: adjtimex(2), sysconf(3), open(2).
-
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+//! Source: adjtimex(2), sysconf(3).
 
 use crate::error::{SysError, check};
 
@@ -70,14 +64,6 @@ pub fn release(text: &str) -> Option<(u32, u32)> {
 pub fn ticks_per_second() -> u64 {
     // SAFETY: sysconf(3) has no memory to get wrong.
     u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(100).max(1)
-}
-
-/// Opens `path` for reading such that a read never waits: it ends with `WouldBlock`.
-///
-/// # Errors
-/// Those of open(2).
-pub fn open_nonblocking(path: &Path) -> io::Result<File> {
-    File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC).open(path)
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! Context: SETUP. Units: ns for SCHED_DEADLINE. Source: sched(7), sched_setattr(2),
 //! sched_setaffinity(2).
 
+use std::collections::BTreeSet;
+
 use crate::error::{SysError, check};
 
 pub use libc::{SCHED_BATCH, SCHED_DEADLINE, SCHED_FIFO, SCHED_IDLE, SCHED_OTHER, SCHED_RR};
@@ -133,6 +135,15 @@ fn describe(a: &Attributes) -> String {
         SCHED_IDLE => "SCHED_IDLE".to_owned(),
         _ => format!("SCHED_OTHER nice {}", a.nice),
     }
+}
+
+/// Has the calling thread run on none of `cpus`; whether it could. `online` are those that it may use where the
+/// kernel does not say.
+#[must_use]
+pub fn leave(cpus: &BTreeSet<u32>, online: impl FnOnce() -> Vec<u32>) -> bool {
+    let allowed = affinity(0).unwrap_or_else(|_| online());
+    let others: Vec<u32> = allowed.into_iter().filter(|c| !cpus.contains(c)).collect();
+    !others.is_empty() && set_affinity(0, &others).is_ok()
 }
 
 /// Allows thread `tid` (0: the calling thread) to run on `cpus` only.

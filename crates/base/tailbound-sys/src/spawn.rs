@@ -13,11 +13,13 @@ use std::ffi::{CString, OsStr, OsString, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::mpsc;
 
 use crate::environment::Environment;
 use crate::error::{SysError, check};
 use crate::held_calls::{HeldCalls, Preparation};
 use crate::process::Pid;
+use crate::sched::gettid;
 
 /// Highest descriptor number that can be handed down.
 pub const TARGET_FD_MAX: i32 = 9;
@@ -98,6 +100,25 @@ impl Spawn<'_> {
     /// `clone` when the PID namespace is not permitted.
     pub fn start(&self) -> Result<Pid, SysError> {
         self.launch(None, None).map(|(pid, _)| pid)
+    }
+
+    /// As [`Self::start`], by a thread of its own; `before` gets the number of that thread first, so that whoever
+    /// records what its children do misses nothing. None: that thread failed.
+    pub fn start_in_thread(&self, before: impl FnOnce(i32)) -> Option<Result<Pid, SysError>> {
+        let (tell, told) = mpsc::channel();
+        let (go, gone) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let starter = scope.spawn(move || {
+                tell.send(gettid()).unwrap_or_default();
+                gone.recv().unwrap_or_default();
+                self.start()
+            });
+            if let Ok(tid) = told.recv() {
+                before(tid);
+            }
+            drop(go);
+            starter.join().ok()
+        })
     }
 
     /// As [`Self::start`], confined: it can gain no right by executing anything, and leaves no core.

@@ -4,7 +4,7 @@
 //!
 //! Context: SETUP. Units: bytes. The bytes are believed in nothing: every place is looked up with its bounds,
 //! every walk has an end. Only what is asked for is followed; of each type its place alone is kept.
-//! Not here: reading /sys/kernel/btf/vmlinux (`tailbound-probe`), BTF of modules.
+//! Not here: reading /sys/kernel/btf/vmlinux (`tailbound-record`), BTF of modules.
 //! Source: Documentation/bpf/btf.rst, include/uapi/linux/btf.h.
 
 /// The first two bytes, in the file's byte order.

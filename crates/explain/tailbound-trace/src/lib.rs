@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pure parsers: from the kernel's trace to events, from events to columns.
+//! Pure parsers: from the kernel's trace to events, from events to columns; and the instructions of programs that
+//! record in the kernel.
 //!
 //! Units: ns. What a record holds is read from the kernel's own `format`
 //! files, never by column: the layouts have changed and will change.
-//! Not here: reading and writing tracefs (`tailbound-host`), when to (`tailbound-probe`).
+//! Not here: reading and writing tracefs (`tailbound-host`), when to (`tailbound-record`).
 //! Source: Documentation/trace/{timerlat-tracer,osnoise-tracer,hwlat_detector,events,ring-buffer-design}.rst.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -14,6 +15,7 @@
 )]
 
 pub mod blame;
+pub mod bpf;
 pub mod btf;
 pub mod counts;
 pub mod cycle;

@@ -2,7 +2,7 @@
 //! Records of the kernel's performance events: what a CPU did at a moment, and what programs were mapped.
 //!
 //! Units: ns. Records as [`FIELDS`] asks for them; one of another length is none.
-//! Not here: the ring they come from (`tailbound_sys::perf_cpu`), names of functions (`tailbound-probe`).
+//! Not here: the ring they come from (`tailbound_sys::perf_cpu`), names of functions (`tailbound-record`).
 //! Source: perf_event_open(2), include/uapi/linux/perf_event.h.
 
 /// What a sample has: address, thread, time, CPU, callers (bits of `sample_type`).

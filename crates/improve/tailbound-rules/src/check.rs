@@ -5,6 +5,7 @@
 //! for everything else, `{mask}` for the latter as the kernel's mask of 32 bits.
 
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Look};
 
 /// What a check belongs to.
@@ -55,27 +56,6 @@ impl Group {
             Self::Application => "Application",
         }
     }
-}
-
-/// What a check needs; without it the check does not apply, or cannot know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// CPUs for real-time work were named or found.
-    RtCpus,
-    /// An x86 machine.
-    X86,
-    /// A guest of a hypervisor.
-    Guest,
-    /// No guest of a hypervisor.
-    Metal,
-    /// A program was named with --pid.
-    Target,
-    /// A program that never sleeps.
-    Polling,
-    /// Two looks at the machine, some seconds apart.
-    Sample,
-    /// More than one memory node.
-    Numa,
 }
 
 /// One check.

@@ -12,17 +12,23 @@
 )]
 
 mod answer;
+mod capture;
 mod check;
 mod checks;
 mod machine;
+mod need;
 mod outcome;
 mod preconditions;
+mod recorded;
 mod sample;
 
 pub use answer::{Answers, CheckRecord};
-pub use check::{Check, Group, Need};
+pub use capture::Capture;
+pub use check::{Check, Group};
 pub use checks::catalogue;
 pub use machine::{CheckScope, Machine, Workload};
+pub use need::Need;
 pub use outcome::{CheckOutcome, Level};
 pub use preconditions::{PREFIX, Precondition, precondition_facts, preconditions};
+pub use recorded::{RecordingCounts, assumptions};
 pub use sample::{Glance, Sample};

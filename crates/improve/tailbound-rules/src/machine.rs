@@ -14,7 +14,7 @@ use tailbound_host::root::{Found, Root};
 use tailbound_host::threads::{Thread, threads};
 use tailbound_host::{Cpus, GroupLimits, group_limits, inventory, kmsg};
 
-use crate::check::Need;
+use crate::need::Need;
 use crate::outcome::CheckOutcome;
 use crate::sample::Sample;
 
@@ -166,6 +166,7 @@ impl Machine {
 
     /// Is it a kernel with PREEMPT_RT?
     pub(crate) fn is_rt(&self) -> bool {
+        // Where nothing tells it is taken for none: no check is ok because of that.
         let version = self.root.read_trimmed("/proc/sys/kernel/version").unwrap_or_default();
         version.contains("PREEMPT_RT") || self.number("/sys/kernel/realtime") == Ok(1)
     }

@@ -26,6 +26,7 @@ impl Glance {
         let throttled = |cpu: u32| {
             let base = format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle");
             let core = root.parsed::<u64>(&format!("{base}/core_throttle_count"))?;
+            // Some processors count for the core alone.
             let package =
                 root.parsed::<u64>(&format!("{base}/package_throttle_count")).unwrap_or(0);
             Ok((cpu, core.saturating_add(package)))

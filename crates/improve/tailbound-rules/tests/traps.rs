@@ -382,3 +382,30 @@ fn the_page_of_all_checks_is_the_catalogue() {
         assert!(text.contains(check.why), "{}: {}", check.id, check.why);
     }
 }
+
+#[test]
+fn what_cannot_be_read_is_not_taken_for_nothing() {
+    // A folder where a file should be: it is there, and reading it fails.
+    let tree = Tree::new("6.12.1");
+    tree.file("sys/kernel/tracing/current_tracer", "nop");
+    tree.file("sys/kernel/tracing/set_event", "");
+    assert_eq!(tree.level("kern.tracing-left-on").0, Level::Ok);
+    tree.folder("sys/kernel/tracing/kprobe_events");
+    assert_eq!(tree.level("kern.tracing-left-on").0, Level::Unknown);
+
+    for cpu in 2..4 {
+        let state = format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state0");
+        tree.file(&format!("{state}/latency"), "1");
+        tree.file(&format!("{state}/disable"), "0");
+    }
+    assert_eq!(tree.level("pwr.cstates").0, Level::Ok);
+    tree.folder("sys/devices/system/cpu/cpu3/cpuidle/state1/latency");
+    assert_eq!(tree.level("pwr.cstates").0, Level::Unknown);
+
+    tree.file("proc/sys/vm/dirty_background_ratio", "5");
+    tree.file("proc/sys/vm/dirty_ratio", "10");
+    tree.file("proc/sys/vm/dirty_bytes", "0");
+    assert_eq!(tree.level("mm.writeback").0, Level::Ok);
+    tree.file("proc/sys/vm/dirty_bytes", "many");
+    assert_eq!(tree.level("mm.writeback").0, Level::Unknown);
+}

@@ -9,18 +9,19 @@
 use std::collections::HashSet;
 
 use tailbound_host::interrupts::interrupts;
-use tailbound_host::{Missing, Root, threads};
+use tailbound_host::{Root, threads};
 
+use crate::profile::RuleError;
 use crate::settings::THREADS;
 use crate::step::Plan;
-use crate::target::{InterruptId, Target};
+use crate::target::{InterruptId, Target, ThreadProperty};
 
 /// What was there, and what has been changed of the rest.
 #[derive(Debug)]
 pub struct Appeared {
     interrupts: Vec<InterruptId>,
-    /// Number, start, and whether its policy is meant, or its CPUs.
-    threads: HashSet<(u32, u64, bool)>,
+    /// Number and start.
+    threads: HashSet<(u32, u64, ThreadProperty)>,
 }
 
 impl Appeared {
@@ -28,15 +29,14 @@ impl Appeared {
     ///
     /// # Errors
     /// What cannot be read.
-    pub fn since_now(root: &Root) -> Result<Self, String> {
-        let why = |missing: Missing| missing.reason().to_owned();
-        let there = threads::threads(root).map_err(why)?;
-        let lines = interrupts(root).map_err(why)?.lines;
+    pub fn since_now(root: &Root) -> Result<Self, RuleError> {
+        let there = threads::threads(root).map_err(RuleError::Unread)?;
+        let lines = interrupts(root).map_err(RuleError::Unread)?.lines;
         Ok(Self {
             interrupts: lines.iter().map(InterruptId::from).collect(),
             threads: there
                 .iter()
-                .flat_map(|t| [true, false].map(|is_policy| (t.tid, t.start_ticks, is_policy)))
+                .flat_map(|t| ThreadProperty::ALL.map(|of| (t.tid, t.start_ticks, of)))
                 .collect(),
         })
     }
@@ -45,10 +45,6 @@ impl Appeared {
     pub fn of(&mut self, mut plan: Plan) -> Plan {
         plan.steps.retain(|step| match &step.target {
             Target::Affinity(_) if step.setting == THREADS => false,
-            Target::Affinity(id) | Target::Policy(id) => {
-                let is_policy = matches!(step.target, Target::Policy(_));
-                self.threads.insert((id.tid, id.start_ticks, is_policy))
-            }
             Target::Interrupt(id) => {
                 let new = !self.interrupts.contains(id);
                 if new {
@@ -56,7 +52,9 @@ impl Appeared {
                 }
                 new
             }
-            _ => false,
+            target => target
+                .thread()
+                .is_some_and(|(id, of)| self.threads.insert((id.tid, id.start_ticks, of))),
         });
         plan
     }

@@ -9,7 +9,7 @@
 
 use tailbound_host::root::{Missing, Root};
 
-use crate::settings::Draft;
+use crate::settings::{Draft, Omission, OnRefusal};
 use crate::target::Target;
 
 /// The first line of every file that is ours alone.
@@ -74,7 +74,7 @@ pub(crate) fn plan(draft: &mut Draft<'_>, parameters: &[String]) -> Result<(), B
                 "no boot loader was found (GRUB, systemd-boot, extlinux, Raspberry Pi): add these parameters by hand: {}",
                 words.join(" ")
             ),
-            false,
+            Omission::Wanting,
         );
         return Ok(());
     };
@@ -98,10 +98,12 @@ pub(crate) fn plan(draft: &mut Draft<'_>, parameters: &[String]) -> Result<(), B
     };
     match text {
         Ok(text) => {
-            draft.change(Target::File { path: path.to_owned() }, Some(text), false);
-            draft.leave_out(format!("{path} counts later: {then}"), true);
+            draft.change(Target::File { path: path.to_owned() }, Some(text), OnRefusal::Undo);
+            draft.leave_out(format!("{path} counts later: {then}"), Omission::Harmless);
         }
-        Err(Missing::NotApplicable(why) | Missing::Unknown(why)) => draft.leave_out(why, false),
+        Err(Missing::NotApplicable(why) | Missing::Unknown(why)) => {
+            draft.leave_out(why, Omission::Wanting)
+        }
     }
     Ok(())
 }

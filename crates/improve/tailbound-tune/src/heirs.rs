@@ -20,7 +20,7 @@ use tailbound_host::threads::Thread;
 use crate::journal::Transaction;
 use crate::machine::{Moment, System};
 use crate::step::State;
-use crate::target::{DEFAULT_AFFINITY, Target, ThreadId};
+use crate::target::{DEFAULT_AFFINITY, Target, ThreadId, ThreadProperty};
 
 /// What inherited a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,7 +50,7 @@ struct Written<'a> {
     id: &'a ThreadId,
     old: &'a State,
     ours: &'a State,
-    is_policy: bool,
+    property: ThreadProperty,
 }
 
 /// The heirs of `transaction` on `system`, after its steps were undone.
@@ -64,12 +64,13 @@ pub(crate) fn heirs(system: &dyn System, transaction: &Transaction) -> Found<Vec
     for made in &ever {
         let Some(step) = plan.steps.get(made.step) else { continue };
         let (old, ours) = (&made.old, made.now.as_ref().unwrap_or(&step.new));
-        match &step.target {
-            _ if old == ours => {}
-            Target::Affinity(id) => written.push(Written { id, old, ours, is_policy: false }),
-            Target::Policy(id) => written.push(Written { id, old, ours, is_policy: true }),
-            Target::Setting { path, .. } if path == DEFAULT_AFFINITY => default = Some((old, ours)),
-            _ => {}
+        if old == ours {
+            continue;
+        }
+        if let Some((id, property)) = step.target.thread() {
+            written.push(Written { id, old, ours, property });
+        } else if matches!(&step.target, Target::Setting { path, .. } if path == DEFAULT_AFFINITY) {
+            default = Some((old, ours));
         }
     }
     if written.is_empty() && default.is_none() {
@@ -111,16 +112,15 @@ fn of_threads(system: &dyn System, written: &[Written<'_>], moment: &Moment) -> 
     let family = Family::new(&threads, written, moment);
     let mut found = Vec::new();
     for thread in threads.iter().filter(|t| family.is_new(t)) {
-        for is_policy in [false, true] {
-            let id = ThreadId::from(thread);
-            let target = if is_policy { Target::Policy(id) } else { Target::Affinity(id) };
+        for property in ThreadProperty::ALL {
+            let target = property.of(ThreadId::from(thread));
             // One that ends meanwhile needs nothing.
             let Ok(now) = system.read(&target) else { continue };
             // Most threads have an ordinary policy, and none needs to be given a real-time one.
-            if is_policy && !is_real_time(&now) {
+            if property == ThreadProperty::Policy && !is_real_time(&now) {
                 continue;
             }
-            let same = |w: &&Written<'_>| w.is_policy == is_policy && *w.ours == now;
+            let same = |w: &&Written<'_>| w.property == property && *w.ours == now;
             let candidates: Vec<&Written<'_>> = written.iter().filter(same).collect();
             let heir = |before: &State, lineage| {
                 let (target, now) = (target.clone(), now.clone());

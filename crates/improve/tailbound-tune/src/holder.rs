@@ -137,7 +137,7 @@ fn start(root: &Root, file: &Path, us: &str) -> Result<(), String> {
 /// The request was refused, or the note cannot be written.
 pub fn hold(us: i32, note: &Path) -> Result<(), String> {
     let signals = Signals::block_and_open().map_err(|e| e.to_string())?;
-    let _held = tailbound_sys::dma_latency::hold(us).map_err(|e| e.to_string())?;
+    let _held = crate::dma_latency::hold(us).map_err(|e| e.to_string())?;
     let this = threads::thread(&Root::real(), std::process::id()).map_err(|e| e.to_string())?;
     let text = format!("{} {}\n", this.tid, this.start_ticks);
     new_file::write(note, Existing::Replace, text.as_bytes()).map_err(|e| e.to_string())?;

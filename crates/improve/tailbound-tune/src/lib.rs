@@ -9,7 +9,7 @@
 //!                 tailbound-host        Machine (the one place that writes)
 //! ```
 //!
-//! Only [`Machine`], `holder` and the journal write anything.
+//! Only [`Machine`], `holder`, `dma_latency` and the journal write anything.
 //! Not here: what is wrong with a machine (`tailbound-rules`), whether a change helped
 //! (`tailbound-stats`).
 #![forbid(unsafe_code)]
@@ -18,38 +18,56 @@
 mod appeared;
 mod apply;
 mod boot;
+pub mod candidates;
+pub mod chosen;
 mod coalescing;
 mod codec;
+pub mod dma_latency;
+mod error;
 mod facts;
+mod guard;
 mod heirs;
 mod here;
 pub mod holder;
 pub mod journal;
+mod keep;
+mod look;
 mod machine;
+pub mod offered;
 mod profile;
 mod recipe;
 mod rules;
 pub mod settings;
+pub mod status;
 mod step;
 mod target;
+pub mod typed;
 mod undo;
+mod unit;
 mod verify;
+pub mod view;
+pub mod words;
 
 pub use appeared::Appeared;
 pub use apply::{Applied, ApplyError, apply, arrow, find};
 pub use boot::BootError;
 pub use codec::{Codec, CodecError};
+pub use error::TuneError;
 pub use facts::{Facts, FactsError, machine_id};
+pub use guard::guard;
 pub use heirs::{Heir, Lineage};
 pub use here::{
     ForNow, GUARD_DONE, GUARD_LOCK, HereError, apply_guarded, apply_here, needs_root, now,
     undo_here, undo_under, undo_unless_confirmed,
 };
+pub use keep::{KeepEvent, keep};
+pub use look::{chosen_cpus, look_interval_ns, look_now};
 pub use machine::{Machine, Moment, Refused, System, shown};
-pub use profile::{Boot, Profile, ProfileError, SHIPPED, Written};
+pub use profile::{Boot, Profile, ProfileError, RuleError, SHIPPED, Written};
 pub use recipe::{PlanError, StaleError, renewed};
 pub use rules::{InterruptRule, ServiceRule, ThreadRule, matches};
 pub use step::{LeftOut, MachineId, PLAN_FORMAT, Plan, Recipe, State, Step};
 pub use target::{InterruptId, Target, ThreadId};
 pub use undo::{HeirOutcome, Mode, UndoReport, accept, heir_sentence, sentence, undo};
+pub use unit::unit;
 pub use verify::{Drift, verify};

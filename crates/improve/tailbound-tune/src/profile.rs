@@ -7,12 +7,15 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tailbound_core::cpus::ParseCpusError;
+use tailbound_core::policy::ParsePolicyError;
 use tailbound_core::{CpuSet, Policy};
+use tailbound_host::Missing;
 
 use crate::boot::{self, BootError};
 use crate::facts::Facts;
 use crate::rules::{self, InterruptRule, ServiceRule, ThreadRule};
-use crate::settings::{self, Draft, Setting, SettingError, Value};
+use crate::settings::{self, Draft, Omission, Setting, SettingError, Value};
 use crate::step::Plan;
 
 /// The profiles that come with the program, by name.
@@ -90,8 +93,34 @@ pub enum ProfileError {
     #[error(transparent)]
     Boot(#[from] BootError),
     /// A rule.
-    #[error("{0}")]
-    Rule(String),
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+}
+
+/// What is wrong with a rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// It is about CPUs for real-time work, and none are named.
+    #[error("`rt` needs CPUs for real-time work: name them with --rt-cpus LIST")]
+    NoRtCpus,
+    /// Its CPUs.
+    #[error(transparent)]
+    Cpus(#[from] ParseCpusError),
+    /// Its policy.
+    #[error(transparent)]
+    Policy(#[from] ParsePolicyError),
+    /// A policy that only the program itself can ask for.
+    #[error("{0}: a deadline is for the program itself to ask for")]
+    Deadline(String),
+    /// What it is about cannot be read.
+    #[error("{}", .0.reason())]
+    Unread(Missing),
+    /// Its name is none of a service.
+    #[error("not the name of a service, which ends in .service")]
+    NoService,
+    /// Nobody starts services so here.
+    #[error("this machine does not run systemd")]
+    NoSystemd,
 }
 
 impl Profile {
@@ -161,8 +190,8 @@ impl Profile {
         {
             setting.plan(&mut draft, value)?;
         }
-        rules::threads(&mut draft, &self.written.thread).map_err(ProfileError::Rule)?;
-        rules::interrupts(&mut draft, &self.written.interrupt).map_err(ProfileError::Rule)?;
+        rules::threads(&mut draft, &self.written.thread)?;
+        rules::interrupts(&mut draft, &self.written.interrupt)?;
         rules::services(&mut draft, &self.written.service);
         if boot {
             boot::plan(&mut draft, &self.written.boot.parameters)?;
@@ -170,7 +199,7 @@ impl Profile {
             draft.begin("boot");
             draft.leave_out(
                 "boot parameters are added with --boot only, and count after a reboot".to_owned(),
-                true,
+                Omission::Harmless,
             );
         }
         Ok(draft.finish())
@@ -192,23 +221,19 @@ fn scalar(value: &toml::Value) -> String {
 }
 
 /// CPUs of a rule: `rt`, `housekeeping`, or a list.
-pub(crate) fn cpus_of(facts: &Facts, text: &str) -> Result<CpuSet, String> {
+pub(crate) fn cpus_of(facts: &Facts, text: &str) -> Result<CpuSet, RuleError> {
     match text {
-        "rt" if facts.rt.is_empty() => {
-            Err("`rt` needs CPUs for real-time work: name them with --rt-cpus LIST".to_owned())
-        }
+        "rt" if facts.rt.is_empty() => Err(RuleError::NoRtCpus),
         "rt" => Ok(facts.rt.clone()),
         "housekeeping" => Ok(facts.housekeeping.clone()),
-        list => list.parse::<CpuSet>().map_err(|e| e.to_string()),
+        list => Ok(list.parse::<CpuSet>()?),
     }
 }
 
 /// A policy of a rule that the kernel can be given.
-pub(crate) fn policy_of(text: &str) -> Result<Policy, String> {
-    match text.parse::<Policy>().map_err(|e| e.to_string())? {
-        Policy::Deadline { .. } => {
-            Err(format!("{text}: a deadline is for the program itself to ask for"))
-        }
+pub(crate) fn policy_of(text: &str) -> Result<Policy, RuleError> {
+    match text.parse::<Policy>()? {
+        Policy::Deadline { .. } => Err(RuleError::Deadline(text.to_owned())),
         policy => Ok(policy),
     }
 }

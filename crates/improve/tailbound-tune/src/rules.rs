@@ -10,8 +10,8 @@ use tailbound_core::Policy;
 use tailbound_host::interrupts::Interrupt;
 use tailbound_host::threads::Thread;
 
-use crate::profile::{cpus_of, policy_of};
-use crate::settings::Draft;
+use crate::profile::{RuleError, cpus_of, policy_of};
+use crate::settings::{Draft, Omission, OnRefusal};
 use crate::target::{InterruptId, Target, ThreadId};
 
 /// Threads of a name.
@@ -73,14 +73,14 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 ///
 /// # Errors
 /// What is wrong with a rule.
-pub(crate) fn threads(draft: &mut Draft<'_>, rules: &[ThreadRule]) -> Result<(), String> {
+pub(crate) fn threads(draft: &mut Draft<'_>, rules: &[ThreadRule]) -> Result<(), RuleError> {
     for rule in rules {
         draft.begin("thread");
         let policy = rule.policy.as_deref().map(policy_of).transpose()?;
         let cpus = rule.cpus.as_deref().map(|c| cpus_of(draft.facts, c)).transpose()?;
         let all = match &draft.facts.threads {
             Ok(all) => all,
-            Err(why) => return Err(why.reason().to_owned()),
+            Err(why) => return Err(RuleError::Unread(why.clone())),
         };
         let mut found = false;
         for thread in all.iter().filter(|t| rule.means(t)) {
@@ -88,21 +88,28 @@ pub(crate) fn threads(draft: &mut Draft<'_>, rules: &[ThreadRule]) -> Result<(),
             let id = ThreadId::from(thread);
             if let Some(policy) = policy {
                 if matches!(thread.policy, Policy::Deadline { .. } | Policy::Unknown(_)) {
-                    draft.leave_out(format!("thread {id} has policy {}", thread.policy), false);
+                    draft.leave_out(
+                        format!("thread {id} has policy {}", thread.policy),
+                        Omission::Wanting,
+                    );
                 } else {
-                    draft.change(Target::Policy(id.clone()), Some(policy.to_string()), true);
+                    draft.change(
+                        Target::Policy(id.clone()),
+                        Some(policy.to_string()),
+                        OnRefusal::Skip,
+                    );
                 }
             }
             if let Some(cpus) = &cpus {
                 if thread.fixed {
-                    draft.leave_out(format!("thread {id} cannot be moved"), false);
+                    draft.leave_out(format!("thread {id} cannot be moved"), Omission::Wanting);
                 } else {
-                    draft.change(Target::Affinity(id), Some(cpus.to_string()), true);
+                    draft.change(Target::Affinity(id), Some(cpus.to_string()), OnRefusal::Skip);
                 }
             }
         }
         if !found {
-            draft.leave_out(format!("there is no thread {}", rule.label()), false);
+            draft.leave_out(format!("there is no thread {}", rule.label()), Omission::Wanting);
         }
     }
     Ok(())
@@ -125,13 +132,13 @@ impl ThreadRule {
 ///
 /// # Errors
 /// What is wrong with a rule.
-pub(crate) fn interrupts(draft: &mut Draft<'_>, rules: &[InterruptRule]) -> Result<(), String> {
+pub(crate) fn interrupts(draft: &mut Draft<'_>, rules: &[InterruptRule]) -> Result<(), RuleError> {
     for rule in rules {
         draft.begin("interrupt");
         let cpus = cpus_of(draft.facts, &rule.cpus)?;
         let all = match &draft.facts.interrupts {
             Ok(all) => all,
-            Err(why) => return Err(why.reason().to_owned()),
+            Err(why) => return Err(RuleError::Unread(why.clone())),
         };
         let meant = |line: &&Interrupt| {
             matches(&rule.name, &line.number.to_string())
@@ -144,14 +151,14 @@ pub(crate) fn interrupts(draft: &mut Draft<'_>, rules: &[InterruptRule]) -> Resu
             if line.managed == Ok(true) {
                 draft.leave_out(
                     format!("interrupt {id} is managed by the kernel, which alone moves it"),
-                    false,
+                    Omission::Wanting,
                 );
             } else {
-                draft.change(Target::Interrupt(id), Some(cpus.to_string()), false);
+                draft.change(Target::Interrupt(id), Some(cpus.to_string()), OnRefusal::Undo);
             }
         }
         if !found {
-            draft.leave_out(format!("there is no interrupt {}", rule.name), false);
+            draft.leave_out(format!("there is no interrupt {}", rule.name), Omission::Wanting);
         }
     }
     Ok(())
@@ -163,23 +170,23 @@ pub(crate) fn services(draft: &mut Draft<'_>, rules: &[ServiceRule]) {
         draft.begin("service");
         let drop_in = drop_in(draft, rule);
         match drop_in {
-            Ok((path, text)) => draft.change(Target::File { path }, Some(text), false),
-            Err(why) => draft.leave_out(format!("{}: {why}", rule.name), false),
+            Ok((path, text)) => draft.change(Target::File { path }, Some(text), OnRefusal::Undo),
+            Err(why) => draft.leave_out(format!("{}: {why}", rule.name), Omission::Wanting),
         }
     }
 }
 
 /// Path and text of a drop-in of systemd.
-fn drop_in(draft: &Draft<'_>, rule: &ServiceRule) -> Result<(String, String), String> {
+fn drop_in(draft: &Draft<'_>, rule: &ServiceRule) -> Result<(String, String), RuleError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
     if !rule.name.chars().all(plain)
         || !rule.name.ends_with(".service")
         || rule.name.starts_with('.')
     {
-        return Err("not the name of a service, which ends in .service".to_owned());
+        return Err(RuleError::NoService);
     }
     if !draft.facts.root.exists("/run/systemd/system") {
-        return Err("this machine does not run systemd".to_owned());
+        return Err(RuleError::NoSystemd);
     }
     let mut text = format!("{}\n[Service]\n", crate::boot::MARK);
     if let Some(policy) = &rule.policy {

@@ -69,6 +69,38 @@ pub struct ThreadId {
     pub name: String,
 }
 
+/// What of a thread is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ThreadProperty {
+    /// Its CPUs.
+    Affinity,
+    /// Its policy and priority.
+    Policy,
+}
+
+impl ThreadProperty {
+    pub(crate) const ALL: [Self; 2] = [Self::Affinity, Self::Policy];
+
+    /// Of this thread.
+    pub(crate) fn of(self, id: ThreadId) -> Target {
+        match self {
+            Self::Affinity => Target::Affinity(id),
+            Self::Policy => Target::Policy(id),
+        }
+    }
+}
+
+impl Target {
+    /// The thread, and what of it, where it is one's.
+    pub(crate) fn thread(&self) -> Option<(&ThreadId, ThreadProperty)> {
+        match self {
+            Self::Affinity(id) => Some((id, ThreadProperty::Affinity)),
+            Self::Policy(id) => Some((id, ThreadProperty::Policy)),
+            _ => None,
+        }
+    }
+}
+
 impl From<&Thread> for ThreadId {
     fn from(thread: &Thread) -> Self {
         Self { tid: thread.tid, start_ticks: thread.start_ticks, name: thread.name.clone() }

@@ -289,7 +289,7 @@ impl Agent<'_> {
         let order = &piece.taken.order;
         let allowed = Policy::read(self.settings.policy.as_deref())
             .map_err(|e| format!("the owner's policy cannot be used: {}", e.why))
-            .and_then(|policy| policy.allows(order));
+            .and_then(|policy| policy.allows(order).map_err(|e| e.to_string()));
         let at = format!("{WORK}/{}", piece.id());
         let allowed = match allowed {
             Ok(allowed) => allowed,

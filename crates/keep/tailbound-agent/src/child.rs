@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use tailbound_core::printable;
 use tailbound_host::machine_lock::MachineGuard;
+use tailbound_series::campaign::folder;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, SIGTERM};
 use tailbound_sys::signal::Signals;
@@ -177,14 +178,14 @@ fn heard(line: String, last: &mut Option<String>, note: &mut dyn FnMut(&str)) {
     }
 }
 
-/// How it ended: by what is there, and in the child's own words.
+/// How it ended: by the run files that are there; why it is not complete is in the child's own words.
 fn over(job: &Job<'_>, status: ExitStatus, why: Option<String>, last: Option<&str>) -> Over {
-    // 1: a claim of the publication does not hold here, which is an answer.
-    let ended_well = matches!(status.code(), Some(0 | 1));
+    // The status is of the whole campaign (5: others are open, 1: a claim does not hold); this piece is its own runs.
     let files = job.piece.files();
-    let missing = job.allowed.parts.iter().find(|p| !files.contains_key(*p));
-    let own = missing.and_then(|p| Some(format!("{p}: {}", job.piece.failed(p)?.trim())));
-    let complete = ended_well && why.is_none() && missing.is_none();
+    let is_there = |p: &&String| files.get(*p).is_some_and(|file| folder::is_complete(file));
+    let open = job.allowed.parts.iter().find(|p| !is_there(p));
+    let own = open.and_then(|p| Some(format!("{p}: {}", job.piece.failed(p)?.trim())));
+    let complete = why.is_none() && open.is_none();
     let reason = (!complete).then(|| {
         let said = own.or_else(|| last.map(str::to_owned));
         let said = said.unwrap_or_else(|| "it said nothing".to_owned());

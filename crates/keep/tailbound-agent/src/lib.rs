@@ -18,6 +18,7 @@
 pub mod agent;
 mod child;
 pub mod client;
+pub mod denial;
 pub mod hook;
 pub mod outbox;
 pub mod policy;

@@ -235,42 +235,55 @@ impl Outbox {
     }
 
     /// Hands in what waits, the oldest first; why it stopped.
-    fn round(&self, server: &Server, note: &impl Fn(&str)) -> Result<(), String> {
-        let waiting = self.entries().map_err(|e| e.to_string())?;
+    fn round(&self, server: &Server, note: &impl Fn(&str)) -> Result<(), HandInError> {
+        let waiting = self.entries()?;
         let mut waiting = waiting.into_iter().filter(|e| !e.refused).peekable();
         if waiting.peek().is_none() {
             return Ok(());
         }
         // Opened each time: a new token is used at once, and between two hours nothing of it is in memory.
-        let client = Client::open(server).map_err(|e| e.to_string())?;
+        let client = Client::open(server)?;
         for entry in waiting {
             let packed = match given::read(&entry.path, FILE_BYTES_MAX) {
                 Ok(packed) => packed,
                 // It had to go meanwhile.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-                Err(e) => return Err(e.to_string()),
+                Err(e) => return Err(e.into()),
             };
             let done = match client.hand_in::<Added>(&packed) {
                 Ok(_) => {
                     let mut standing = locked(&self.0.standing);
                     standing.sent = standing.sent.saturating_add(1);
                     drop(standing);
-                    new_file::remove(&entry.path).map_err(|e| e.to_string())
+                    new_file::remove(&entry.path).map_err(HandInError::from)
                 }
-                Err(e) if e.may_pass() => Err(e.to_string()),
-                Err(e) => self.refused(&entry, &e).map(|kept| note(&kept)),
+                Err(e) if e.may_pass() => Err(e.into()),
+                Err(e) => {
+                    self.refused(&entry, &e).map(|kept| note(&kept)).map_err(HandInError::from)
+                }
             };
-            self.bound().map_err(|e| e.to_string())?;
+            self.bound()?;
             done?;
         }
         Ok(())
     }
 
-    fn refused(&self, entry: &Entry, why: &ClientError) -> Result<String, String> {
+    fn refused(&self, entry: &Entry, why: &ClientError) -> io::Result<String> {
         let to = self.path(REFUSED, entry.number);
-        new_file::rename(&entry.path, &to).map_err(|e| e.to_string())?;
+        new_file::rename(&entry.path, &to)?;
         Ok(format!("the server does not take a run file, which is kept as {}: {why}", to.display()))
     }
+}
+
+/// Why what waits was not handed in.
+#[derive(Debug, thiserror::Error)]
+enum HandInError {
+    /// A file of the outbox.
+    #[error(transparent)]
+    File(#[from] io::Error),
+    /// The server.
+    #[error(transparent)]
+    Client(#[from] ClientError),
 }
 
 /// Hands in what comes, until it is told to end.
@@ -335,6 +348,7 @@ impl Outbox {
                     drop(self.0.changed.wait_while(stage, rests));
                 }
                 Err(why) => {
+                    let why = why.to_string();
                     if why != told {
                         note(&why);
                         told = why;

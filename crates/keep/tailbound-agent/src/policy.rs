@@ -11,11 +11,12 @@ use serde::Deserialize;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::limits::TEXT_BYTES_MAX;
 use tailbound_core::plan::RunConfig;
-use tailbound_core::units::{format_ns_i64, parse_ns};
+use tailbound_core::units::parse_ns;
 use tailbound_core::{Spec, split_loads};
 use tailbound_series::campaign::{self, Options};
 use tailbound_sys::{given, owner};
 
+use crate::denial::Denial;
 use crate::wire::Order;
 
 /// Where the owner's file lies, unless another one is named.
@@ -161,32 +162,32 @@ impl Policy {
         owner::alone(path)
             .map_err(|e| wrong(format!("others may change it: {e}; it decides what runs here")))?;
         let text = given::text(path, TEXT_BYTES_MAX).map_err(|e| wrong(e.to_string()))?;
-        Self::parse(&text, Some(path)).map_err(wrong)
+        Self::parse(&text, Some(path)).map_err(|e| wrong(e.to_string()))
     }
 
-    fn parse(text: &str, path: Option<&Path>) -> Result<Self, String> {
-        let written = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_owned())?;
-        Self::of(written, path.map(Path::to_owned))
+    fn parse(text: &str, path: Option<&Path>) -> Result<Self, Denial> {
+        Self::of(toml::from_str(text)?, path.map(Path::to_owned))
     }
 
-    fn of(written: Written, file: Option<PathBuf>) -> Result<Self, String> {
+    fn of(written: Written, file: Option<PathBuf>) -> Result<Self, Denial> {
         let default = Self::default();
         let longest_ns = match written.longest.as_deref() {
             None => default.longest_ns,
-            Some(text) => match parse_ns(text).map_err(|e| format!("longest: {e}"))? {
-                ns if ns > 0 => ns,
-                _ => return Err(format!("longest: {text} allows nothing: write \"10min\"")),
-            },
+            Some(text) => {
+                match parse_ns(text).map_err(|why| Denial::Time { key: "longest", why })? {
+                    ns if ns > 0 => ns,
+                    _ => return Err(Denial::Nothing(text.to_owned())),
+                }
+            }
         };
         let cpus = match written.cpus.as_deref() {
             None | Some("all") => None,
-            Some(list) => Some(list.parse().map_err(|e| format!("cpus: {e}"))?),
+            Some(list) => Some(list.parse().map_err(Denial::OwnCpus)?),
         };
         let known: Vec<&str> = tailbound_load::CATALOGUE.iter().map(|k| k.name).collect();
         let strange = written.loads.iter().flatten().find(|l| !known.contains(&l.as_str()));
         if let Some(strange) = strange {
-            let known = known.join(", ");
-            return Err(format!("loads: there is no load `{strange}`; there are {known}"));
+            return Err(Denial::NoLoad { name: strange.clone() });
         }
         Ok(Self {
             file,
@@ -207,20 +208,19 @@ impl Policy {
     ///
     /// # Errors
     /// Why it may not, for the operator: which run, what it wants, and what the owner would have to write.
-    pub fn allows(&self, order: &Order) -> Result<Allowed, String> {
+    pub fn allows(&self, order: &Order) -> Result<Allowed, Denial> {
         if !(order.scale > 0.0 && order.scale <= 1.0) {
-            return Err(format!("scale {}: a share above 0 and up to 1", order.scale));
+            return Err(Denial::Scale(order.scale));
         }
-        let chosen =
-            campaign::parse("the campaign", order.campaign.clone()).map_err(|e| e.to_string())?;
-        let parts = campaign::wanted(&chosen, &order.parts).map_err(|e| e.to_string())?;
+        let chosen = campaign::parse("the campaign", order.campaign.clone())?;
+        let parts = campaign::wanted(&chosen, &order.parts)?;
         let options =
             Options { scale: order.scale, cpus: None, system: None, force: false, begin_at: None };
         let mut all_ns = 0i64;
         let (mut with_cpus, mut without_cpus, mut commands) = (0, 0, false);
         for part in &parts {
             let config = options.config(&chosen.file.name, part, false);
-            let refused = |why: String| format!("{}: {why}", part.id);
+            let refused = |why| Denial::Run { part: part.id.clone(), why: Box::new(why) };
             commands |= self.options(&config, part.only_work).map_err(refused)?;
             all_ns = all_ns.saturating_add(self.length_ns(&config).map_err(refused)?);
             match config.cpus.as_deref().filter(|_| order.cpus.is_none()) {
@@ -232,8 +232,7 @@ impl Policy {
             }
         }
         if all_ns > self.longest_ns {
-            let (all, longest) = (format_ns_i64(all_ns), format_ns_i64(self.longest_ns));
-            return Err(format!("its runs take {all}; the owner allows `longest` {longest}"));
+            return Err(Denial::TooLong { all_ns, longest_ns: self.longest_ns });
         }
         let cpus = match (&order.cpus, &self.cpus) {
             (Some(cpus), _) => {
@@ -242,7 +241,7 @@ impl Policy {
             }
             (None, Some(own)) if with_cpus == 0 => Some(own.to_string()),
             (None, Some(own)) if without_cpus > 0 => {
-                return Err(format!("some runs name no CPUs; the owner allows `cpus` {own}"));
+                return Err(Denial::NoCpus { own: own.clone() });
             }
             _ => None,
         };
@@ -256,14 +255,14 @@ impl Policy {
     }
 
     /// Is all of it allowed? Whether it names commands. `bare`: no load unless one is named.
-    fn options(&self, config: &RunConfig, bare: bool) -> Result<bool, String> {
+    fn options(&self, config: &RunConfig, bare: bool) -> Result<bool, Denial> {
         // By the names of the keys, so that none can be forgotten.
         let Ok(toml::Value::Table(said)) = toml::Value::try_from(config) else {
-            return Err("its options cannot be read".to_owned());
+            return Err(Denial::Options);
         };
         for key in said.keys() {
             if !FREE.contains(&key.as_str()) && !RULED.contains(&key.as_str()) {
-                return Err(format!("`{key}`: this agent has no rule for it"));
+                return Err(Denial::NoRule { key: key.clone() });
             }
         }
         let mut commands = config.load_cmd.is_some();
@@ -276,20 +275,21 @@ impl Policy {
             if text == "none" {
                 continue;
             }
-            let spec: Spec = text.parse().map_err(|e| format!("load {text}: {e}"))?;
+            let spec = spec("load", &text)?;
             listed("loads", "the load", &spec.name, &self.loads)?;
             commands |= tailbound_load::command_of(&spec).is_some();
         }
         for text in config.work.iter().flatten() {
-            let spec = tailbound_load::benchmark(text).map_err(|e| format!("work {text}: {e}"))?;
+            let spec = tailbound_load::benchmark(text)
+                .map_err(|why| Denial::Benchmark { text: text.clone(), why })?;
             listed("benchmarks", "the benchmark", &spec.name, &self.benchmarks)?;
             commands |= tailbound_load::command_of(&spec).is_some();
         }
         if commands && !self.commands {
-            return Err("it names a command; the owner allows none (`commands`)".to_owned());
+            return Err(Denial::Command);
         }
         if let Some(text) = &config.probe {
-            let spec: Spec = text.parse().map_err(|e| format!("probe {text}: {e}"))?;
+            let spec = spec("probe", text)?;
             listed("probes", "the probe", &spec.name, &self.probes)?;
         }
         if let Some(profile) = &config.tune {
@@ -298,7 +298,7 @@ impl Policy {
         let unpinned = config.tasks.is_some()
             || config.policy.as_deref().is_some_and(|p| p.starts_with("deadline"));
         if let Some(own) = self.cpus.as_ref().filter(|_| unpinned) {
-            return Err(format!("its threads run on any CPU; the owner allows `cpus` {own}"));
+            return Err(Denial::Unpinned { own: own.clone() });
         }
         let switches = [
             (config.observe.is_some() || config.blame.is_some(), self.tracing, "tracing"),
@@ -306,27 +306,26 @@ impl Policy {
             (config.cpu_dma_latency.is_some(), self.cpu_dma_latency, "cpu-dma-latency"),
         ];
         match switches.iter().find(|(wanted, allowed, _)| *wanted && !allowed) {
-            Some((.., key)) => Err(format!("the owner does not allow it: `{key}` is false")),
+            Some((.., key)) => Err(Denial::Switch { key }),
             None => Ok(commands),
         }
     }
 
-    fn cpus(&self, text: &str) -> Result<(), String> {
+    fn cpus(&self, text: &str) -> Result<(), Denial> {
         let Some(own) = &self.cpus else { return Ok(()) };
-        let wanted: CpuSet = text.parse().map_err(|_| {
-            format!("cpus {text}: the owner allows `cpus` {own}: write a list of these")
-        })?;
+        let wanted: CpuSet =
+            text.parse().map_err(|_| Denial::NoList { text: text.to_owned(), own: own.clone() })?;
         if wanted.minus(own).is_empty() && !wanted.is_empty() {
             return Ok(());
         }
-        Err(format!("cpus {text}: the owner allows `cpus` {own}"))
+        Err(Denial::OtherCpus { text: text.to_owned(), own: own.clone() })
     }
 
     /// About how long it measures. Of benchmarks nobody knows; what takes too long is ended.
-    fn length_ns(&self, config: &RunConfig) -> Result<i64, String> {
-        let time = |key: &str, text: &Option<String>| {
+    fn length_ns(&self, config: &RunConfig) -> Result<i64, Denial> {
+        let time = |key, text: &Option<String>| {
             let ns = text.as_deref().map(parse_ns).transpose();
-            ns.map_err(|e| format!("{key}: {e}"))
+            ns.map_err(|why| Denial::Time { key, why })
         };
         let warm_up = time("warm-up", &config.warm_up)?.unwrap_or(0);
         let interval = time("interval", &config.interval)?;
@@ -337,19 +336,27 @@ impl Policy {
             (None, Some(ns)) => ns,
             (None, None) if config.work.is_some() => 0,
             (None, None) => {
-                return Err("it does not say how long it is (`loops`, `duration`)".to_owned());
+                return Err(Denial::NoLength);
             }
         };
         Ok(measured.saturating_add(warm_up))
     }
 }
 
-fn listed(key: &str, what: &str, name: &str, allowed: &[String]) -> Result<(), String> {
+fn spec(what: &'static str, text: &str) -> Result<Spec, Denial> {
+    text.parse().map_err(|why| Denial::Spec { what, text: text.to_owned(), why })
+}
+
+fn listed(
+    key: &'static str,
+    what: &'static str,
+    name: &str,
+    allowed: &[String],
+) -> Result<(), Denial> {
     if allowed.iter().any(|a| a == name) {
         return Ok(());
     }
-    let those = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
-    Err(format!("{what} `{name}`: the owner allows `{key}` {those}"))
+    Err(Denial::NotListed { what, name: name.to_owned(), key, allowed: allowed.to_vec() })
 }
 
 #[cfg(test)]
@@ -381,7 +388,7 @@ mod tests {
     }
 
     fn said(policy: &Policy, options: &str) -> String {
-        policy.allows(&order(options)).map_or_else(|e| e, |a| format!("{a:?}"))
+        policy.allows(&order(options)).map_or_else(|e| e.to_string(), |a| format!("{a:?}"))
     }
 
     #[test]
@@ -413,7 +420,7 @@ mod tests {
             ("policy = \"fifo:90\"", "`duration`"),
             ("duration = \"soon\"", "duration"),
         ] {
-            let why = default.allows(&order(options)).err();
+            let why = default.allows(&order(options)).err().map(|e| e.to_string());
             assert!(why.as_deref().is_some_and(|w| w.contains(told)), "{options}: {why:?}");
         }
     }
@@ -447,7 +454,7 @@ mod tests {
             (format!("{idle}duration = \"1s\"\npolicy = \"deadline\""), "any CPU"),
         ] {
             let options = options.as_str();
-            let why = some.allows(&order(options)).err();
+            let why = some.allows(&order(options)).err().map(|e| e.to_string());
             assert!(why.as_deref().is_some_and(|w| w.contains(told)), "{options}: {why:?}");
         }
         let idle = "load = [\"none\"]\nduration = \"1s\"";
@@ -465,7 +472,7 @@ mod tests {
             ("longest = \"0s\"", "longest"),
             ("cpus = \"x\"", "cpus"),
         ] {
-            let why = Policy::parse(text, None).err();
+            let why = Policy::parse(text, None).err().map(|e| e.to_string());
             assert!(why.as_deref().is_some_and(|w| w.contains(told)), "{text}: {why:?}");
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! The server runs in this process, the clients beside it, on the same CPUs. `pages` asks each kind of page N times, of a
 //! system the pages of N different ones; `uploads` sends runs that differ from RUN in their identity alone, packed, each connection the
-//! next one when the last is answered. The store is one of `simulate`; the server's clock stands at its last day. `docs/scale.md`.
+//! next one when the last is answered. The store is one of `simulate`; the server's clock stands at its last day. `docs/results/scale.md`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example")]
 
 use std::fs::File;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::{Run, runfile, utc};
 use tailbound_fleet::serve::{Clock, Config, serve, tokens};
-use tailbound_store::{Role, Store, StoreLocation, Token};
+use tailbound_store::{Role, Since, Store, StoreLocation, Token};
 
 /// 2026-11-25T12:00:00Z, half a day after the last run of `simulate`.
 const NOW_S: i64 = 1_795_608_000;
@@ -102,7 +102,7 @@ fn pages(at: SocketAddr, place: &StoreLocation, n: usize) -> ScaleResult<()> {
 fn look(place: &StoreLocation) -> ScaleResult<()> {
     let now = utc::rfc3339(NOW_S);
     let mut store = words(Store::open(place, &now))?;
-    let n = words(store.due_series("", 1_000_000))?.len();
+    let n = words(store.due_series(tailbound_store::Whose::All, 1_000_000))?.len();
     let begun = Instant::now();
     words(tailbound_fleet::regressions::look_at_all(&mut store, &now))?;
     println!("{n} series looked at in {:.1} s", begun.elapsed().as_secs_f64());
@@ -121,7 +121,7 @@ fn beside(
     let all = different(&base, seconds * a_second)?;
     let token = operator(place)?;
     let mut store = words(Store::open(place, &utc::rfc3339(NOW_S)))?;
-    let systems = words(store.systems(&utc::rfc3339(NOW_S)))?;
+    let systems = words(store.systems(&Since::From(utc::rfc3339(NOW_S))))?;
     let (next, begun) = (AtomicUsize::new(0), Instant::now());
     let end = Duration::from_secs(seconds as u64);
     let hand_in = || -> ScaleResult<Vec<Duration>> {

@@ -5,7 +5,7 @@
 //! again around its count, shifted by what is the machine's own. Every twentieth system (with SIMULATE_WORSE=all every one) becomes a quarter later on some
 //! day of the last third. Runs of the last WHOLE days are written as files and go through the same reading, judging and packing as uploads do; of the
 //! days before them the store gets all rows, made by the same code, but not the file, which costs ten times as much to make and
-//! which no table needs. `docs/scale.md` says what it is for.
+//! which no table needs. `docs/results/scale.md` says what it is for.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example")]
 
 use std::fs::File;
@@ -18,7 +18,7 @@ use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::record::{Fact, ThreadRecord};
 use tailbound_core::{Distribution, Run, runfile, utc};
 use tailbound_stats::random::Random;
-use tailbound_store::{Incoming, Rows, RunSubmission, Store};
+use tailbound_store::{Incoming, Rows, RunSubmission, Store, Way};
 
 /// The last day: 2026-11-25.
 const LAST_S: i64 = 1_795_564_800;
@@ -133,9 +133,12 @@ fn added(
     let (mut given, mut rows) = (Vec::new(), Vec::new());
     for one in made {
         match one {
-            SimulatedRun::Whole(name, incoming) => {
-                given.push(RunSubmission { incoming, system: Some(name), who: None })
-            }
+            SimulatedRun::Whole(name, incoming) => given.push(RunSubmission {
+                incoming,
+                system: Some(name),
+                who: None,
+                way: Way::Archive,
+            }),
             SimulatedRun::Rows(of) => rows.push(of),
         }
     }

@@ -6,7 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use tailbound_store::{Store, StoreError};
+use tailbound_core::record::Facts;
+use tailbound_core::units::exact;
+use tailbound_stats::change::{self, FactChange, REACH, RunFacts};
+use tailbound_store::{RunRow, Store, StoreError};
 
 /// A fact that differs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -36,6 +39,37 @@ pub fn between(store: &mut Store, a: &str, b: &str) -> Result<Vec<Change>, Store
         after: b.get(name).cloned(),
     };
     Ok(differs.map(one).collect())
+}
+
+/// The facts that changed near the run `at` of a series, the oldest first; the nearest come first. As `history` names them.
+///
+/// # Errors
+/// The database refuses.
+pub fn near(store: &mut Store, runs: &[RunRow], at: usize) -> Result<Vec<FactChange>, StoreError> {
+    let from = at.saturating_sub(REACH + 1);
+    let mut window: Vec<RunFacts> = Vec::new();
+    for run in runs.iter().skip(from).take(at - from + REACH + 1) {
+        let json = store.facts_of(&run.id)?.unwrap_or_default();
+        let facts: Facts = serde_json::from_str(&json).unwrap_or_default();
+        let mut all: RunFacts = facts.into_iter().map(|(name, fact)| (name, fact.text())).collect();
+        all.insert("tool".to_owned(), run.tool.clone());
+        let deadline = run.deadline_ns.map_or_else(|| "none".to_owned(), exact);
+        all.insert("plan.deadline".to_owned(), deadline);
+        window.push(all);
+    }
+    Ok(change::near(&window, at - from))
+}
+
+/// A fact that changed, in words: `cpu.governor: performance → powersave (2 runs earlier)`.
+#[must_use]
+pub fn fact_words(f: &FactChange) -> String {
+    let runs = if f.off.abs() == 1 { "run" } else { "runs" };
+    let when = match f.off {
+        0 => String::new(),
+        n if n < 0 => format!(" ({} {runs} earlier)", n.abs()),
+        n => format!(" ({n} {runs} later)"),
+    };
+    format!("{}: {} → {}{when}", f.name, f.before, f.after)
 }
 
 /// A fact in a word or a few; a dash where it was not known. What a run file says of why it is not known is said too.

@@ -8,9 +8,9 @@
 
 use tailbound_host::Root;
 use tailbound_sys::SysError;
-use tailbound_sys::bpf::assembler::JumpError;
 use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring, RingWaiter};
 use tailbound_sys::clock;
+use tailbound_trace::bpf::assembler::JumpError;
 
 use crate::description;
 use crate::layout::{entry, key, lost, settings};

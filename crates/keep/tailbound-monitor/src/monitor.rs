@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
+use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{EndReason, utc};
 use tailbound_host::{Root, inventory_of_identity};
 use tailbound_sys::signal::{LOOK, Signals};
@@ -99,6 +100,24 @@ pub struct Summary {
     pub late: u64,
     /// What it cost.
     pub own: Cost,
+}
+
+impl Summary {
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!(
+            "{} windows with {} wake-ups, {} not counted; {} of CPU time, {} of memory",
+            grouped(self.windows),
+            grouped(self.n),
+            grouped(self.lost),
+            format_ns_i64(i64::try_from(self.own.cpu_ns).unwrap_or(i64::MAX)),
+            self.own.peak_bytes.map_or_else(
+                || "an unknown amount".to_owned(),
+                |b| format!("at most {} KiB", grouped(b / 1024))
+            )
+        )
+    }
 }
 
 #[derive(Debug, Serialize)]

@@ -17,8 +17,9 @@
 //! A thread that is woken while it runs does not wait; that is why it leaves `ready` with its CPU. So a wake-up in the very
 //! moment in which its thread gives up its CPU is not counted.
 
-use tailbound_sys::bpf::assembler::{Assembler, Helper, If, JumpError, Label, Op, Reg, Width};
-use tailbound_sys::bpf::{Map, classes};
+use tailbound_sys::bpf::Map;
+use tailbound_trace::bpf::assembler::{Assembler, Helper, If, JumpError, Label, Op, Reg, Width};
+use tailbound_trace::bpf::classes;
 
 use crate::layout::{CLASSES, Kernel, entry, key, late, lost, settings};
 

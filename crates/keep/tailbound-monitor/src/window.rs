@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tailbound_core::blame::{BlameRecord, Cause, Sureness};
-use tailbound_sys::bpf::classes;
+use tailbound_trace::bpf::classes;
 
 use crate::cost::Cost;
 use crate::layout::{CLASSES, entry, key, late};

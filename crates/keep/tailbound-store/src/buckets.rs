@@ -12,7 +12,7 @@ pub(crate) const UNREADABLE: &str =
     "a histogram cannot be read; `tailbound store rebuild` makes it again";
 
 /// An unsigned number, seven bits a byte, the lowest first.
-pub(crate) fn put(mut n: u64, to: &mut Vec<u8>) {
+fn put(mut n: u64, to: &mut Vec<u8>) {
     loop {
         let [low, ..] = (n & 0x7f).to_le_bytes();
         n >>= 7;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can go wrong with a store, and what to do about it.
 
+use tailbound_core::FailureKind;
+
 /// Why it did not work.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -131,6 +133,17 @@ impl StoreError {
                 Some(e)
             }
             _ => None,
+        }
+    }
+
+    /// Who can mend it.
+    #[must_use]
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Self::Database { .. } | Self::Full { .. } | Self::Io(_) | Self::Damaged { .. } => {
+                FailureKind::Cannot
+            }
+            _ => FailureKind::Usage,
         }
     }
 }

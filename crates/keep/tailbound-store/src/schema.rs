@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables, and how a store of an earlier version becomes one of this.
 //!
-//! Units: in the names of columns. Everything but `run_file`, `annotation`, `token`, `audit`, `work`, `batch`, `notice`
-//! and `delivery` follows from the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
+//! Units: in the names of columns. Everything but `run_file`, `annotation`, `acknowledgement`, `token`, `audit`, `work`, `batch`,
+//! `notice` and `delivery` follows from the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
 
 use crate::database::{Database, Dialect, one, whole};
 use crate::error::StoreError;
@@ -17,6 +17,8 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("the latest of each five minutes of a run", MAXIMA),
     ("of what a piece of work is a part", BATCHES),
     ("what was told of regressions, and to whom it is still to be told", TOLD),
+    ("runs whose clock is wrong, and all figures of a series", STARTS),
+    ("what people know already", ACKNOWLEDGED),
     ("of each series whether it became worse, found when a run arrives", SERIES),
 ];
 
@@ -219,6 +221,30 @@ CREATE TABLE delivery (
 CREATE INDEX delivery_next ON delivery (receiver, state, next_s);
 ";
 
+// What an earlier version kept is looked at by whole days, as SQL cannot count seconds in both databases alike.
+const STARTS: &str = "
+ALTER TABLE run ADD COLUMN clock_said {text};
+ALTER TABLE run ADD COLUMN arrival {text};
+ALTER TABLE run ADD COLUMN p90_ns {int};
+ALTER TABLE run ADD COLUMN block_max_ns {int};
+UPDATE run SET clock_said = started, started = added WHERE substr(started, 1, 10) > substr(added, 1, 10) OR started < '2001';
+DELETE FROM maximum WHERE run IN (SELECT id FROM run WHERE clock_said IS NOT NULL);
+UPDATE notice SET newest = made WHERE substr(newest, 1, 10) > substr(made, 1, 10);
+CREATE INDEX run_conditions ON run (system, started, workload, kernel, facts, tool);
+";
+
+const ACKNOWLEDGED: &str = "
+CREATE TABLE acknowledgement (
+    system {text} NOT NULL,
+    workload {text} NOT NULL,
+    newest {text} NOT NULL,
+    at {text} NOT NULL,
+    author {text} NOT NULL,
+    message {text} NOT NULL,
+    PRIMARY KEY (system, workload, at)
+){strict};
+";
+
 // Whatever is there already is still to be looked at.
 const SERIES: &str = "
 CREATE TABLE series (
@@ -283,15 +309,26 @@ pub(crate) fn typed() -> Vec<Typed> {
     for line in MIGRATIONS.iter().flat_map(|(_, sql)| sql.lines()) {
         if let Some(name) = line.strip_prefix("CREATE TABLE ") {
             all.push((name.trim_end_matches(" ("), Vec::new()));
-        } else if let (Some(column), Some((_, columns))) =
-            (line.strip_prefix("    "), all.last_mut())
-            && let Some((name, rest)) = column.split_once(" {")
-            && let Some(kind) = rest.split('}').next().and_then(Kind::of)
+        } else if let Some((table, column)) =
+            line.strip_prefix("ALTER TABLE ").and_then(|rest| rest.split_once(" ADD COLUMN "))
         {
-            columns.push((name, kind));
+            let to = all.iter_mut().find(|(name, _)| *name == table);
+            if let (Some((_, columns)), Some(column)) = (to, column_of(column)) {
+                columns.push(column);
+            }
+        } else if let (Some(column), Some((_, columns))) =
+            (line.strip_prefix("    ").and_then(column_of), all.last_mut())
+        {
+            columns.push(column);
         }
     }
     all
+}
+
+/// `name {kind}`, and what follows.
+fn column_of(words: &'static str) -> Option<(&'static str, Kind)> {
+    let (name, rest) = words.split_once(" {")?;
+    Some((name, rest.split('}').next().and_then(Kind::of)?))
 }
 
 /// The names of all tables and their columns, in order.

@@ -4,6 +4,7 @@
 //! A run that is added makes its series due, in the same transaction, whoever adds it. The search is done by `tailbound-fleet`, which
 //! knows the method; what it found is kept here as its JSON, and read by every page. All of it follows from the run files.
 
+use crate::chosen::{Since, Whose};
 use crate::database::{Database, all, one};
 use crate::error::StoreError;
 use crate::store::Store;
@@ -100,15 +101,27 @@ pub(crate) fn changed(db: &mut dyn Database, run: &str) -> Result<(), StoreError
     .map(|_| ())
 }
 
+/// Whose series, as SQL that has one value.
+fn whose_are(whose: Whose<'_>) -> (&'static str, &str) {
+    match whose {
+        Whose::All => ("$1 = ''", ""),
+        Whose::System(id) => ("series.system = $1", id),
+    }
+}
+
 impl Store {
-    /// At most so many series that are to be looked at, those first that were not for longest; of all systems, or of `system` alone.
+    /// At most so many series that are to be looked at, those first that were not for longest.
     ///
     /// # Errors
     /// The database refuses.
-    pub fn due_series(&mut self, system: &str, most: u32) -> Result<Vec<DueSeries>, StoreError> {
+    pub fn due_series(
+        &mut self,
+        whose: Whose<'_>,
+        most: u32,
+    ) -> Result<Vec<DueSeries>, StoreError> {
+        let (condition, system) = whose_are(whose);
         let sql = format!(
-            "SELECT system, workload, newest, due FROM series WHERE due > 0 AND {} ORDER BY COALESCE(looked, ''), newest DESC, system, workload LIMIT $2",
-            if system.is_empty() { "$1 = ''" } else { "system = $1" }
+            "SELECT system, workload, newest, due FROM series WHERE due > 0 AND {condition} ORDER BY COALESCE(looked, ''), newest DESC, system, workload LIMIT $2"
         );
         let rows = all(self.db(), &sql, &[system.into(), Value::Int(most.into())])?;
         let text = |row: &[Value], at: usize| {
@@ -142,21 +155,21 @@ impl Store {
         self.db().execute(sql, &values).map(|_| ())
     }
 
-    /// Series with a run since `since` as they were found; of all systems, or of `system` alone.
+    /// Series with a run since `since` as they were found.
     ///
     /// # Errors
     /// The database refuses.
     pub fn kept_series(
         &mut self,
-        system: &str,
-        since: &str,
+        whose: Whose<'_>,
+        since: &Since,
     ) -> Result<Vec<KeptSeries>, StoreError> {
+        let (condition, system) = whose_are(whose);
         let sql = format!(
             "SELECT series.system, system.name, series.workload, series.due, series.state, series.json FROM series \
-             JOIN system ON system.id = series.system WHERE {} AND series.newest >= $2 ORDER BY system.name, series.workload",
-            if system.is_empty() { "$1 = ''" } else { "series.system = $1" }
+             JOIN system ON system.id = series.system WHERE {condition} AND series.newest >= $2 ORDER BY system.name, series.workload"
         );
-        let rows = all(self.db(), &sql, &[system.into(), since.into()])?;
+        let rows = all(self.db(), &sql, &[system.into(), since.value()])?;
         let text = |row: &[Value], at: usize| {
             row.get(at).and_then(Value::text).unwrap_or_default().to_owned()
         };
@@ -178,13 +191,13 @@ impl Store {
     pub fn runs_of_series(
         &mut self,
         [system, workload]: [&str; 2],
-        since: &str,
+        since: &Since,
         most: u32,
     ) -> Result<Vec<RunRow>, StoreError> {
         let sql = format!(
             "{RUN} WHERE run.system = $1 AND run.workload = $2 AND run.started >= $3 ORDER BY run.started DESC, run.id LIMIT $4"
         );
-        let values = [system.into(), workload.into(), since.into(), Value::Int(most.into())];
+        let values = [system.into(), workload.into(), since.value(), Value::Int(most.into())];
         Ok(all(self.db(), &sql, &values)?.iter().map(|row| run_row(row)).collect())
     }
 }

@@ -8,6 +8,7 @@ use std::io::BufRead;
 use tailbound_core::{Run, runfile};
 
 use crate::access::{self, Audited};
+use crate::arrival::{Arrival, Way};
 use crate::database::{Database, Dialect, EachRow, all, one, whole};
 use crate::error::StoreError;
 use crate::pack::{self, Packed, Packing};
@@ -111,6 +112,8 @@ pub struct RunSubmission<'a> {
     pub system: Option<&'a str>,
     /// Who handed it in over the network.
     pub who: Option<&'a str>,
+    /// How it came.
+    pub way: Way,
 }
 
 /// What became of a run that was added.
@@ -165,8 +168,10 @@ pub struct Listed {
     pub name: String,
     /// Which system.
     pub system: String,
-    /// When it began, RFC 3339.
+    /// When it began, RFC 3339; where its clock cannot be right, when it arrived.
     pub started: String,
+    /// What its clock said, where that cannot be right.
+    pub clock_said: Option<String>,
     /// Kernel's release.
     pub kernel: Option<String>,
     /// Loads.
@@ -253,8 +258,8 @@ impl Store {
         system: Option<&str>,
         now: &str,
     ) -> Result<Vec<Added>, StoreError> {
-        let given: Vec<RunSubmission<'_>> =
-            runs.iter().map(|incoming| RunSubmission { incoming, system, who: None }).collect();
+        let one = |incoming| RunSubmission { incoming, system, who: None, way: Way::Archive };
+        let given: Vec<RunSubmission<'_>> = runs.iter().map(one).collect();
         self.add_given(&given, now)
     }
 
@@ -274,10 +279,11 @@ impl Store {
         }
         whole(self.db.as_mut(), |db| {
             let mut told = Vec::with_capacity(runs.len());
-            for RunSubmission { incoming, system, who } in runs {
+            for RunSubmission { incoming, system, who, way } in runs {
                 let name =
                     system.map_or_else(|| summary::system_name(&incoming.run), str::to_owned);
-                let rows = summary::rows(&incoming.run, &incoming.packed.id, &name, now);
+                let arrival = Arrival { at: now, way: *way };
+                let rows = summary::rows_of(&incoming.run, &incoming.packed.id, &name, arrival);
                 let added = put(db, &rows, Some(&incoming.packed))?;
                 if let (Added::New, Some(who)) = (added, who) {
                     let what = format!("handed in run {} of {name}", incoming.packed.id);
@@ -309,7 +315,7 @@ impl Store {
         let (chosen, values) = filter.chosen();
         let sql = format!(
             "SELECT run.id, run.name, system.name, run.started, kernel.release, workload.loads, run.outcome, run.activations, \
-             run.max_ns, run_file.bytes FROM run JOIN system ON system.id = run.system JOIN kernel ON kernel.id = run.kernel \
+             run.max_ns, run_file.bytes, run.clock_said FROM run JOIN system ON system.id = run.system JOIN kernel ON kernel.id = run.kernel \
              JOIN workload ON workload.id = run.workload LEFT JOIN run_file ON run_file.run = run.id {chosen}"
         );
         let mut listed = Vec::new();
@@ -328,6 +334,7 @@ impl Store {
                 activations: int(7).unwrap_or(0),
                 max_ns: int(8),
                 bytes: int(9),
+                clock_said: row.get(10).and_then(|v| v.text()).map(str::to_owned),
             });
             Ok(())
         })?;
@@ -416,7 +423,7 @@ impl Store {
         whole(self.db.as_mut(), |db| {
             let known = all(
                 db,
-                "SELECT run_file.run, run.added, system.name FROM run_file JOIN run ON run.id = run_file.run \
+                "SELECT run_file.run, run.added, system.name, run.arrival FROM run_file JOIN run ON run.id = run_file.run \
                  JOIN system ON system.id = run.system ORDER BY run.added, run_file.run",
                 &[],
             )?;
@@ -431,9 +438,11 @@ impl Store {
             let total = known.len() as u64;
             for (done, row) in (1u64..).zip(&known) {
                 let word = |at: usize| row.get(at).and_then(|v| v.text()).unwrap_or_default();
-                let (id, added, system) = (word(0), word(1), word(2));
+                let (id, system) = (word(0), word(2));
+                let way = Way::of(row.get(3).and_then(|v| v.text()));
                 let run = judged(kept(db, id)?.as_slice())?;
-                put(db, &summary::rows(&run, id, system, added), None)?;
+                let arrival = Arrival { at: word(1), way };
+                put(db, &summary::rows_of(&run, id, system, arrival), None)?;
                 told(done, total);
             }
             if db.dialect() == Dialect::Postgres {

@@ -12,8 +12,10 @@ use tailbound_core::printable::excerpt;
 use tailbound_core::record::{Facts, WARM_UP_OVER};
 use tailbound_core::{Run, utc};
 use tailbound_stats::analysis::Analysis;
+use tailbound_stats::change::Features;
 use tailbound_stats::summary::Summary;
 
+use crate::arrival::{Arrival, Start, Way};
 use crate::buckets;
 use crate::value::Value;
 
@@ -111,9 +113,14 @@ fn lasting(facts: &Facts) -> String {
     serde_json::to_string(&kept).unwrap_or_default()
 }
 
-/// The rows of `run`, judged, on the machine `system`, whose file has the identity `id`.
+/// The rows of `run`, judged, of an archive, on the machine `system`, whose file has the identity `id`.
 #[must_use]
 pub fn rows(run: &Run, id: &str, system: &str, added: &str) -> Rows {
+    rows_of(run, id, system, Arrival { at: added, way: Way::Archive })
+}
+
+/// The same of a run that arrived so.
+pub(crate) fn rows_of(run: &Run, id: &str, system: &str, arrival: Arrival<'_>) -> Rows {
     let (header, plan) = (&run.header, &run.header.plan);
     let facts = &header.machine;
     let text = |name: &str| Value::from(fact(facts, name).map(|text| excerpt(&text, TEXT_CHARS)));
@@ -144,8 +151,7 @@ pub fn rows(run: &Run, id: &str, system: &str, added: &str) -> Rows {
         if is_virtual { "virtual" } else { "" },
     ]);
     let system_id = identity(&[system]);
-    // The clock of a guest in virtual time begins at the same instant each time: in a series it is when the run arrived that tells.
-    let began = if is_virtual { added } else { header.started.as_str() };
+    let start = Start::of(&header.started, arrival, is_virtual);
     Rows {
         system: vec![
             ("id", system_id.clone().into()),
@@ -175,11 +181,11 @@ pub fn rows(run: &Run, id: &str, system: &str, added: &str) -> Rows {
             ("loads", excerpt(&loads, TEXT_CHARS).into()),
             ("virtual_time", is_virtual.into()),
         ],
-        run: run_row(run, id, [&system_id, &kernel_id, &facts_id, &workload_id], began, added),
+        run: run_row(run, id, [&system_id, &kernel_id, &facts_id, &workload_id], &start, arrival),
         histograms: histograms(run, id),
         findings: findings(run, id),
         culprits: culprits(run, id),
-        maxima: maxima(run, id, is_virtual.then_some(began)),
+        maxima: maxima(run, id, start.instead_of_clock()),
     }
 }
 
@@ -187,8 +193,8 @@ fn run_row(
     run: &Run,
     id: &str,
     [system, kernel, facts, workload]: [&str; 4],
-    began: &str,
-    added: &str,
+    start: &Start,
+    arrival: Arrival<'_>,
 ) -> Row {
     let header = &run.header;
     let analysis = Analysis::of(run);
@@ -198,6 +204,8 @@ fn run_row(
         let ns = due.and_then(|d| d.quantile(p)).and_then(|q| q.ns());
         Value::from(ns.map(|ns| ns.round().whole_i64()))
     };
+    // The figure that a series has of it beside its quantiles.
+    let block_max = Features::of(run).ns.last().copied().flatten();
     let reasons: Vec<&str> = run
         .findings
         .iter()
@@ -211,8 +219,8 @@ fn run_row(
         ("kernel", kernel.into()),
         ("facts", facts.into()),
         ("workload", workload.into()),
-        ("started", excerpt(began, TIME_CHARS).into()),
-        ("added", added.into()),
+        ("started", excerpt(start.at(), TIME_CHARS).into()),
+        ("added", arrival.at.into()),
         ("tool", excerpt(&header.tool, NAME_CHARS).into()),
         ("command", excerpt(&header.command.join(" "), LONG_CHARS).into()),
         ("measured_ns", run.measured_ns().into()),
@@ -232,6 +240,10 @@ fn run_row(
         ("p9999_ns", quantile(0.9999)),
         ("p99999_ns", quantile(0.99999)),
         ("max_ns", due.and_then(|d| d.max_ns).into()),
+        ("clock_said", start.clock_said().map(|said| excerpt(said, TIME_CHARS)).into()),
+        ("arrival", arrival.way.as_str().into()),
+        ("p90_ns", quantile(0.9)),
+        ("block_max_ns", Value::from(block_max.map(|ns| ns.round().whole_i64()))),
     ]
 }
 

@@ -10,8 +10,10 @@ use tailbound_core::histogram::Bucket;
 use tailbound_core::printable::excerpt;
 
 use crate::buckets;
+use crate::chosen::{Since, Whose};
 use crate::database::all;
 use crate::error::StoreError;
+use crate::night::NightState;
 use crate::store::Store;
 use crate::summary::{LONG_CHARS, TEXT_CHARS};
 use crate::value::Value;
@@ -42,6 +44,8 @@ pub struct SystemRow {
     pub cpu_model: Option<String>,
     /// Its newest run.
     pub last: Option<RunRow>,
+    /// What its last night says, over all its workloads.
+    pub night: Option<NightState>,
     /// Days of the time asked for, in order; days without runs are not in it.
     pub days: Vec<DayMax>,
 }
@@ -53,8 +57,10 @@ pub struct RunRow {
     pub id: String,
     /// Which system.
     pub system: String,
-    /// When it began.
+    /// When it began; where its clock cannot be right, when it arrived.
     pub started: String,
+    /// What its clock said, where that cannot be right.
+    pub clock_said: Option<String>,
     /// Kernel's release.
     pub kernel: Option<String>,
     /// What else followed from the kernel: `kernel.id`.
@@ -77,6 +83,21 @@ pub struct RunRow {
     pub deadline_ns: Option<i64>,
     /// Median, 99 %, 99.9 %, 99.99 %, 99.999 % and the latest, where known.
     pub quantiles_ns: [Option<i64>; 6],
+    /// 90 %.
+    pub p90_ns: Option<i64>,
+    /// The median of the latest of each second.
+    pub block_max_ns: Option<i64>,
+    /// Name and version of what measured.
+    pub tool: String,
+}
+
+/// A system's identity and name.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct SystemName {
+    /// Its identity.
+    pub id: String,
+    /// Its name.
+    pub name: String,
 }
 
 impl RunRow {
@@ -129,8 +150,8 @@ pub struct Histogram {
 const BUCKETS_MAX: usize = 2_000_000;
 
 pub(crate) const RUN: &str = "SELECT run.id, run.system, run.started, kernel.release, run.kernel, run.workload, workload.probe, workload.loads, run.outcome, \
-    run.reasons, run.measured_ns, run.activations, run.deadline_ns, run.p50_ns, run.p99_ns, run.p999_ns, run.p9999_ns, run.p99999_ns, run.max_ns \
-    FROM run JOIN kernel ON kernel.id = run.kernel JOIN workload ON workload.id = run.workload";
+    run.reasons, run.measured_ns, run.activations, run.deadline_ns, run.p50_ns, run.p99_ns, run.p999_ns, run.p9999_ns, run.p99999_ns, run.max_ns, \
+    run.clock_said, run.p90_ns, run.block_max_ns, run.tool FROM run JOIN kernel ON kernel.id = run.kernel JOIN workload ON workload.id = run.workload";
 
 fn text(row: &[Value], at: usize) -> String {
     word(row, at).unwrap_or_default()
@@ -162,15 +183,19 @@ pub(crate) fn run_row(row: &[Value]) -> RunRow {
         activations: int(row, 11).unwrap_or(0),
         deadline_ns: int(row, 12),
         quantiles_ns: [13, 14, 15, 16, 17, 18].map(|at| int(row, at)),
+        clock_said: row.get(19).and_then(Value::text).map(str::to_owned),
+        p90_ns: int(row, 20),
+        block_max_ns: int(row, 21),
+        tool: text(row, 22),
     }
 }
 
 impl Store {
-    /// All systems by name, each with its newest run and its days since `since` (a date).
+    /// All systems by name, each with its newest run, its last night, and its days since `since`.
     ///
     /// # Errors
     /// The database refuses.
-    pub fn systems(&mut self, since: &str) -> Result<Vec<SystemRow>, StoreError> {
+    pub fn systems(&mut self, since: &Since) -> Result<Vec<SystemRow>, StoreError> {
         // The newest run of each system by the index over systems, not by a walk over all runs.
         let by_system = format!(
             "{RUN} JOIN system ON run.id = (SELECT newest.id FROM run AS newest WHERE newest.system = system.id \
@@ -180,38 +205,62 @@ impl Store {
             .iter()
             .map(|row| (text(row, 1), run_row(row)))
             .collect();
-        let mut days = self.days("", since)?;
+        let mut days = self.days(Whose::All, since)?;
         let rows =
             all(self.db(), "SELECT id, name, model, cpu_model FROM system ORDER BY name", &[])?;
-        let one = |row: &Vec<Value>| {
+        let mut systems = Vec::with_capacity(rows.len());
+        for row in &rows {
             let id = text(row, 0);
             let word = |at: usize| word(row, at);
-            SystemRow {
+            systems.push(SystemRow {
                 name: text(row, 1),
                 model: word(2),
                 cpu_model: word(3),
                 last: last.remove(&id),
+                night: self.last_night(&id)?,
                 days: days.remove(&id).unwrap_or_default(),
                 id,
-            }
-        };
-        Ok(rows.iter().map(one).collect())
+            });
+        }
+        Ok(systems)
     }
 
-    /// Worst cases by day since `since`, by system; of all systems, or of `system` alone.
+    /// All systems by name, without what they measured.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn system_names(&mut self) -> Result<Vec<SystemName>, StoreError> {
+        let rows = all(self.db(), "SELECT id, name FROM system ORDER BY name", &[])?;
+        Ok(rows.iter().map(|row| SystemName { id: text(row, 0), name: text(row, 1) }).collect())
+    }
+
+    /// A system by its identity or name, without what it measured.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn system_named(&mut self, which: &str) -> Result<Option<SystemName>, StoreError> {
+        let sql = "SELECT id, name FROM system WHERE id = $1 OR name = $1";
+        let rows = all(self.db(), sql, &[which.into()])?;
+        Ok(rows.first().map(|row| SystemName { id: text(row, 0), name: text(row, 1) }))
+    }
+
+    /// Worst cases by day since `since`, by system.
     fn days(
         &mut self,
-        system: &str,
-        since: &str,
+        whose: Whose<'_>,
+        since: &Since,
     ) -> Result<BTreeMap<String, Vec<DayMax>>, StoreError> {
+        let (condition, values): (&str, Vec<Value>) = match whose {
+            Whose::All => ("started >= $1", vec![since.value()]),
+            Whose::System(id) => ("system = $1 AND started >= $2", vec![id.into(), since.value()]),
+        };
         // By day first: by system first SQLite would walk through the index over systems, over all years.
         let sql = format!(
             "SELECT system, substr(started, 1, 10), MAX(max_ns), COUNT(*), CAST(SUM(CASE WHEN outcome = 'not-met' THEN 1 ELSE 0 END) AS BIGINT) \
-             FROM run WHERE {} started >= $2 GROUP BY substr(started, 1, 10), system ORDER BY substr(started, 1, 10)",
-            if system.is_empty() { "$1 = '' AND" } else { "system = $1 AND" }
+             FROM run WHERE {condition} GROUP BY substr(started, 1, 10), system ORDER BY substr(started, 1, 10)"
         );
         let mut by: BTreeMap<String, Vec<DayMax>> = BTreeMap::new();
-        for row in all(self.db(), &sql, &[system.into(), since.into()])? {
+        for row in all(self.db(), &sql, &values)? {
             by.entry(text(&row, 0)).or_default().push(DayMax {
                 day: text(&row, 1),
                 max_ns: int(&row, 2),
@@ -226,7 +275,7 @@ impl Store {
     ///
     /// # Errors
     /// The database refuses.
-    pub fn system(&mut self, which: &str, since: &str) -> Result<Option<SystemRow>, StoreError> {
+    pub fn system(&mut self, which: &str, since: &Since) -> Result<Option<SystemRow>, StoreError> {
         let sql = "SELECT id, name, model, cpu_model FROM system WHERE id = $1 OR name = $1";
         let rows = all(self.db(), sql, &[which.into()])?;
         let Some(row) = rows.first() else { return Ok(None) };
@@ -236,8 +285,9 @@ impl Store {
             name: text(row, 1),
             model: word(2),
             cpu_model: word(3),
-            last: self.runs_of(&id, "", 1)?.into_iter().next(),
-            days: self.days(&id, since)?.remove(&id).unwrap_or_default(),
+            last: self.runs_of(&id, &Since::Ever, 1)?.into_iter().next(),
+            night: self.last_night(&id)?,
+            days: self.days(Whose::System(&id), since)?.remove(&id).unwrap_or_default(),
             id,
         }))
     }
@@ -249,13 +299,13 @@ impl Store {
     pub fn runs_of(
         &mut self,
         system: &str,
-        since: &str,
+        since: &Since,
         most: u32,
     ) -> Result<Vec<RunRow>, StoreError> {
         let sql = format!(
             "{RUN} WHERE run.system = $1 AND run.started >= $2 ORDER BY run.started DESC, run.id LIMIT $3"
         );
-        let values = [system.into(), since.into(), Value::Int(most.into())];
+        let values = [system.into(), since.value(), Value::Int(most.into())];
         Ok(all(self.db(), &sql, &values)?.iter().map(|row| run_row(row)).collect())
     }
 
@@ -275,13 +325,13 @@ impl Store {
     pub fn histograms_of(
         &mut self,
         system: &str,
-        since: &str,
+        since: &Since,
     ) -> Result<Vec<Histogram>, StoreError> {
         let sql = "SELECT run.id, run.started, histogram.thread, histogram.cpu, histogram.context, histogram.max_ns, histogram.buckets \
             FROM run JOIN histogram ON histogram.run = run.id AND histogram.context = run.context \
             WHERE run.system = $1 AND run.started >= $2 ORDER BY run.started, run.id, histogram.thread";
         let (mut found, mut held) = (Vec::new(), 0usize);
-        self.db().rows(sql, &[system.into(), since.into()], &mut |_, row| {
+        self.db().rows(sql, &[system.into(), since.value()], &mut |_, row| {
             let bytes = row.get(6).and_then(Value::bytes).unwrap_or_default();
             let buckets = buckets::unpacked(bytes).ok_or_else(|| StoreError::Damaged {
                 id: text(row, 0),
@@ -316,23 +366,29 @@ impl Store {
         Ok(rows.first().and_then(whole))
     }
 
-    /// Who made a system late, since `since`, the longest first; of all systems, or of `system` alone.
+    /// Who made systems late, since `since`, the longest first.
     ///
     /// # Errors
     /// The database refuses.
     pub fn culprits_of(
         &mut self,
-        system: &str,
-        since: &str,
+        whose: Whose<'_>,
+        since: &Since,
         most: u32,
     ) -> Result<Vec<Culprit>, StoreError> {
+        let (condition, mut values): (&str, Vec<Value>) = match whose {
+            Whose::All => ("run.started >= $1", vec![since.value()]),
+            Whose::System(id) => {
+                ("run.system = $1 AND run.started >= $2", vec![id.into(), since.value()])
+            }
+        };
+        values.push(Value::Int(most.into()));
         let sql = format!(
             "SELECT culprit.cause, culprit.who, CAST(SUM(culprit.wakeups) AS BIGINT), MAX(culprit.longest_ns), COUNT(DISTINCT run.system), \
              MIN(system.name), MIN(system.id) FROM run JOIN culprit ON culprit.run = run.id JOIN system ON system.id = run.system \
-             WHERE {} AND run.started >= $2 GROUP BY culprit.cause, culprit.who ORDER BY MAX(culprit.longest_ns) DESC, culprit.who LIMIT $3",
-            if system.is_empty() { "$1 = ''" } else { "run.system = $1" }
+             WHERE {condition} GROUP BY culprit.cause, culprit.who ORDER BY MAX(culprit.longest_ns) DESC, culprit.who LIMIT ${}",
+            values.len()
         );
-        let values = [system.into(), since.into(), Value::Int(most.into())];
         let one = |row: &Vec<Value>| Culprit {
             cause: text(row, 0),
             who: text(row, 1),
@@ -354,6 +410,24 @@ impl Store {
             "{RUN} WHERE run.system = $1 AND run.started < $2 ORDER BY run.started DESC, run.id LIMIT 1"
         );
         let rows = all(self.db(), &sql, &[system.into(), until.into()])?;
+        Ok(rows.first().map(|row| run_row(row)))
+    }
+
+    /// The newest run of the series of `run` that began before it and before `until`.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn run_before_in_series(
+        &mut self,
+        run: &RunRow,
+        until: &str,
+    ) -> Result<Option<RunRow>, StoreError> {
+        let sql = format!(
+            "{RUN} WHERE run.system = $1 AND run.workload = $2 AND run.started < $3 AND run.started < $4 AND run.id <> $5 \
+             ORDER BY run.started DESC, run.id LIMIT 1"
+        );
+        let values = [&run.system, &run.workload, until, &run.started, &run.id];
+        let rows = all(self.db(), &sql, &values.map(|v| Value::from(v as &str)))?;
         Ok(rows.first().map(|row| run_row(row)))
     }
 }

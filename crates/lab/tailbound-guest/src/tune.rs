@@ -12,8 +12,8 @@ use std::path::Path;
 use tailbound_core::lab::TuneJob;
 use tailbound_sys::new_file::{self, Existing};
 
+use crate::child::{PROGRAM, start, wait};
 use crate::error::GuestError;
-use crate::work::{PROGRAM, start, wait};
 
 const PROFILE: &str = "/run/profile.toml";
 /// Some ms a change, of which a profile has some hundred.

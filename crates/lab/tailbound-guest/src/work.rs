@@ -8,30 +8,20 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::time::Duration;
 
 use tailbound_core::lab::{Job, Tester};
-use tailbound_sys::environment::Environment;
 use tailbound_sys::ipc;
 use tailbound_sys::new_file::{self, Existing};
-use tailbound_sys::process::{self, ChildSignals, Pid};
-use tailbound_sys::sched::{self, Attributes, SCHED_FIFO};
-use tailbound_sys::spawn::Spawn;
+use tailbound_sys::process;
 
+use crate::child::{PROGRAM, start, wait};
 use crate::error::GuestError;
 use crate::shares;
 use crate::tune;
 
-/// Ourselves by another name than `/init`: a load that is the first process of a PID
-/// namespace of its own must not take itself for the guest.
-pub(crate) const PROGRAM: &str = "/tailbound";
 const CAMPAIGN: &str = "/run/campaign.toml";
-/// Priorities of this process and of the one that measures.
-const PRIORITY_HERE: u32 = 3;
-const PRIORITY_WORK: u32 = 2;
-const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
 /// What loads need to take their memory and start their tasks.
 const LOADS_START_MS: i32 = 2000;
@@ -137,61 +127,6 @@ fn with_tester(job: &Job, tester: &Tester, words: &mut Vec<String>) -> Result<Wo
     collect(&mut files, "stderr", Path::new("/run/out.stderr"));
     collect(&mut files, "load-stderr", Path::new("/run/load.stderr"));
     Ok(Work { files, status: ended })
-}
-
-pub(crate) fn start(
-    program: &Path,
-    arguments: &[OsString],
-    out: &str,
-    words: &mut Vec<String>,
-) -> Result<Pid, GuestError> {
-    let create = |path: &str| new_file::begin_log(Path::new(path)).map_err(GuestError::file(path));
-    let (stdout, stderr) = (create(out)?, create(&format!("{out}.stderr"))?);
-    let low = |priority| Attributes { policy: SCHED_FIFO, priority, ..Attributes::default() };
-    if let Err(e) = sched::set(0, &low(PRIORITY_HERE)) {
-        words.push(e.to_string());
-    }
-    let spawn = Spawn {
-        program,
-        arguments,
-        descriptors: &[(stdout.as_fd(), 1), (stderr.as_fd(), 2)],
-        pid_namespace: false,
-        new_session: true,
-        death_signal: SIGKILL,
-        cpus: &[],
-        environment: Environment::Users,
-    };
-    let pid = spawn.start()?;
-    if let Err(e) = sched::set(pid.0, &low(PRIORITY_WORK)) {
-        words.push(e.to_string());
-    }
-    Ok(pid)
-}
-
-/// Waits for `pid`, at most `limit_s`; how everything else ended on the way is in `others`.
-pub(crate) fn wait(
-    pid: Pid,
-    limit_s: u64,
-    others: &mut BTreeMap<i32, String>,
-) -> Result<String, GuestError> {
-    let signals = ChildSignals::open()?;
-    let begun = std::time::Instant::now();
-    loop {
-        while let Some((ended, status)) = process::reap_any() {
-            if ended == pid {
-                return Ok(process::ended(status));
-            }
-            others.insert(ended.0, process::ended(status));
-        }
-        let left = limit_s.saturating_sub(begun.elapsed().as_secs());
-        if left == 0 {
-            process::kill_session(pid);
-            return Err(GuestError::NotDone { limit_s });
-        }
-        let timeout_ms = i32::try_from(left.saturating_mul(1000)).unwrap_or(i32::MAX);
-        ipc::wait_readable(&[signals.as_fd()], timeout_ms)?;
-        let _ = signals.take();
-    }
 }
 
 fn collect(files: &mut Vec<(String, Vec<u8>)>, name: &str, path: &Path) {

@@ -2,88 +2,30 @@
 //! What a program needs besides itself: its loader and shared libraries, found as the
 //! loader would.
 //!
-//! Little-endian ELF, which every guest here is. A file that is cut off or
-//! lies about itself yields nothing instead of a panic.
-//! Source: elf(5), ld.so(8).
+//! Little-endian ELF, which every guest here is.
+//! Not here: the file itself (`tailbound_host::elf`). Source: ld.so(8).
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use tailbound_core::limits;
-use tailbound_host::elf::{Elf, SEGMENT_LOAD};
+use tailbound_host::elf::{Elf, Needs};
 use tailbound_sys::given;
 
 use crate::arch::Arch;
 use crate::error::LabError;
 
-const MACHINE_ARM: u64 = 40;
-const MACHINE_X86_64: u64 = 62;
-const MACHINE_AARCH64: u64 = 183;
-const SEGMENT_DYNAMIC: u64 = 2;
-const SEGMENT_INTERPRETER: u64 = 3;
-const TAG_NEEDED: u64 = 1;
-const TAG_STRINGS: u64 = 5;
-const TAG_RPATH: u64 = 15;
-const TAG_RUNPATH: u64 = 29;
+const MACHINE_ARM: u16 = 40;
+const MACHINE_X86_64: u16 = 62;
+const MACHINE_AARCH64: u16 = 183;
 /// Deeper chains of libraries than this are a loop.
 const LIBRARIES_MAX: usize = 512;
-
-/// What the file says of its needs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// The loader: a static program has none.
-    pub interpreter: Option<String>,
-    /// Names of libraries.
-    pub libraries: Vec<String>,
-    /// Where the file itself says they are.
-    pub search: Vec<String>,
-}
-
-fn needs_of(elf: &Elf<'_>) -> Option<Needs> {
-    let segments = elf.segments()?;
-    let in_file = |address: usize| {
-        segments.iter().find_map(|(kind, offset, start, size)| {
-            let inside = address.checked_sub(*start).filter(|at| at < size)?;
-            (*kind == SEGMENT_LOAD).then_some(offset.checked_add(inside)?)
-        })
-    };
-    let mut needs = Needs::default();
-    for (kind, offset, _, size) in &segments {
-        match *kind {
-            SEGMENT_INTERPRETER => needs.interpreter = elf.text(*offset),
-            SEGMENT_DYNAMIC => {
-                let word = if elf.is_wide() { 8 } else { 4 };
-                let tags: Vec<(u64, usize)> = (0..size / (2 * word))
-                    .map_while(|i| {
-                        let at = offset.checked_add(i.checked_mul(2 * word)?)?;
-                        let value = at.checked_add(word)?;
-                        Some((elf.number(at, word)?, elf.place(value, elf.is_wide())?))
-                    })
-                    .collect();
-                let strings = tags.iter().find(|(t, _)| *t == TAG_STRINGS);
-                let Some(strings) = strings.and_then(|(_, at)| in_file(*at)) else { continue };
-                for (tag, at) in tags {
-                    let text = || elf.text(strings.checked_add(at)?);
-                    match tag {
-                        TAG_NEEDED => needs.libraries.extend(text()),
-                        TAG_RPATH | TAG_RUNPATH => needs
-                            .search
-                            .extend(text().unwrap_or_default().split(':').map(str::to_owned)),
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    Some(needs)
-}
 
 /// The architecture of an ELF file, where it is one of the lab's.
 #[must_use]
 pub fn arch(bytes: &[u8]) -> Option<Arch> {
-    match Elf::new(bytes)?.number(18, 2)? {
+    match Elf::new(bytes)?.machine() {
         MACHINE_X86_64 => Some(Arch::X86_64),
         MACHINE_AARCH64 => Some(Arch::Aarch64),
         MACHINE_ARM => Some(Arch::Arm),
@@ -94,7 +36,7 @@ pub fn arch(bytes: &[u8]) -> Option<Arch> {
 /// What an ELF file needs; `None` when it is none (a script, say).
 #[must_use]
 pub fn needs(bytes: &[u8]) -> Option<Needs> {
-    needs_of(&Elf::new(bytes)?)
+    Elf::new(bytes)?.needs()
 }
 
 /// Enough of a file to know its architecture.
@@ -221,8 +163,9 @@ mod tests {
         // Every field of the program header's table at its greatest.
         let mut lying = bytes.get(..4096).unwrap_or_default().to_vec();
         lying.iter_mut().skip(64).for_each(|b| *b = 0xff);
-        for kind in [SEGMENT_LOAD, SEGMENT_DYNAMIC] {
-            lying.iter_mut().skip(64).step_by(56).for_each(|b| *b = u8::try_from(kind).unwrap());
+        let (loaded, dynamic) = (1, 2);
+        for kind in [loaded, dynamic] {
+            lying.iter_mut().skip(64).step_by(56).for_each(|b| *b = kind);
             for at in (64..4000).step_by(56) {
                 lying.iter_mut().skip(at + 1).take(3).for_each(|b| *b = 0);
             }

@@ -19,6 +19,12 @@ pub enum LabError {
     /// A signal ended the work.
     #[error("interrupted")]
     Interrupted,
+    /// A signal ended it, and what was made before is there.
+    #[error("interrupted; what was done is kept")]
+    Ended,
+    /// Ours to mend.
+    #[error("this is a bug of tailbound: please report the message above with the command line")]
+    Bug,
 }
 
 impl LabError {
@@ -34,6 +40,23 @@ impl LabError {
     pub fn file(path: &Path, e: &std::io::Error) -> Self {
         Self::Cannot(format!("{}: {e}", path.display()))
     }
+    /// A result file that was not written.
+    pub(crate) fn unwritten(path: &Path, e: &std::io::Error) -> Self {
+        let shown = path.display();
+        match e.kind() {
+            std::io::ErrorKind::AlreadyExists => Self::usage(format!(
+                "{shown} exists already: choose another name, or give --force to overwrite it"
+            )),
+            // A link, a folder, a device: the words are to be mended, not the machine.
+            std::io::ErrorKind::InvalidInput => Self::usage(format!("{shown} is not written: {e}")),
+            _ => Self::cannot(format!("{shown} cannot be written: {e}")),
+        }
+    }
+    /// A signal ended it.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        self.kind() == FailureKind::CutOff
+    }
     /// An archive that was not unpacked; `what` is its name.
     pub(crate) fn archive(what: impl Display, e: ArchiveError) -> Self {
         match e {
@@ -48,7 +71,8 @@ impl LabError {
         match self {
             Self::Usage(_) => FailureKind::Usage,
             Self::Cannot(_) => FailureKind::Cannot,
-            Self::Interrupted => FailureKind::CutOff,
+            Self::Interrupted | Self::Ended => FailureKind::CutOff,
+            Self::Bug => FailureKind::Bug,
         }
     }
 }

@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 pub mod arch;
+pub mod bench;
 mod benchmarks;
 pub mod boot;
 mod boot_folder;
@@ -20,12 +21,15 @@ pub mod emulator;
 pub mod error;
 pub mod hash;
 mod in_turn;
+pub mod keep;
 pub mod kernel;
 pub mod machine;
+pub mod matrix;
 pub mod needs;
 pub mod paths;
 pub mod pool;
 pub mod program;
+pub mod progress;
 pub mod qemu;
 mod qmp;
 pub mod repeat;
@@ -38,12 +42,15 @@ pub mod symbol_file;
 mod symbols;
 pub mod target;
 pub mod vary;
+pub mod watching;
 
 pub use arch::Arch;
+pub use bench::{Bench, HostOptions};
 pub use boot::{Phase, Progress};
 pub use cell::{Cell, Prepared};
 pub use emulator::Emulator;
 pub use error::LabError;
+pub use keep::keep;
 pub use kernel::{BuildName, Kernel, KernelName};
 pub use machine::Machine;
 pub use pool::{Happened, on_cores, run_all};

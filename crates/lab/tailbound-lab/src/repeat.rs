@@ -2,17 +2,20 @@
 //! The same run again, from what its file records; and what is not the same any more.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use tailbound_core::Run;
 use tailbound_core::lab::LabRecord;
 
 use crate::arch::Arch;
+use crate::bench::{self, Bench};
 use crate::cell::Cell;
 use crate::elf;
 use crate::error::LabError;
 use crate::hash;
 use crate::kernel::{Kernel, KernelName};
 use crate::machine::Machine;
+use crate::run::Made;
 use crate::slices::Slice;
 use crate::target::Target;
 
@@ -170,6 +173,63 @@ pub fn differences(before: &LabRecord, now: &LabRecord) -> Vec<String> {
     check("command line", &before.command_line, &now.command_line);
     check("CPU model", &before.cpu, &now.cpu);
     found
+}
+
+/// A run that was made again.
+#[derive(Debug)]
+pub struct Repeated {
+    /// As it is now.
+    pub made: Made,
+    /// Number of bytes of its file.
+    pub bytes: usize,
+    /// The first line that is another one; none where both files are the same.
+    pub first_different_line: Option<usize>,
+    /// What explains it.
+    pub differences: Vec<String>,
+    /// QEMU, as it names itself.
+    pub qemu: String,
+}
+
+/// Makes `run` again, whose file has the bytes `before`.
+///
+/// # Errors
+/// As [`cell`] and [`crate::run()`].
+pub fn again(
+    bench: &Bench<'_>,
+    run: &Run,
+    before: &[u8],
+    target: Option<&Path>,
+) -> Result<Repeated, LabError> {
+    let record = run.header.lab.as_deref().ok_or(LabError::Bug)?;
+    let emulator = bench.ready_again(record)?;
+    let target = target.map(Target::read).transpose()?;
+    let obtain = &mut |name: &KernelName, arch| bench.obtain(name, arch);
+    let cell = cell(record, bench.guest(), target.as_ref(), obtain)?;
+    let mut result = None;
+    bench.make(&[cell], &emulator, &mut |_, made| {
+        let note = made.as_ref().map_or_else(|_| "failed".to_owned(), |m| m.summary("repeated"));
+        result = Some(made);
+        note
+    })?;
+    let made = result.ok_or_else(|| LabError::cannot("nothing was made"))??;
+    let now = bench::bytes(&made.run)?;
+    let record_now = made.run.header.lab.as_deref();
+    Ok(Repeated {
+        bytes: now.len(),
+        first_different_line: first_difference(before, &now),
+        differences: record_now.map_or_else(Vec::new, |new| differences(record, new)),
+        qemu: emulator.version,
+        made,
+    })
+}
+
+fn first_difference(before: &[u8], now: &[u8]) -> Option<usize> {
+    let (mut a, mut b) = (before.split(|c| *c == b'\n'), now.split(|c| *c == b'\n'));
+    (1usize..).find_map(|line| match (a.next(), b.next()) {
+        (None, None) => Some(None),
+        (x, y) if x == y => None,
+        _ => Some(Some(line)),
+    })?
 }
 
 #[cfg(test)]

@@ -6,11 +6,13 @@ use std::fs::File;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tailbound_core::Run;
 use tailbound_core::envelope::{self, Envelope};
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::lab::{Job, Tester};
 use tailbound_core::limits;
+use tailbound_core::number::Real as _;
 use tailbound_core::runfile;
 use tailbound_sys::given;
 
@@ -79,6 +81,40 @@ pub struct Cost {
     pub cpu: Option<Duration>,
     /// Did it begin from a snapshot?
     pub resumed: bool,
+}
+
+impl Cost {
+    /// For scripts. It stands beside a run and never in its file, which is the same on every host.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let seconds = |d: Option<Duration>| d.map(|d| d.as_secs_f64());
+        let rate = match (self.executed, seconds(self.cpu)) {
+            (Some(n), Some(s)) if s > 0.0 => Some(n.real() / s),
+            _ => None,
+        };
+        json!({
+            "resumed": self.resumed,
+            "ready_s": seconds(self.ready),
+            "host_s": self.host.as_secs_f64(),
+            "cpu_s": seconds(self.cpu),
+            "instructions": self.instructions,
+            "executed": self.executed,
+            "executed_per_cpu_s": rate,
+        })
+    }
+}
+
+impl Made {
+    /// One line about it.
+    #[must_use]
+    pub fn summary(&self, title: &str) -> String {
+        let from = if self.cost.resumed { "from a snapshot" } else { "from power-on" };
+        let count = self.cost.instructions.map_or_else(String::new, |n| {
+            let (whole, hundredths) = (n / 1_000_000_000, n / 10_000_000 % 100);
+            format!(", after {whole}.{hundredths:02} G guest instructions")
+        });
+        format!("{title}: done {from} in {:.1} s{count}", self.cost.host.as_secs_f64())
+    }
 }
 
 /// Makes one run.

@@ -14,7 +14,7 @@
 //! - **The halt**: `cpu_idle` comes before; where interrupts are enabled after it is nearer. What hardware takes to leave
 //!   an idle state is not seen.
 //!
-//! Where events were lost nothing is known until the next switch. Not here: how they are recorded (`tailbound-probe`).
+//! Where events were lost nothing is known until the next switch. Not here: how they are recorded (`tailbound-record`).
 
 use tailbound_core::theory::{
     Evidence, Execution, Holds, Observed, Precondition, Variable, VariableRecord, Vector,

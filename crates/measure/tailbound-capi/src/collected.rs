@@ -7,6 +7,7 @@
 //! fill up and count what they drop.
 
 use tailbound_core::collect::Collector;
+use tailbound_core::occurrence::Occurrence;
 use tailbound_core::record::{BlockRecord, Event, ExceedanceRecord, SecondRecord, SelfCost};
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Context, Distribution, Policy};
@@ -145,8 +146,8 @@ impl Collected {
         let first = progress.first_due_ns.unwrap_or(0);
         let now = tailbound_sys::clock::now_ns(self.setup.clock);
         for side in [&mut self.start, &mut self.completion] {
-            if let Some(text) = side.collect(first) {
-                let event = Event::new(now.saturating_sub(first), "threshold", text);
+            if let Some(note) = side.collect(first) {
+                let event = Occurrence::Threshold { note: &note }.at(now.saturating_sub(first));
                 self.events.push(event);
             }
             side.cut(progress.finished);

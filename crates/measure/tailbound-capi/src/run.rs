@@ -6,6 +6,7 @@
 //! What the library cannot know (how the loop sleeps, what else ran) stands in `source.lost`.
 
 use tailbound_core::Run;
+use tailbound_core::occurrence::Occurrence;
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{End, Event, Facts, Header, SCHEMA, Source, ThreadRecord};
 use tailbound_core::units::{exact, grouped};
@@ -136,11 +137,8 @@ fn header(kept: &Collected, plan: Plan, machine: Facts) -> Header {
 
 fn events(kept: &Collected, progress: &Progress) -> Vec<Event> {
     let mut out = Vec::new();
-    let mut say = |event: &str, text: String| {
-        out.push(Event::new(0, event, text));
-    };
-    if let Some(first) = progress.first_due_ns {
-        say("clock-start", first.to_string());
+    if let Some(at_ns) = progress.first_due_ns {
+        out.push(Occurrence::ClockStart { at_ns }.at(0));
     }
     for side in kept.sides() {
         let limit = |ns: Option<i64>, what: &str| ns.map(|ns| format!("{} {what}", exact(ns)));
@@ -152,7 +150,7 @@ fn events(kept: &Collected, progress: &Progress) -> Vec<Event> {
         .flatten()
         .collect();
         let words = if words.is_empty() { "none".to_owned() } else { words.join(", ") };
-        say("limits", format!("{}: {words}", side.context));
+        out.push(Event::new(0, "limits", format!("{}: {words}", side.context)));
     }
     out.extend(kept.events.iter().cloned());
     out

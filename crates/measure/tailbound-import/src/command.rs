@@ -196,6 +196,7 @@ pub(crate) fn cyclictest(draft: &mut Draft, line: &str) -> Arguments {
     policy(draft, &words);
     let passive = ["laptop", "default-system"].iter().any(|w| words.has(w));
     if !passive {
+        // As atoi(3) in the tool: what is no number is 0.
         let us = words.value("latency").and_then(|v| v.parse().ok()).unwrap_or(0);
         dma_latency(draft, us);
     }

@@ -25,6 +25,7 @@ mod carried;
 mod column;
 mod command;
 mod cyclictest;
+pub mod cyclictest_options;
 mod deadline;
 mod draft;
 mod early;

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::io::{BufReader, Read};
 
-use tailbound_core::limits;
+use tailbound_core::line_limits;
 use tailbound_core::runfile::{ReadError, read_run};
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Finding, Impact, Run};
@@ -16,6 +16,7 @@ use crate::draft::Draft;
 use crate::early::{self, Early};
 use crate::error::{Fault, ImportError, excerpt};
 use crate::format::Format;
+use crate::runs::FormatOrigin;
 use crate::stream::{Fingerprint, State, Stream};
 use crate::unlike::Unlike;
 use crate::{
@@ -90,13 +91,13 @@ pub fn runs_with(
     if format == Format::Own {
         return read_run(bytes).map(|run| vec![run]).map_err(|e| own(e).of(name, format));
     }
-    whole(format, given.is_some(), name, bytes, options)
+    whole(format, FormatOrigin::of(given), name, bytes, options)
 }
 
 /// The runs of a file that is read as a whole.
 fn whole(
     format: Format,
-    chosen: bool,
+    origin: FormatOrigin,
     name: &str,
     bytes: &[u8],
     options: &Options,
@@ -109,7 +110,7 @@ fn whole(
     };
     let apart = tools::apart(format, &carried.bytes);
     let text: &[u8] = apart.as_ref().map_or(&carried.bytes, |a| &a.text);
-    let pieces = runs::split(format, text, chosen);
+    let pieces = runs::split(format, text, origin);
     if pieces.len() > runs::RUNS_MAX {
         let reason = format!("{} runs; at most {} are read", pieces.len(), runs::RUNS_MAX);
         return Err(Fault::file(reason).of(name, format));
@@ -275,7 +276,7 @@ pub fn runs_of(
             return Err(bad(early::too_long(format)));
         }
         if read(&mut bytes, PIECE)? == 0 {
-            return whole(format, given.is_some(), name, &bytes, options);
+            return whole(format, FormatOrigin::of(given), name, &bytes, options);
         }
     }
 }
@@ -331,7 +332,7 @@ fn finish(mut draft: Draft, format: Format, name: &str, identity: u64) -> Result
     }
     let run = draft.finish(format, name, identity);
     // What is beyond would be refused when the run file is read back.
-    limits::check_run(&run).map_err(|e| Fault::file(e.to_string()).of(name, format))?;
+    line_limits::check_run(&run).map_err(|e| Fault::file(e.to_string()).of(name, format))?;
     Ok(run)
 }
 

@@ -25,15 +25,31 @@ pub(crate) struct Piece {
     pub(crate) format: Format,
 }
 
-/// The runs of `bytes`; `chosen`: the format was named, and nothing else is to be read.
-pub(crate) fn split(format: Format, bytes: &[u8], chosen: bool) -> Vec<Piece> {
+/// Who says which format a file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FormatOrigin {
+    /// The person: nothing else is to be read.
+    Named,
+    /// The file.
+    Detected,
+}
+
+impl FormatOrigin {
+    /// Where a person may name it.
+    pub(crate) fn of(named: Option<Format>) -> Self {
+        named.map_or(Self::Detected, |_| Self::Named)
+    }
+}
+
+/// The runs of `bytes`.
+pub(crate) fn split(format: Format, bytes: &[u8], origin: FormatOrigin) -> Vec<Piece> {
     let whole = Piece { from: 0, to: bytes.len(), line: 1, format };
     let found = match format {
         Format::CyclictestHistogram | Format::CyclictestStatus | Format::CyclictestVerbose => {
-            cyclictest::runs::split(format, bytes, chosen)
+            cyclictest::runs::split(format, bytes, origin)
         }
         _ if matches!(kind(format), Kind::Document(b'{', _)) => {
-            of_their_tools(documents(format, bytes), bytes, chosen)
+            of_their_tools(documents(format, bytes), bytes, origin)
         }
         _ => by_beginnings(format, bytes),
     };
@@ -142,13 +158,13 @@ fn by_beginnings(format: Format, bytes: &[u8]) -> Vec<Piece> {
 }
 
 /// Documents, each read as what it is; where a format was named, those of it alone.
-fn of_their_tools(mut documents: Vec<Piece>, bytes: &[u8], chosen: bool) -> Vec<Piece> {
+fn of_their_tools(mut documents: Vec<Piece>, bytes: &[u8], origin: FormatOrigin) -> Vec<Piece> {
     let of = |p: &Piece| {
         let text = bytes.get(p.from..p.to).unwrap_or_default();
         Format::detect(text).ok().filter(|f| matches!(kind(*f), Kind::Document(b'{', _)))
     };
     let fits = |p: &Piece| of(p).is_none_or(|found| found == p.format);
-    if chosen && documents.iter().any(fits) {
+    if origin == FormatOrigin::Named && documents.iter().any(fits) {
         documents.retain(fits);
     } else {
         documents.iter_mut().for_each(|p| p.format = of(p).unwrap_or(p.format));
@@ -197,7 +213,10 @@ mod tests {
     use super::*;
 
     fn lines(format: Format, text: &str) -> Vec<(u64, Format)> {
-        split(format, text.as_bytes(), false).iter().map(|p| (p.line, p.format)).collect()
+        split(format, text.as_bytes(), FormatOrigin::Detected)
+            .iter()
+            .map(|p| (p.line, p.format))
+            .collect()
     }
 
     #[test]

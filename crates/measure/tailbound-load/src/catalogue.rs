@@ -4,8 +4,12 @@
 //! Help texts and error messages are made of it, in this order.
 //! Not here: what a load is (`kind`), its words, options and start (the file of each load).
 
-use tailbound_core::Spec;
+use std::collections::BTreeSet;
 
+use tailbound_core::plan::RunConfig;
+use tailbound_core::{Spec, split_loads};
+
+use crate::benchmarks::benchmark;
 use crate::kind::LoadKind;
 
 /// Every load there is.
@@ -51,9 +55,40 @@ pub fn command_of(spec: &Spec) -> Option<String> {
     kind(&spec.name)?.command?(spec)
 }
 
+/// Every command that `words` name, once: loads, benchmarks and commands in words. What cannot be read is refused
+/// elsewhere, and not run.
+#[must_use]
+pub fn commands_in(words: &[&RunConfig]) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for w in words {
+        let loads = w.load.iter().flatten().flat_map(|l| split_loads(l));
+        let loads = loads.filter_map(|l| l.parse::<Spec>().ok());
+        let benchmarks = w.work.iter().flatten().filter_map(|t| benchmark(t).ok());
+        all.extend(loads.chain(benchmarks).filter_map(|spec| command_of(&spec)));
+        all.extend(w.load_cmd.iter().cloned());
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_word_that_starts_a_command_is_seen() {
+        let words = RunConfig::parse(
+            "load = [\"hackbench,cmd:line=touch /a\", \"compile:tree=/b\", \"cpu\"]\n\
+             load-cmd = \"touch /c\"\nwork = [\"cmd:touch /d\", \"messages\", \"cmd:line=touch /e\"]",
+        )
+        .expect("words");
+        let other = RunConfig { load: Some(vec!["compile:make=x".into()]), ..RunConfig::default() };
+        let all: Vec<String> = commands_in(&[&words, &other]).into_iter().collect();
+        let joined = all.join("\n");
+        for sign in ["/a", "/b", "/c", "/d", "/e", "make x"] {
+            assert!(joined.contains(sign), "{sign}: {joined}");
+        }
+        assert_eq!(all.len(), 6, "{joined}");
+    }
 
     #[test]
     fn names_and_options_are_distinct_and_explained() {

@@ -61,6 +61,7 @@ fn left_in(dir: &Path, files: &Files) -> Option<u64> {
     let text = |file: &str| fs::read_to_string(dir.join(file)).ok();
     // `max` is no number; version 1 has a number beyond any machine's memory.
     let limit: u64 = text(files.limit)?.trim().parse().ok().filter(|l| *l < 1 << 62)?;
+    // The kernel makes these files together with the limit.
     let used: u64 = text(files.used).and_then(|t| t.trim().parse().ok()).unwrap_or(0);
     let stat = text("memory.stat").unwrap_or_default();
     let value = |line: &str| line.strip_prefix(files.forgettable)?.trim().parse::<u64>().ok();

@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod alone;
 mod archive;
 mod benchmark;
 mod benchmarks;
@@ -64,9 +65,10 @@ mod tlb;
 mod tree;
 mod worker;
 
+pub use alone::{LoadEvent, LoadTotals};
 pub use benchmark::run_benchmark;
 pub use benchmarks::{BENCHMARKS, BenchmarkKind, benchmark};
-pub use catalogue::{CATALOGUE, PHASE, command_of};
+pub use catalogue::{CATALOGUE, PHASE, command_of, commands_in};
 pub use error::LoadError;
 pub use kind::LoadKind;
 pub use loads::{LoadEnd, LoadSample, Loads, StartOptions};

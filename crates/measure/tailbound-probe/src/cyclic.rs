@@ -11,8 +11,10 @@
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::plan::{Means, Plan};
 use tailbound_core::policy::Policy;
+use tailbound_host::clock_id;
 use tailbound_rt::cyclic::{self, Port};
-use tailbound_rt::spread::{self, Spread};
+use tailbound_rt::cyclic_spread;
+use tailbound_rt::spread::Spread;
 use tailbound_sys::clock::{Nanosleep, NanosleepRelative};
 use tailbound_sys::cobalt::Cobalt;
 use tailbound_sys::error::SysError;
@@ -23,7 +25,6 @@ use tailbound_sys::sleep::{
 };
 use tailbound_sys::timer::{PosixTimer, Timerfd};
 
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{PlanOption, Prepared, ProbeKind, Setup};
 use crate::thread_group::{Finished, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec};
@@ -147,8 +148,9 @@ impl Work {
             None => {
                 thread.phases(|schedule, recorder| cyclic::run(&mut port, schedule, recorder, stop))
             }
-            Some(s) => thread
-                .phases(|schedule, recorder| spread::run(&mut port, schedule, &s, recorder, stop)),
+            Some(s) => thread.phases(|schedule, recorder| {
+                cyclic_spread::run(&mut port, schedule, &s, recorder, stop)
+            }),
         }
     }
 }

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use tailbound_core::Run;
 use tailbound_core::finding::{Finding, Impact};
-use tailbound_core::record::{Clocks, Event, Header, Line, WARM_UP_OVER};
+use tailbound_core::occurrence::Occurrence;
+use tailbound_core::record::{Clocks, Event, Header, Line};
 use tailbound_core::runfile::read_run;
 
 use crate::error::RunError;
@@ -54,13 +55,13 @@ impl Journal {
             self.run.absorb(line);
         }
     }
-    pub(crate) fn event(&mut self, t_ns: i64, event: &str, text: &str) {
-        self.line(Line::Event(Event::new(t_ns, event, text)));
+    pub(crate) fn event(&mut self, t_ns: i64, occurrence: Occurrence<'_>) {
+        self.line(Line::Event(occurrence.at(t_ns)));
     }
     /// Records that the measurement began, and what the clocks read then.
     pub(crate) fn began(&mut self, clocks: Clocks) {
         let text = "earlier activations are reported, not judged";
-        let event = Event { clocks: Some(clocks), ..Event::new(0, WARM_UP_OVER, text) };
+        let event = Event { clocks: Some(clocks), ..Occurrence::WarmUpOver { note: text }.at(0) };
         self.line(Line::Event(event));
     }
     /// Records a finding; of several with one id the last one counts.

@@ -8,9 +8,9 @@
 #![deny(missing_docs)]
 
 mod benchmarks;
+pub mod defaults;
 mod disk;
 pub mod error;
-pub mod instant;
 mod journal;
 mod no_load;
 mod observed;
@@ -38,5 +38,4 @@ pub use options::check_options;
 pub use output::Output;
 pub use resolve::{Request, Resolved, resolve};
 pub use session::{Session, run};
-pub use tuned::profile;
 pub use view::View;

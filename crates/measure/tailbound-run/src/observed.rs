@@ -3,7 +3,7 @@
 //!
 //! The threads count their own wake-ups; what a column of the trace lacks of them
 //! is in its record, in the tables, and a finding.
-//! Not here: the trace (`tailbound_probe::Observer`).
+//! Not here: the trace (`tailbound_record::Observer`).
 
 use std::collections::BTreeMap;
 

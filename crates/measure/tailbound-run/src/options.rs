@@ -18,8 +18,8 @@ use tailbound_core::{Spec, split_loads};
 use tailbound_probe::{PlanOption, ProbeKind, catalogue};
 use tailbound_sys::clock;
 
+use crate::defaults;
 use crate::error::RunError;
-use crate::resolve::defaults;
 use crate::sleeps;
 
 /// Most repetitions of a benchmark.
@@ -158,10 +158,17 @@ fn probe(w: &RunConfig) -> Result<(&'static ProbeKind, BTreeMap<String, String>)
 /// The loads that are named, each of them known.
 fn loads(w: &RunConfig) -> Result<Vec<Spec>, RunError> {
     let mut loads = Vec::new();
-    for text in w.load.iter().flatten().flat_map(|l| split_loads(l)).filter(|l| l != "none") {
-        loads.push(text.parse::<Spec>().map_err(usage("--load"))?);
+    for written in w.load.iter().flatten() {
+        let texts = named(written, split_loads(written), "--load", ", or `none`")?;
+        for text in texts.iter().filter(|l| *l != "none") {
+            loads.push(text.parse::<Spec>().map_err(usage("--load"))?);
+        }
     }
-    loads.extend(w.load_cmd.as_deref().map(Spec::command));
+    if let Some(line) = w.load_cmd.as_deref() {
+        let load = Spec::command(line);
+        tailbound_load::check(&load).map_err(usage("--load-cmd"))?;
+        loads.push(load);
+    }
     for load in &loads {
         tailbound_load::check(load).map_err(usage("--load"))?;
     }
@@ -173,8 +180,10 @@ fn loads(w: &RunConfig) -> Result<Vec<Spec>, RunError> {
 /// # Errors
 /// [`RunError::Usage`]: no such benchmark, or no number of repetitions.
 fn benchmarks(w: &RunConfig) -> Result<Option<BenchmarkPlan>, RunError> {
-    let texts: Vec<String> =
-        w.work.iter().flatten().flat_map(|text| split_benchmarks(text)).collect();
+    let mut texts = Vec::new();
+    for written in w.work.iter().flatten() {
+        texts.extend(named(written, split_benchmarks(written), "--work", "")?);
+    }
     if texts.is_empty() {
         return match w.repeat {
             None => Ok(None),
@@ -199,6 +208,16 @@ fn benchmarks(w: &RunConfig) -> Result<Option<BenchmarkPlan>, RunError> {
         )));
     }
     Ok(Some(BenchmarkPlan { benchmarks, repeat }))
+}
+
+/// The names in one value of an option that takes a list of them; a value without any is refused.
+fn named(written: &str, names: Vec<String>, flag: &str, or: &str) -> Result<Vec<String>, RunError> {
+    if names.is_empty() {
+        return Err(RunError::Usage(format!(
+            "{flag}: `{written}` names nothing: write a name{or}"
+        )));
+    }
+    Ok(names)
 }
 
 /// As [`split_loads`]; a command takes the rest of the line with it.
@@ -232,7 +251,7 @@ fn time(text: &str, flag: &str) -> Result<i64, RunError> {
 }
 
 /// A time that is seconds or more: what has no unit is likely meant so.
-fn span(text: &str, flag: &str) -> Result<i64, RunError> {
+pub(crate) fn span(text: &str, flag: &str) -> Result<i64, RunError> {
     parse_ns(text)
         .map_err(|e| match e {
             ParseTimeError::NoUnit(number) => ParseTimeError::NoUnitOfSpan(number),
@@ -277,7 +296,7 @@ fn activations(w: &RunConfig, interval_ns: i64) -> Result<u64, RunError> {
 }
 
 fn requirement(w: &RunConfig, clock: Clock) -> Result<Requirement, RunError> {
-    let resolution = clock::resolution_ns(tailbound_probe::clock_id(clock))
+    let resolution = clock::resolution_ns(tailbound_host::clock_id(clock))
         .map_err(|e| RunError::Cannot(format!("--clock {clock}: {e}")))?;
     let limit = |text: Option<&str>, flag: &str| -> Result<Option<i64>, RunError> {
         let Some(ns) = text.map(|t| time(t, flag)).transpose()? else { return Ok(None) };
@@ -347,6 +366,10 @@ mod tests {
         assert_eq!(
             split_loads("hackbench:groups=4,ipc=inet,memory:cpus=0,2,clock"),
             ["hackbench:groups=4,ipc=inet", "memory:cpus=0,2", "clock"]
+        );
+        assert_eq!(
+            split_loads("cmd:line=awk -F, , a=1 f, memory,"),
+            ["cmd:line=awk -F, , a=1 f", "memory"]
         );
     }
 

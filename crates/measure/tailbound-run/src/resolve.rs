@@ -14,23 +14,10 @@ use tailbound_core::units::format_ns_i64;
 use tailbound_host::{RealtimeRight, Root};
 use tailbound_probe::{Prepared, ProbeError, Setup};
 
+use crate::defaults;
 use crate::error::RunError;
 use crate::options::{self, Options, usage};
 use crate::{no_load, sleeps};
-
-/// Defaults of a plan, as on the command line.
-pub mod defaults {
-    /// `--duration`
-    pub const DURATION: &str = "60s";
-    /// `--warm-up`
-    pub const WARM_UP: &str = "1s";
-    /// `--repeat`: how many times a benchmark is run
-    pub const REPEAT: u32 = 3;
-    /// `--policy`, where it is allowed
-    pub const POLICY_PRIORITY: u8 = 95;
-    /// `--load` of a run: an idle machine says little about how late it can be.
-    pub const LOADS: [&str; 2] = ["hackbench", "memory"];
-}
 
 /// What was asked for: options of the command line, else of the configuration file.
 #[derive(Clone, Debug, Default)]
@@ -173,7 +160,7 @@ fn unpinned(tasks: Option<u32>, policy: Policy) -> Result<Option<u32>, RunError>
 }
 
 fn observe(word: &str, root: &Root, clock: Clock, means: Means) -> Result<Observe, RunError> {
-    tailbound_probe::observe::choose(word, root, clock, means).map_err(|e| {
+    tailbound_record::observe::choose(word, root, clock, means).map_err(|e| {
         let text = format!("--observe: {e}");
         if e.is_usage() { RunError::Usage(text) } else { RunError::Cannot(text) }
     })
@@ -192,7 +179,7 @@ fn blame(w: &RunConfig, root: &Root) -> Result<Option<BlamePlan>, RunError> {
             )),
         };
     }
-    match tailbound_probe::blame::possible(root) {
+    match tailbound_record::blame::possible(root) {
         Ok(()) => Ok(Some(plan)),
         Err(_) if plan.optional => Ok(None),
         Err(e) => Err(RunError::Cannot(format!("--blame: {e}"))),

@@ -15,6 +15,7 @@ use tailbound_core::Run;
 use tailbound_core::collect::Collector;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
+use tailbound_core::occurrence::Occurrence;
 use tailbound_core::plan::Plan;
 use tailbound_core::purpose::Purpose;
 use tailbound_core::record::{End, Fact, Header, Line, Round, SCHEMA, ThreadRecord, WarmUp};
@@ -23,17 +24,15 @@ use tailbound_core::{Context, EndReason, ThreadEnd};
 use tailbound_host::machine_lock::Shared;
 use tailbound_host::{Root, Switches, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
-use tailbound_probe::{
-    Blamer, Finished, ObserveError, Observed, Observer, Prepared, Running, Setup, ThreadResult,
-    catalogue,
-};
+use tailbound_probe::{Finished, Prepared, Running, Setup, ThreadResult, catalogue};
+use tailbound_record::{Blamer, ObserveError, Observed, Observer};
 use tailbound_rt::LoopEnd;
 use tailbound_sys::signal::Signals;
-use tailbound_sys::{clock, dma_latency, limits, mem, resident, sched};
+use tailbound_sys::{clock, limits, mem, resident, sched};
+use tailbound_tune::dma_latency;
 
 use crate::benchmarks;
 use crate::error::RunError;
-use crate::instant;
 use crate::journal::Journal;
 use crate::no_load;
 use crate::output::Output;
@@ -126,16 +125,15 @@ pub fn run(
         journal.begin();
     }
     if let Some(observer) = &mut observer {
-        observer.begin(&running, &session.plan);
+        observer.begin(&running.measured_threads(), running.start_ns(), &session.plan);
     }
     if let Some(blamer) = &mut blamer {
-        blamer.begin(&running);
+        blamer.begin(&running.measured_threads(), running.start_ns());
     }
     // Lets other observers of the same clock lay their records beside these.
-    journal.event(0, "clock-start", &running.start_ns().to_string());
+    journal.event(0, Occurrence::ClockStart { at_ns: running.start_ns() });
     if let Some(at_ns) = session.begin_at_ns {
-        let begun = format!("{} s of CLOCK_REALTIME", instant::seconds(at_ns));
-        journal.event(-session.plan.warm_up_ns, "begin-at", &begun);
+        journal.event(-session.plan.warm_up_ns, Occurrence::BeginAt { at_ns });
     }
     let mut before = journal.run.header.machine.clone();
     // This process's own, which the machine's facts do not have.
@@ -190,8 +188,8 @@ pub(crate) fn finish<W: World>(
     } = watched;
     let ends = loads.stop();
     for end in ends {
-        let text = format!("{}: {} {} in total", end.name, end.total, end.unit);
-        journal.event(session.plan.duration_ns(), "load-stopped", &text);
+        let total = format!("{}: {} {} in total", end.name, end.total, end.unit);
+        journal.event(session.plan.duration_ns(), Occurrence::LoadStopped { total: &total });
     }
     for (i, mut finding) in loads.findings().into_iter().enumerate() {
         // Two loads may fail alike; a later finding of one id would replace the earlier one.
@@ -208,7 +206,7 @@ pub(crate) fn finish<W: World>(
         blamed.records.into_iter().for_each(|b| journal.line(Line::Blame(Box::new(b))));
         blamed.findings.into_iter().for_each(|f| journal.finding(f));
         let t = journal.run.events.last().map_or(0, |e| e.t_ns);
-        blamed.notes.iter().for_each(|n| journal.event(t, "blame", n));
+        blamed.notes.iter().for_each(|note| journal.event(t, Occurrence::Blame { note }));
     }
     output.figures.into_iter().for_each(|f| journal.line(Line::Figure(f)));
     output.timelines.into_iter().for_each(|t| journal.line(Line::Timeline(t)));
@@ -274,7 +272,9 @@ impl Session {
         observed.threads.into_iter().for_each(|t| journal.line(Line::Thread(Box::new(t))));
     }
 
-    pub(crate) fn header(&self) -> Header {
+    /// What its run file begins with; the machine's facts follow when they are read.
+    #[must_use]
+    pub fn header(&self) -> Header {
         let now = clock::now_ns(clock::CLOCK_REALTIME);
         let stamp = utc::from_ns(now);
         let compact: String = stamp.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -337,7 +337,7 @@ impl Session {
         let mut observer = Observer::prepare(&self.root, &self.plan, &self.exe).map_err(cannot)?;
         if let Some(observer) = &mut observer {
             for note in observer.take_notes() {
-                journal.event(-self.plan.warm_up_ns, "observe", &note);
+                journal.event(-self.plan.warm_up_ns, Occurrence::Observe { note: &note });
             }
             let mut ended = false;
             let mut pause = |ms| {
@@ -360,7 +360,7 @@ impl Session {
         let mut blamer = Blamer::prepare(&self.root, &self.plan, &self.exe).map_err(cannot)?;
         if let Some(blamer) = &mut blamer {
             for note in blamer.take_notes() {
-                journal.event(-self.plan.warm_up_ns, "blame", &note);
+                journal.event(-self.plan.warm_up_ns, Occurrence::Blame { note: &note });
             }
             let kind = journal.run.header.machine.get("virt.kind").and_then(Fact::as_str);
             blamer.on_ground(kind.map(|k| k != "none"), self.virtual_time);
@@ -437,7 +437,7 @@ impl Session {
     /// Gives back what only the begin and the inventory needed, of the program's code: megabytes. Not where the threads may no longer
     /// have been everywhere again before the measurement begins at `start_ns`: it never fetches pages.
     fn release_begin(&self, start_ns: i64) {
-        let clock = tailbound_probe::clock_id(self.plan.clock);
+        let clock = tailbound_host::clock_id(self.plan.clock);
         let left_ns = start_ns.saturating_sub(clock::now_ns(clock));
         if !self.is_wholly_fetched()
             || left_ns < REFETCH_NS.max(self.plan.interval_ns.saturating_mul(REFETCH_CYCLES))
@@ -453,7 +453,7 @@ impl Session {
 
     /// Measures what the tool itself costs; also brings the recorder's rare paths into memory.
     fn self_cost(&self, journal: &mut Journal) {
-        match tailbound_probe::selfcost::measure(tailbound_probe::clock_id(self.plan.clock)) {
+        match tailbound_probe::selfcost::measure(tailbound_host::clock_id(self.plan.clock)) {
             Ok(values) => journal.run.self_cost = values,
             Err(e) => journal.finding(Finding::new(
                 "no-self-cost",

@@ -12,13 +12,13 @@ use tailbound_core::Context;
 use tailbound_core::collect::Collector;
 use tailbound_core::histogram::Histogram;
 use tailbound_core::number::{Real as _, Whole as _};
+use tailbound_core::occurrence::Occurrence;
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::record::{Line, LoadRecord, SecondRecord};
 use tailbound_core::runfile::pack_raw;
 use tailbound_core::units::{format_ns_i64, grouped};
-use tailbound_probe::{
-    Blamed, Blamer, Observed, Observer, ProbeOutput, RecordSlot, Recorders, ThreadResult,
-};
+use tailbound_probe::{ProbeOutput, RecordSlot, Recorders, ThreadResult};
+use tailbound_record::{Blamed, Blamer, Observed, Observer};
 use tailbound_stats::blocks::{Blocks, length_s};
 use tailbound_stats::stopping::Stopping;
 use tailbound_stats::{P2, Quantile, Windows, blocks, quantile};
@@ -191,8 +191,8 @@ impl<'a, W: World> Supervisor<'a, W> {
             if let Some(number) = signalled {
                 self.interrupted = Some(signal::name(number));
                 self.stop.store(true, Ordering::Relaxed);
-                let text = format!("{}: the measurement ended first", signal::name(number));
-                self.journal.event(self.running.t_ns(), "stopped", &text);
+                let why = format!("{}: the measurement ended first", signal::name(number));
+                self.journal.event(self.running.t_ns(), Occurrence::Stopped { why: &why });
             }
             if self.stop.load(Ordering::Relaxed) {
                 // A thread may sleep for an hour: wake it to see the flag.
@@ -220,8 +220,9 @@ impl<'a, W: World> Supervisor<'a, W> {
         }
         if !self.by_rule && self.interrupted.is_none() {
             let complete_s = self.complete_s();
-            if let Some(text) = self.stopping.at_end(complete_s) {
-                self.journal.event(self.session.plan.duration_ns(), "until", &text);
+            if let Some(why) = self.stopping.at_end(complete_s) {
+                let end_ns = self.session.plan.duration_ns();
+                self.journal.event(end_ns, Occurrence::Until { why: &why });
             }
         }
     }
@@ -230,8 +231,14 @@ impl<'a, W: World> Supervisor<'a, W> {
     fn keep_phases(&mut self) {
         let t = self.running.t_ns();
         for change in self.loads.keep_phases(t, self.session.plan.duration_ns()) {
-            let kind = if change.began { "load-began" } else { "load-paused" };
-            self.journal.event(t, kind, &change.spec);
+            let load = &change.spec;
+            self.journal.event(
+                t,
+                match change.began {
+                    true => Occurrence::LoadBegan { load },
+                    false => Occurrence::LoadPaused { load },
+                },
+            );
         }
     }
 
@@ -248,7 +255,7 @@ impl<'a, W: World> Supervisor<'a, W> {
         let complete_s = self.complete_s();
         if let Some(stop) = self.stopping.look(complete_s) {
             self.by_rule = true;
-            self.journal.event(self.running.t_ns(), "until", &stop.text);
+            self.journal.event(self.running.t_ns(), Occurrence::Until { why: &stop.text });
             self.stop.store(true, Ordering::Relaxed);
             self.running.wake();
         }
@@ -304,14 +311,14 @@ impl<'a, W: World> Supervisor<'a, W> {
                 let threshold = recorder.threshold_ns().unwrap_or(0);
                 let next = threshold.saturating_mul(2).max(1000);
                 recorder.set_threshold_ns(next);
-                let text = format!(
+                let note = format!(
                     "{} {}s above {} are kept; from here on only those above {} (the histogram has all)",
                     grouped(follower.exceedances),
                     self.session.plan.late_word(),
                     format_ns_i64(threshold),
                     format_ns_i64(next)
                 );
-                self.journal.event(t, "threshold", &text);
+                self.journal.event(t, Occurrence::Threshold { note: &note });
                 follower.exceedances = 0;
             }
             for sample in &fresh.raw {
@@ -327,7 +334,7 @@ impl<'a, W: World> Supervisor<'a, W> {
                 self.journal.line(Line::Blame(Box::new(record)));
             }
             for note in blamer.take_notes() {
-                self.journal.event(t, "blame", &note);
+                self.journal.event(t, Occurrence::Blame { note: &note });
             }
         }
         self.flush_seconds();

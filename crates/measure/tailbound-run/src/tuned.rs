@@ -4,39 +4,14 @@
 //!
 //! Context: SETUP, COLD. Not here: what a profile is (`tailbound-tune`).
 
-use std::path::Path;
-
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::lab::TuneJob;
 use tailbound_core::plan::RunConfig;
 use tailbound_host::Root;
-use tailbound_tune::{ForNow, Plan, Profile, Recipe, SHIPPED, Written};
+use tailbound_tune::typed::profile;
+use tailbound_tune::{ForNow, Plan, Profile, Recipe};
 
 use crate::error::RunError;
-
-/// Largest profile that is read, in bytes.
-const PROFILE_MAX: u64 = 1 << 20;
-
-/// A profile that comes with the program, or in a file.
-///
-/// # Errors
-/// What is wrong with it, for the person who named it.
-pub fn profile(name: &str) -> Result<Written, String> {
-    if let Some(profile) = Profile::shipped(name) {
-        return Ok(profile.written().clone());
-    }
-    let path = Path::new(name);
-    if !name.contains(['/', '.']) && !path.exists() {
-        let names: Vec<&str> = SHIPPED.iter().map(|(n, _)| *n).collect();
-        return Err(format!(
-            "there is no profile `{name}`: {} come with the program, or name a TOML file",
-            names.join(", ")
-        ));
-    }
-    let text = tailbound_sys::given::text(path, PROFILE_MAX).map_err(|e| format!("{name}: {e}"))?;
-    let profile = Profile::parse(&text).map_err(|e| format!("{name}: {e}"))?;
-    Ok(profile.written().clone())
-}
 
 /// What `--tune` and `--rt-cpus` ask for; the CPUs are the measured ones where none are named.
 pub(crate) fn wanted(w: &RunConfig, measured: &str) -> Result<Option<TuneJob>, RunError> {

@@ -8,11 +8,12 @@ use tailbound_core::Requirement;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::plan::{DURATION_MAX_NS, RunConfig, StopRule, Until};
 use tailbound_core::requirement::Class;
-use tailbound_core::units::{format_span, parse_ns};
+use tailbound_core::units::format_span;
 use tailbound_stats::stopping::PRECISE_FIRST_S;
 use tailbound_stats::{anytime, rates};
 
 use crate::error::RunError;
+use crate::options::span;
 
 /// What `--precision` is when it is not given.
 const PRECISION: &str = "5%:p50,p99,p99.9";
@@ -98,7 +99,7 @@ pub(crate) fn longest(
     let Some(until) = until.filter(|u| u.rule != StopRule::Exceedance) else { return Ok(None) };
     let given = w.duration.is_some() || w.loops.is_some();
     let given_ns = match (&w.duration, w.loops) {
-        (Some(text), _) => parse_ns(text).ok(),
+        (Some(text), _) => Some(span(text, "--duration")?),
         (None, Some(loops)) => {
             Some(i64::try_from(loops).unwrap_or(i64::MAX).saturating_mul(interval_ns))
         }

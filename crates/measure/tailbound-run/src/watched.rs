@@ -9,17 +9,17 @@
 use std::collections::BTreeMap;
 
 use tailbound_core::finding::Impact;
+use tailbound_core::occurrence::Occurrence;
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{
     Clocks, End, Event, ExceedanceRecord, Facts, Header, SCHEMA, SelfCost, Source, ThreadRecord,
-    WARM_UP_OVER,
 };
 use tailbound_core::rules::{self, ViolationRecord};
 use tailbound_core::units::grouped;
 use tailbound_core::{
     Context, CpuSet, EndReason, Finding, Plan, Policy, Requirement, Run, ThreadEnd, utc,
 };
-use tailbound_probe::watched::{LateWakeUp, WatchOutcome, WatchedThread};
+use tailbound_record::watched::{LateWakeUp, WatchOutcome, WatchedThread};
 
 use crate::watched_tasks::TaskModels;
 
@@ -46,6 +46,30 @@ pub struct About {
     pub violations: Vec<ViolationRecord>,
 }
 
+/// Threads of which there is nothing to tell.
+#[must_use]
+pub fn without_cycles(watched: &WatchOutcome) -> Vec<String> {
+    let mut notes = Vec::new();
+    let idle: Vec<String> = watched
+        .threads
+        .iter()
+        .filter(|t| t.cycles.cycles == 0)
+        .map(|t| format!("{} {}", t.cycles.name, t.cycles.tid))
+        .collect();
+    if !idle.is_empty() {
+        notes.push(format!("no whole cycle was seen of {}", idle.join(", ")));
+    }
+    if watched.threads.is_empty() {
+        notes.push(match watched.others {
+            0 => "no thread was there".to_owned(),
+            n => format!(
+                "no real-time thread was there, {n} others were: ask for them with --all or --comm NAME"
+            ),
+        });
+    }
+    notes
+}
+
 /// The run.
 #[must_use]
 pub fn run_of(watched: WatchOutcome, about: About, mut tasks: TaskModels) -> Run {
@@ -53,7 +77,7 @@ pub fn run_of(watched: WatchOutcome, about: About, mut tasks: TaskModels) -> Run
     let mut run = Run::new(header(plan, &about));
     run.events.push(Event {
         clocks: Some(about.began),
-        ..Event::new(0, WARM_UP_OVER, "watching began".to_owned())
+        ..Occurrence::WarmUpOver { note: "watching began" }.at(0)
     });
     run.findings = findings(&watched, &about);
     let mut cost = SelfCost::new();

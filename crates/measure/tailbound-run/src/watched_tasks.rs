@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use tailbound_core::policy::Policy;
 use tailbound_core::tasks::{Job, TaskRecord};
-use tailbound_probe::watched::WatchedThread;
+use tailbound_record::watched::WatchedThread;
 use tailbound_stats::tasks::JobHistory;
 
 /// The threads so far.

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use tailbound_core::FailureKind;
 use tailbound_sys::error::SysError;
 
-use crate::decide::SidesError;
 use crate::rounds::DescriptionError;
 
 /// A series that cannot be made or read.
@@ -144,6 +143,16 @@ pub enum SeriesError {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder is of another campaign than the others.
+    #[error("{}: its runs are of `{is}`, not of `{wanted}`: a page shows one campaign; make one page for each", .path.display())]
+    OtherThan {
+        /// The folder.
+        path: PathBuf,
+        /// Its campaign.
+        is: String,
+        /// That of the others.
+        wanted: String,
+    },
     /// The folder holds something else.
     #[error("{} exists and holds no campaign: choose another --out", .path.display())]
     NoCampaign {
@@ -190,9 +199,6 @@ pub enum SeriesError {
         /// What else can be chosen: `file` or `--out`.
         choose: &'static str,
     },
-    /// Files cannot be parted into two systems.
-    #[error(transparent)]
-    Sides(#[from] SidesError),
 }
 
 impl SeriesError {
@@ -220,13 +226,13 @@ impl SeriesError {
             | Self::CampaignFile { .. }
             | Self::CampaignMissing { .. }
             | Self::OtherCampaign { .. }
+            | Self::OtherThan { .. }
             | Self::NoCampaign { .. }
             | Self::OtherOptions { .. }
             | Self::OtherVersion { .. }
             | Self::Link { .. }
             | Self::UnknownPart { .. }
-            | Self::Exists { .. }
-            | Self::Sides(_) => FailureKind::Usage,
+            | Self::Exists { .. } => FailureKind::Usage,
         }
     }
 

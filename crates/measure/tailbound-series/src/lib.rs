@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many runs as one: which runs to make and in which order, where their files lie, which of them are
-//! there already, and the sides of a decision that run files belong to.
+//! Many runs as one: which runs to make and in which order, where their files lie, and which of them are
+//! there already.
 //!
 //! Units: ns. What the command line calls, and later the agent of a farm.
 //! A series measures, prints and asks nothing itself: a [`Caller`] makes runs and reads files, a
@@ -12,7 +12,7 @@
 //! rounds/    variants in turn, in random order      campaign/  a publication's measurements, by system
 //! sweep.rs   one interval after the other           sleepers.rs  one number of tasks after the other
 //! auto/      which of many changes help
-//! decide/    which file is of which system          child.rs   one run in a process of its own
+//! child.rs   one run in a process of its own
 //! ```
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -21,7 +21,6 @@ pub mod auto;
 pub mod caller;
 pub mod campaign;
 pub mod child;
-pub mod decide;
 pub mod error;
 pub mod rounds;
 pub mod sleepers;

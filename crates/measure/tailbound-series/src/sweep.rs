@@ -50,6 +50,18 @@ impl SweepRun<'_> {
     }
 }
 
+/// The exit status of these steps, the worst of their verdicts: not met, cannot, undecided; where steps are
+/// missing that were asked for, all others are undecided.
+#[must_use]
+pub fn exit_status(steps: &[Step], asked: usize) -> u8 {
+    let outcomes = || {
+        let runs = steps.iter().flat_map(|s| std::iter::once(&s.even).chain(&s.spread));
+        runs.filter_map(|r| r.verdict.as_ref().map(|v| v.outcome.exit_status()))
+    };
+    let worst = [1, 3, 5].into_iter().find(|status| outcomes().any(|o| o == *status));
+    worst.unwrap_or(if steps.len() < asked { 5 } else { 0 })
+}
+
 /// What was measured.
 #[derive(Debug, Default)]
 pub struct SweepRuns {

@@ -76,7 +76,7 @@ fn spool() -> Result<PathBuf, Failure> {
 mod tests {
     #[test]
     fn the_policy_knows_the_usual_loads_of_a_run() {
-        let usual = tailbound_run::resolve::defaults::LOADS;
+        let usual = tailbound_run::defaults::LOADS;
         assert_eq!(tailbound_agent::policy::LOADS_OF_A_RUN, usual);
     }
 }

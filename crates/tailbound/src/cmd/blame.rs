@@ -6,16 +6,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use serde_json::json;
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::record::{Fact, Facts};
-use tailbound_core::units::{format_ns_i64, format_span, grouped, parse_ns};
-use tailbound_core::{Context, Finding, Run};
+use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
 use tailbound_host::Root;
-use tailbound_probe::recording::Recording;
-use tailbound_probe::watch::{Target, Watching};
-use tailbound_report::blame::{self as words, ThreadRow};
-use tailbound_trace::blame::{BlameSelection, BlameSummary, Follow, Followed, Ground, WatchFilter};
+use tailbound_record::recording::Recording;
+use tailbound_record::watch::{Target, Watching};
+use tailbound_report::blame::{self as words, BlameAnswer, FollowedThreads, ThreadRow};
+use tailbound_trace::blame::{BlameSelection, BlameSummary, Follow, Ground, WatchFilter};
 
 use super::blame_trace;
 use crate::cli_blame::BlameArgs;
@@ -27,8 +25,6 @@ use crate::say::{self, Failure};
 const KEEP_MAX: usize = 10_000;
 /// Looks from one look at the threads to the next.
 const THREADS_EVERY: u32 = 5;
-/// Most threads of the table.
-const THREADS_MAX: usize = 12;
 
 /// What is known of late wake-ups, wherever it came from.
 #[derive(Default)]
@@ -80,7 +76,7 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
     let run = input::run_without(path, &["raw", "window", "second", "block"])?;
     if run.blames.is_empty() {
         let text = match run.header.plan.blame {
-            Some(plan) => none_taken_apart(&run, plan.above_ns),
+            Some(plan) => words::none_taken_apart(&run, plan.above_ns),
             None => format!(
                 "{}: the run was made without --blame, so nothing is known about its causes; measure again with `tailbound run --blame`",
                 path.display()
@@ -96,27 +92,9 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
     let wanted = |r: &BlameRecord| {
         r.latency_ns > above && (args.comm.is_empty() || args.comm.contains(&r.name))
     };
+    let notes = words::findings_of(&run);
     let records = run.blames.into_iter().filter(wanted).collect();
-    let notes = run.findings.iter().filter(|f| about_blame(f)).map(|f| f.title.clone()).collect();
     Ok(Answer { name: input::name(path), records, notes, ..Answer::default() })
-}
-
-/// Why there is no record in a run with `--blame`.
-fn none_taken_apart(run: &Run, above_ns: Option<i64>) -> String {
-    let user = run.threads.iter().filter(|t| t.context == Context::User);
-    let latest = user.filter_map(|t| t.wakeup.max_ns).max();
-    match (latest, above_ns) {
-        (Some(latest), Some(above)) if latest > above => format!(
-            "the latest wake-up of this run came {} late, but none was analysed: for that `tailbound` itself needs a CPU several times a second, and it had none at that time",
-            format_ns_i64(latest)
-        ),
-        _ => "no wake-up of this run was late enough to be analysed".to_owned(),
-    }
-}
-
-fn about_blame(f: &Finding) -> bool {
-    ["blamed", "not-blamed", "no-stacks", "not-all-blamed", "trace-lost", "trace-unreadable"]
-        .contains(&f.id.as_str())
 }
 
 /// Is a hypervisor beneath?
@@ -191,28 +169,27 @@ fn progress(found: &BlameSummary) -> String {
     format!("{} wake-ups, latest {latest}", grouped(wakeups))
 }
 
-/// As rows of a table.
-pub(crate) fn rows(found: &BlameSummary) -> Vec<ThreadRow<'_>> {
-    let row = |(pid, t): (&i32, &'_ Followed)| (*pid, t.prio, t.cpu, t.moved);
-    found
-        .threads
-        .iter()
-        .map(|(pid, t)| {
-            let (pid, prio, cpu, moved) = row((pid, t));
-            let priority = match prio {
-                -1 => Some(100),
-                0..=98 => u32::try_from(99 - prio).ok(),
-                _ => None,
-            };
-            ThreadRow {
-                pid,
-                comm: &t.comm,
-                priority,
-                cpu: (!moved).then_some(cpu),
-                wakeups: &t.wakeups,
-            }
-        })
-        .collect()
+/// For the report.
+fn followed(found: &BlameSummary) -> FollowedThreads<'_> {
+    let rows = found.threads.iter().map(|(pid, t)| ThreadRow {
+        pid: *pid,
+        comm: &t.comm,
+        priority: match t.prio {
+            -1 => Some(100),
+            0..=98 => u32::try_from(99 - t.prio).ok(),
+            _ => None,
+        },
+        cpu: (!t.moved).then_some(t.cpu),
+        wakeups: &t.wakeups,
+    });
+    let span = found.span_ns.map_or(0, |(from, to)| to.saturating_sub(from));
+    FollowedThreads {
+        rows: rows.collect(),
+        events: found.events,
+        late: found.late,
+        span_ns: i64::try_from(span).unwrap_or(i64::MAX),
+        ordinary: found.ordinary,
+    }
 }
 
 fn tell(args: &BlameArgs, answer: &Answer) -> Result<(), Failure> {
@@ -223,36 +200,18 @@ fn tell(args: &BlameArgs, answer: &Answer) -> Result<(), Failure> {
         let bytes = tailbound_report::export::late_wakeups(&answer.records, &answer.name);
         input::write_bytes(file, &bytes, args.force)?;
     }
+    let told = BlameAnswer {
+        records: &answer.records,
+        followed: answer.found.as_ref().map(followed),
+        origin: answer.origin.as_deref(),
+        trace: answer.trace.as_ref(),
+        notes: &answer.notes,
+    };
     if args.json {
-        let mut value = words::json(&answer.records);
-        if let Some(members) = value.as_object_mut() {
-            members.insert("notes".to_owned(), json!(answer.notes));
-            if let Some(trace) = &answer.trace {
-                members.insert("trace".to_owned(), trace.clone());
-            }
-            if let Some(found) = &answer.found {
-                members.insert("threads".to_owned(), words::threads_json(&rows(found)));
-                members.insert("events".to_owned(), json!(found.events));
-                members.insert("late".to_owned(), json!(found.late));
-            }
-        }
-        return say::answer_json(&value);
+        return say::answer_json(&told.json());
     }
     let style = say::style(&args.color.when);
-    let mut text = words::text(&answer.records, args.worst, style);
-    if let Some(found) = &answer.found {
-        text.push_str(&words::threads(&rows(found), THREADS_MAX, style));
-        text.push_str(&format!("\n{}\n", extent(found)));
-        if let Some(origin) = &answer.origin {
-            text.push_str(&format!("{origin}\n"));
-        }
-        if found.threads.is_empty() {
-            text.push_str(&nobody(found));
-        }
-    }
-    for note in &answer.notes {
-        text.push_str(&format!("Note: {note}.\n", note = note.trim_end_matches('.')));
-    }
+    let mut text = told.text(args.worst, style);
     if let Some(page) = &args.html {
         text.push_str(&format!("\nPage  {}\n", page.display()));
     }
@@ -260,26 +219,4 @@ fn tell(args: &BlameArgs, answer: &Answer) -> Result<(), Failure> {
         text.push_str(&format!("\nTrace for ui.perfetto.dev  {}\n", file.display()));
     }
     say::answer_in(&text, style)
-}
-
-fn extent(found: &BlameSummary) -> String {
-    let span = found.span_ns.map_or(0, |(from, to)| to.saturating_sub(from));
-    let span = format_span(i64::try_from(span).unwrap_or(i64::MAX));
-    let apart = if found.late > 0 {
-        let late = grouped(found.late);
-        format!("; {late} wake-ups were late enough; the latest of them were analysed")
-    } else {
-        String::new()
-    };
-    format!("{} events in {span}{apart}.", grouped(found.events))
-}
-
-fn nobody(found: &BlameSummary) -> String {
-    match found.ordinary {
-        0 => "No thread that was asked for woke in this time.\n".to_owned(),
-        n => format!(
-            "No real-time thread woke in this time; ordinary threads did, {} times. Ask for them with --all or --comm NAME.\n",
-            grouped(n)
-        ),
-    }
 }

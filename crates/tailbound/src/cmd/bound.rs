@@ -9,11 +9,12 @@ use tailbound_core::requirement::Rate;
 use tailbound_core::units::parse_ns;
 use tailbound_core::{Outcome, Run};
 use tailbound_import::Options;
+use tailbound_report::theory::RecordedBound;
 use tailbound_report::{bound as words, pictures};
-use tailbound_stats::bound::{BlockMaxima, Settings, Statement, bound as state, outcome};
+use tailbound_stats::bound::{BlockMaxima, Settings, Statement, bound as state, outcome, worst};
 
 use crate::cli_bound::BoundArgs;
-use crate::cmd::bound_here::{self, Here};
+use crate::cmd::bound_here;
 use crate::cmd::bound_theory::{self, Theory};
 use crate::cmd::plan;
 use crate::input;
@@ -35,7 +36,8 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
     for path in &args.runs {
         let run = read(args, path)?;
         if let Some(theory) = &theory {
-            theory.belongs(&run, &input::name(path))?;
+            let other = theory.bound.belongs(&run, &input::name(path));
+            other.map_err(|e| Failure::usage(format!("--theory: {e}")))?;
         }
         let rate = run.header.plan.requirement.rate;
         statements.push((input::name(path), rate, state(&BlockMaxima::of(&run), &settings)));
@@ -51,11 +53,11 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
     } else if args.json {
         let mut answer = words::json(&statements);
         if let Some(t) = &theory {
-            answer["theory"] = tailbound_report::theory::json(&t.record, &t.answer);
-            if let Some(kernel) = &t.kernel {
+            answer["theory"] = tailbound_report::theory::json(&t.bound.record, &t.bound.answer);
+            if let Some(kernel) = &t.bound.kernel {
                 answer["kernel"] = json!(kernel);
             }
-            answer["machine"] = json!(t.machine);
+            answer["machine"] = json!(t.bound.machine);
             if let Some(here) = &t.here {
                 answer["here"] = here.json();
             }
@@ -67,22 +69,19 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
             statements.iter().map(|(n, rate, s)| words::text(s, n, *rate, style)).collect();
         if let (Some(t), Some(file)) = (&theory, &args.theory) {
             let name = input::name(file);
-            let name = t.here.as_ref().map_or(name, Here::name);
-            texts.push(tailbound_report::theory::text(&t.record, &t.answer, &name, style));
+            let name = t.here.as_ref().map_or(name, RecordedBound::name);
+            texts.push(tailbound_report::theory::text(
+                &t.bound.record,
+                &t.bound.answer,
+                &name,
+                style,
+            ));
             texts.extend(t.here.as_ref().map(|here| here.text(style)));
         }
         say::answer_in(&texts.join("\n"), style)?;
     }
-    let worst = statements
-        .iter()
-        .map(|(_, rate, s)| outcome(s, *rate).0)
-        .max_by_key(|o| match o {
-            Outcome::NotMet => 2,
-            Outcome::Undecided | Outcome::Unfit | Outcome::Unknown(_) => 1,
-            Outcome::Met | Outcome::Measured => 0,
-        })
-        .unwrap_or(Outcome::Measured);
-    if worst.exit_status() == 0 && theory.is_some_and(|t| !t.answer.refused.is_empty()) {
+    let worst = worst(statements.iter().map(|(_, rate, s)| outcome(s, *rate).0));
+    if worst.exit_status() == 0 && theory.is_some_and(|t| !t.bound.answer.refused.is_empty()) {
         return Ok(ExitCode::from(Outcome::Undecided.exit_status()));
     }
     Ok(ExitCode::from(worst.exit_status()))
@@ -97,7 +96,7 @@ fn theory(args: &BoundArgs) -> Result<Option<Theory>, Failure> {
     if args.duration.is_some() || args.cpus.is_some() {
         return Err(Failure::usage("-D and -c are of --theory here: a file is read as it is"));
     }
-    bound_theory::read(file).map(Some)
+    Ok(Some(Theory { bound: bound_theory::read(file)?, here: None }))
 }
 
 fn time(text: &str, flag: &str) -> Result<i64, Failure> {

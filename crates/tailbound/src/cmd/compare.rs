@@ -9,7 +9,7 @@ use tailbound_core::number::Real as _;
 use tailbound_core::units::parse_ns;
 use tailbound_report::compare::Answer;
 use tailbound_report::pictures::compared;
-use tailbound_stats::compare::{Margin, Settings, Systems};
+use tailbound_stats::compare::{Margin, Settings, Systems, distinct};
 
 use crate::cli_compare::{CompareArgs, JudgeArgs};
 use crate::input;
@@ -101,14 +101,4 @@ fn percent(text: &str) -> Result<f64, Failure> {
     number.filter(|n| (0.0..1000.0).contains(n)).map(|n| n / 100.0).ok_or_else(|| {
         Failure::usage(format!("--margin: `{text}` is not a percentage from 0%, for example 5%"))
     })
-}
-
-/// Two files of one name in two folders need two names.
-fn distinct(given: Vec<(String, Vec<Run>)>) -> Vec<(String, Vec<Run>)> {
-    let names: Vec<String> = given.iter().map(|(n, _)| n.clone()).collect();
-    let renamed = |i: usize, name: String| {
-        let same = names.iter().filter(|n| **n == name).count();
-        if same > 1 { format!("{name} ({})", i + 1) } else { name }
-    };
-    given.into_iter().enumerate().map(|(i, (name, runs))| (renamed(i, name), runs)).collect()
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tailbound_core::units::{grouped, parse_ns};
 use tailbound_host::{Cpus, Root};
-use tailbound_probe::hot::{Moment, Sampler, sees_every_process};
+use tailbound_record::hot::{Moment, Sampler, sees_every_process};
 use tailbound_report::hot::Hot;
 use tailbound_stats::hot::{Kind, SampleSite, Tally};
 use tailbound_sys::perf::Source;

@@ -8,7 +8,7 @@ use serde_json::json;
 use tailbound_core::CpuSet;
 use tailbound_core::units::grouped;
 use tailbound_host::{Cpus, Root};
-use tailbound_probe::recording::{Recording, RecordingItem};
+use tailbound_record::recording::{Recording, RecordingItem};
 use tailbound_report::blame::{interruptions as text, interruptions_json};
 use tailbound_sys::sched;
 use tailbound_trace::blame::Interruptions;
@@ -26,7 +26,13 @@ pub(crate) fn interruptions(args: &InterruptionsArgs) -> Result<ExitCode, Failur
     let chosen = chosen(args, &machine, &mut notes)?;
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let mut looking = Looking::begin(Some(length))?;
-    move_away(&chosen, &machine, &mut notes);
+    // This program shall not be among what is found.
+    if !sched::leave(&chosen, || machine.online.iter().collect()) {
+        notes.push(
+            "tailbound itself has no other CPU to run on: its own work is among what is shown"
+                .to_owned(),
+        );
+    }
     let mut recording = Recording::begin(&root, &exe, false)
         .map_err(|e| Failure::cannot(format!("interruptions: {e}")))?;
     let mut all = Interruptions::new(chosen, recording.symbols());
@@ -94,17 +100,4 @@ fn chosen(
         return Ok(machine.online.iter().collect());
     }
     Ok(machine.isolated.iter().collect())
-}
-
-/// This program shall not be among what is found.
-fn move_away(chosen: &BTreeSet<u32>, machine: &Cpus, notes: &mut Vec<String>) {
-    let allowed = sched::affinity(0).unwrap_or_else(|_| machine.online.iter().collect());
-    let others: Vec<u32> = allowed.into_iter().filter(|c| !chosen.contains(c)).collect();
-    let moved = !others.is_empty() && sched::set_affinity(0, &others).is_ok();
-    if !moved {
-        notes.push(
-            "tailbound itself has no other CPU to run on: its own work is among what is shown"
-                .to_owned(),
-        );
-    }
 }

@@ -5,11 +5,8 @@
 
 use std::path::Path;
 
-use tailbound_core::tasks::{Model, TaskRecord};
 use tailbound_core::units::{format_ns_i64, parse_ns};
-use tailbound_report::tasks::{LatencyBound, TaskReport};
-use tailbound_stats::tasks::analyse;
-use tailbound_stats::theory::Model as Interference;
+use tailbound_report::tasks::LatencyBound;
 
 use super::bound_theory;
 use crate::say::Failure;
@@ -29,40 +26,7 @@ pub(super) fn read(text: &str, release: Option<&str>) -> Result<LatencyBound, Fa
         }
         return Ok(LatencyBound { ns, from: "given".to_owned() });
     }
-    let theory = bound_theory::read(path)?;
-    if !theory.machine {
-        return Err(usage(format!(
-            "{text} was made in the lab, where an instruction is the unit of time: it says nothing of a machine's. \
-             Make one here with tailbound bound --theory here --json, or give a time"
-        )));
-    }
-    if let (Some(of), Some(release)) = (&theory.kernel, release)
-        && of != release
-    {
-        return Err(usage(format!("{text} is of the kernel {of}, and this one is {release}")));
-    }
-    if !theory.answer.refused.is_empty() {
-        return Err(usage(format!("{text} has no bound: {}", theory.answer.refused.join("; "))));
-    }
-    // The greatest of the models that hold for every wake-up, as far as they have an answer.
-    let bound = |model| theory.answer.of(model).and_then(|by| by.latency_ns);
-    let all = [Interference::Window, Interference::WindowCounts, Interference::Sporadic];
-    let ns = all.into_iter().filter_map(bound).max();
-    let ns = ns.ok_or_else(|| usage(format!("{text} has no bound with interrupts as seen")))?;
+    let stated = bound_theory::read(path)?;
+    let ns = stated.latency_ns(text, release).map_err(|e| usage(e.to_string()))?;
     Ok(LatencyBound { ns, from: format!("{} from {text}", format_ns_i64(ns)) })
-}
-
-/// Watched threads as tasks, each wait of theirs as long as the bound.
-pub(super) fn tell<T>(
-    name: String,
-    records: &[TaskRecord],
-    deadline_ns: Option<i64>,
-    latency: &LatencyBound,
-    say: impl FnOnce(&TaskReport<'_>) -> T,
-) -> T {
-    let mut model = Model::of(records).with_latency_bound(latency.ns);
-    model.tasks.iter_mut().for_each(|t| t.deadline_ns = deadline_ns);
-    let answer = analyse(&model);
-    let latency = Some(latency.clone());
-    say(&TaskReport { name, model: &model, answer: &answer, records, what_if: None, latency })
 }

@@ -23,6 +23,8 @@ mod history;
 mod hot;
 #[cfg(feature = "lab")]
 mod hunt;
+#[cfg(feature = "lab")]
+mod hunt_line;
 mod import;
 mod interruptions;
 #[cfg(feature = "lab")]

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
+use tailbound_core::units::{format_ns_i64, parse_ns};
 use tailbound_host::Root;
 use tailbound_monitor::{By, Monitor, MonitorError, MonitorOptions, ProbeError, Record};
 use tailbound_sys::signal::Signals;
@@ -88,17 +88,7 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
     };
     let mut note = |text: &str| say::note(&format!("tailbound: monitor: {text}"));
     let summary = monitor.run(&signals, &mut print, &mut note);
-    say::note(&format!(
-        "{} windows with {} wake-ups, {} not counted; {} of CPU time, {} of memory",
-        grouped(summary.windows),
-        grouped(summary.n),
-        grouped(summary.lost),
-        format_ns_i64(i64::try_from(summary.own.cpu_ns).unwrap_or(i64::MAX)),
-        summary.own.peak_bytes.map_or_else(
-            || "an unknown amount".to_owned(),
-            |b| format!("at most {} KiB", grouped(b / 1024))
-        )
-    ));
+    say::note(&summary.text());
     uploads::end(handing_in);
     say::not_answered(written).map(|()| ExitCode::SUCCESS)
 }

@@ -9,8 +9,7 @@ use tailbound_core::number::Real as _;
 use tailbound_core::plan::{DURATION_MAX_NS, INTERVAL_MAX_NS};
 use tailbound_core::requirement::Rate;
 use tailbound_core::units::parse_ns;
-use tailbound_report::planning::{self as words, Means, Section};
-use tailbound_stats::planning;
+use tailbound_report::planning::{self as words, Means, PlanQuestions};
 
 use crate::cli_plan::PlanVerbArgs;
 use crate::input;
@@ -19,7 +18,7 @@ use crate::say::{self, Failure};
 /// `tailbound plan`
 pub(crate) fn plan(args: &PlanVerbArgs) -> Result<ExitCode, Failure> {
     let means = means(args)?;
-    let sections = sections(args, &means)?;
+    let sections = questions(args, &means)?.sections(&means);
     if sections.is_empty() {
         return Err(Failure::usage(
             "plan: name what is to be shown: --rate 1/24h, --share 99.999%, --quantile p99.999, or --duration 12h for what a run of that length shows",
@@ -84,15 +83,9 @@ fn means(args: &PlanVerbArgs) -> Result<Means, Failure> {
     })
 }
 
-fn sections(args: &PlanVerbArgs, means: &Means) -> Result<Vec<Section>, Failure> {
-    let mut out = Vec::new();
-    if let Some(text) = &args.rate {
-        let rate: Rate = text.parse().map_err(|e| Failure::usage(format!("--rate: {e}")))?;
-        let per_s = f64::from(rate.count) / (rate.per_ns.real() / 1e9);
-        let plan = planning::demonstration(per_s, means.confidence, means.machines);
-        out.push(words::rate(means, rate, &plan));
-    }
-    let interval_s = means.interval_ns.real() / 1e9;
+fn questions(args: &PlanVerbArgs, means: &Means) -> Result<PlanQuestions, Failure> {
+    let parsed = |text: &String| text.parse().map_err(|e| Failure::usage(format!("--rate: {e}")));
+    let rate: Option<Rate> = args.rate.as_ref().map(parsed).transpose()?;
     let length_s = match (&args.duration, args.loops) {
         (Some(_), Some(_)) => {
             return Err(Failure::usage(
@@ -101,56 +94,27 @@ fn sections(args: &PlanVerbArgs, means: &Means) -> Result<Vec<Section>, Failure>
         }
         (Some(text), None) => Some((time(text, "--duration", DURATION_MAX_NS)?).real() / 1e9),
         (None, Some(0)) => return Err(Failure::usage("--loops: 0 loops measure nothing")),
-        (None, Some(loops)) => Some(loops.real() * interval_s),
+        (None, Some(loops)) => Some(loops.real() * (means.interval_ns.real() / 1e9)),
         (None, None) => None,
     };
-    if let Some(text) = &args.share {
-        let share = share(text, "--share")?;
-        let activations = args
-            .loops
-            .map(|n| n.real())
-            .or(length_s.map(|s| (s / interval_s).floor()))
-            .map(|n| n * f64::from(means.machines));
-        let plan = planning::share_in_time(
-            share,
-            means.confidence,
-            interval_s,
-            means.machines,
-            activations,
-        );
-        out.push(words::share(means, &plan));
-    }
-    if let Some(length_s) = length_s {
-        out.push(words::length(means, length_s));
-    }
+    let of = |text: &Option<String>, flag| text.as_deref().map(|t| share(t, flag)).transpose();
+    let asked_share = of(&args.share, "--share")?;
     let precision = share(args.precision.as_deref().unwrap_or("10%"), "--precision")?;
     let pilot = args.pilot.as_deref().map(input::run).transpose()?;
-    let known = |p: f64| {
-        let run = pilot.as_ref()?;
-        Some(tailbound_stats::Precision::of(&run.blocks, None, &[p]))
-    };
-    if let Some(text) = &args.quantile {
-        let p = share(text, "--quantile")?;
-        let plan = planning::quantile_plan(p, precision, means.confidence);
-        let effect = known(p).and_then(|k| k.quantile(p).map(|q| q.design_effect));
-        out.push(words::quantile(means, &plan, effect));
-    }
-    if let Some(run) = &pilot {
-        let context = run.judged_context().unwrap_or_default();
-        let (_, due) = run.total(context);
-        let known = tailbound_stats::precision::of_run(run, context, None);
-        let pilot = words::Pilot {
-            summary: &tailbound_stats::Summary::of(&due),
-            known: &known,
-            length_s: run.measured_ns().real() / 1e9,
-            decimals: args.decimals,
-            precision,
-        };
-        out.push(words::pilot(means, &pilot));
-    } else if args.decimals.is_some() {
+    let quantile = of(&args.quantile, "--quantile")?;
+    if pilot.is_none() && args.decimals.is_some() {
         return Err(Failure::usage(
             "--decimals: how much the mean varies is known from a run of the machine only: give one with --pilot RUN",
         ));
     }
-    Ok(out)
+    Ok(PlanQuestions {
+        rate,
+        share: asked_share,
+        quantile,
+        precision,
+        length_s,
+        loops: args.loops,
+        pilot,
+        decimals: args.decimals,
+    })
 }

@@ -11,12 +11,10 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Parser as _;
 use tailbound_core::Run;
 use tailbound_core::record::Round;
-use tailbound_core::units::format_span;
 use tailbound_core::utc;
 use tailbound_host::Root;
 use tailbound_report::compare::Answer;
@@ -53,7 +51,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
         .iter()
         .map(|text| variant(text, &common))
         .collect::<Result<Vec<_>, _>>()?;
-    check(&variants)?;
+    series::comparable(&variants).map_err(Failure::usage)?;
     let now = clock::now_ns(clock::CLOCK_REALTIME);
     let stamp: String = utc::from_ns(now).chars().filter(char::is_ascii_alphanumeric).collect();
     let default = || names::free(Path::new(&format!("tailbound-{stamp}.rounds")), &[]);
@@ -126,22 +124,7 @@ fn common_words(words: Vec<OsString>) -> Vec<OsString> {
 
 /// One variant from its text; every word of it is checked here.
 fn variant(text: &str, common: &[OsString]) -> Result<Variant, Failure> {
-    let Some((name, words)) = text.split_once(':') else {
-        return Err(Failure::usage(format!(
-            "variant `{text}`: write 'NAME: FLAGS', for example 'plain:' or 'quiet: --cpu-dma-latency 0'"
-        )));
-    };
-    let name = name.trim().to_owned();
-    if !series::is_name(&name) {
-        return Err(Failure::usage(format!(
-            "variant `{text}`: a name is up to 40 of a-z, A-Z, 0-9, `_`, `+`, `.`, `-`, and begins with a letter or digit"
-        )));
-    }
-    let words = shlex::split(words).ok_or_else(|| {
-        Failure::usage(format!(
-            "variant `{name}`: a quote is not closed, or the last word ends in a backslash"
-        ))
-    })?;
+    let (name, words) = series::named_words(text).map_err(Failure::usage)?;
     let all = common.iter().cloned().chain(words.iter().map(OsString::from));
     let whole = [OsString::from("tailbound"), OsString::from("run")].into_iter().chain(all);
     let cli = Cli::try_parse_from(whole)
@@ -151,6 +134,7 @@ fn variant(text: &str, common: &[OsString]) -> Result<Variant, Failure> {
     };
     let request = run::request_of(&args).map_err(|e| named(&name, e))?;
     let plan = resolve(&request, &Root::real()).map_err(|e| named(&name, e.into()))?.plan;
+    run::one_per_cpu(args.plan.one_per_cpu, &plan).map_err(|e| named(&name, e))?;
     Ok(Variant { name, words, plan })
 }
 
@@ -162,20 +146,6 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or("").trim_start_matches("error: ")
 }
 
-fn check(variants: &[Variant]) -> Result<(), Failure> {
-    if variants.len() < 2 {
-        return Err(Failure::usage(
-            "--rounds compares two or more variants: add them after `--`, for example -- 'plain:' 'quiet: --cpu-dma-latency 0'",
-        ));
-    }
-    for (i, v) in variants.iter().enumerate() {
-        if variants.iter().skip(i + 1).any(|w| w.name == v.name) {
-            return Err(Failure::usage(format!("two variants are called `{}`", v.name)));
-        }
-    }
-    Ok(())
-}
-
 /// What is shown while the series goes on.
 pub(crate) struct Shown {
     quiet: bool,
@@ -184,38 +154,16 @@ pub(crate) struct Shown {
 
 impl Progress for Shown {
     fn begins(&mut self, series: &Series, there: usize, expected_ns: i64) {
-        if self.quiet {
-            return;
+        if !self.quiet {
+            say::note(&series.text(there, expected_ns));
         }
-        let kept = if there > 0 {
-            format!(", {there} of the runs are there already")
-        } else {
-            String::new()
-        };
-        say::note(&format!(
-            "{} rounds of {} variants in random order (seed {}){kept}: about {}; {}",
-            series.rounds,
-            series.variants.len(),
-            series.seed,
-            format_span(expected_ns),
-            series.folder.display()
-        ));
     }
 
     fn next(&mut self, next: &Next<'_>) {
         if self.quiet {
             return;
         }
-        let span =
-            |d: Duration| format_span(i64::try_from(d.as_secs()).unwrap_or(0) * 1_000_000_000);
-        let text = format!(
-            "round {} of {}, {}: {} elapsed, {} left",
-            next.round + 1,
-            next.rounds,
-            next.variant,
-            span(next.elapsed),
-            span(next.left)
-        );
+        let text = next.text();
         if self.terminal {
             crate::say::redraw(&text);
         } else {

@@ -12,8 +12,7 @@ use tailbound_core::plan::{INTERVAL_MAX_NS, INTERVAL_MIN_NS};
 use tailbound_core::units::{exact, parse_ns};
 use tailbound_report::sweep as report;
 use tailbound_run::Request;
-use tailbound_series::sweep::{STEPS_MAX, Sweep, intervals};
-use tailbound_stats::sweep::Step;
+use tailbound_series::sweep::{STEPS_MAX, Sweep, exit_status, intervals};
 
 use crate::cli_sweep::SweepArgs;
 use crate::cmd::run;
@@ -54,10 +53,9 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
                 one.step, one.steps
             ));
         }
-        run::session(&request, &args.plan, one.file.as_deref(), true, None).map(|(run, _)| run)
+        run::session(&request, &args.plan, one.file.as_deref(), None).map(|(run, _)| run)
     })?;
     let steps = made.steps;
-    let cut = steps.len() < sweep.intervals_ns.len();
     if made.interrupted {
         say::note("ended early: the steps so far");
     }
@@ -72,7 +70,7 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
     } else {
         say::answer(&report::text(&steps))?;
     }
-    Ok(status(&steps, cut))
+    Ok(ExitCode::from(exit_status(&steps, sweep.intervals_ns.len())))
 }
 
 /// The intervals that are asked for.
@@ -99,14 +97,4 @@ fn asked(args: &SweepArgs) -> Result<Vec<i64>, Failure> {
         )));
     }
     Ok(intervals(from, to, args.steps))
-}
-
-/// The worst of the steps: not met, cannot, undecided.
-fn status(steps: &[Step], cut: bool) -> ExitCode {
-    let outcomes = || {
-        let runs = steps.iter().flat_map(|s| std::iter::once(&s.even).chain(&s.spread));
-        runs.filter_map(|r| r.verdict.as_ref().map(|v| v.outcome.exit_status()))
-    };
-    let worst = [1, 3, 5].into_iter().find(|status| outcomes().any(|o| o == *status));
-    ExitCode::from(worst.unwrap_or(if cut { 5 } else { 0 }))
 }

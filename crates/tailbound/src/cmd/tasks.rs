@@ -5,9 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::tasks::{Model, TaskRecord, parse};
-use tailbound_core::units::parse_ns;
 use tailbound_report::tasks::{self as words, TaskReport};
-use tailbound_stats::tasks::{Change, analyse, named};
+use tailbound_stats::tasks::{Change, analyse, deadline, of_run};
 
 use super::latency_bound;
 use crate::cli_tasks::TasksArgs;
@@ -33,7 +32,8 @@ pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
         change.apply(&mut then).map_err(|e| Failure::usage(format!("--what-if: {e}")))?;
     }
     for text in &args.deadline {
-        deadline(text, &mut model, &mut then)?;
+        deadline(text, &mut model, &mut then)
+            .map_err(|e| Failure::usage(format!("--deadline: {e}")))?;
     }
     let answer = analyse(&model);
     let after = (!changes.is_empty()).then(|| analyse(&then));
@@ -71,28 +71,5 @@ fn read(path: &Path) -> Result<(Model, Vec<TaskRecord>), Failure> {
             path.display()
         )));
     }
-    let mut model = Model::of(&run.tasks);
-    // What the threads were held against when they were watched; --deadline goes before it.
-    for (task, record) in model.tasks.iter_mut().zip(&run.tasks) {
-        let watched = run.cycles.iter().find(|c| c.thread == record.thread);
-        task.deadline_ns = watched.and_then(|c| c.deadline_ns);
-        task.own_execution_ns = watched.and_then(|c| c.execution.max_ns);
-    }
-    Ok((model, run.tasks))
-}
-
-/// `NAME=TIME`, in the model as it is and as it would be; an added thread is only in the latter.
-fn deadline(text: &str, model: &mut Model, then: &mut Model) -> Result<(), Failure> {
-    let wrong = |why: &dyn std::fmt::Display| Failure::usage(format!("--deadline: {why}"));
-    let (name, time) =
-        text.rsplit_once('=').ok_or_else(|| wrong(&format!("`{text}` is not NAME=TIME")))?;
-    let ns = parse_ns(time).map_err(|e| wrong(&e))?;
-    if ns <= 0 {
-        return Err(wrong(&format!("{time} is not above zero")));
-    }
-    named(then, name).map_err(|e| wrong(&e))?.deadline_ns = Some(ns);
-    if let Ok(task) = named(model, name) {
-        task.deadline_ns = Some(ns);
-    }
-    Ok(())
+    Ok((of_run(&run), run.tasks))
 }

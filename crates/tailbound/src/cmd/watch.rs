@@ -7,25 +7,22 @@
 
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
 use tailbound_core::record::Clocks;
 use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
-use tailbound_core::{EndReason, Run, runfile};
+use tailbound_core::{EndReason, runfile};
 use tailbound_host::Root;
-use tailbound_probe::recording::Recording;
-use tailbound_probe::rules::{RuleCheck, RulesFound, WithRules};
-use tailbound_probe::watch::{Target, ThreadListing, WatchEnd, Watching};
-use tailbound_probe::watched::WatchOutcome;
-use tailbound_report::tasks::LatencyBound;
-use tailbound_report::{cycles as words, rules as rule_words};
-use tailbound_run::watched::{About, run_of};
+use tailbound_record::recording::Recording;
+use tailbound_record::rules::{RuleCheck, RulesFound, WithRules};
+use tailbound_record::watch::{Target, ThreadListing, WatchEnd, Watching};
+use tailbound_record::watched::WatchOutcome;
+use tailbound_report::cycles::{self as words, CommandEnd, WatchAnswer, WatchQuestions};
+use tailbound_run::watched::{About, run_of, without_cycles};
 use tailbound_run::watched_tasks::TaskModels;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::Pid;
-use tailbound_sys::sched::gettid;
 use tailbound_sys::spawn::Spawn;
 use tailbound_sys::{calls, clock, process, program};
 use tailbound_trace::blame::Ground;
@@ -45,8 +42,6 @@ const YOUNG: u32 = 30;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Most longest cycles of a thread.
 const KEEP_MAX: usize = 1000;
-/// Most places where rules were broken that are told with their stacks.
-const PLACES_MAX: usize = 12;
 
 /// A program that was started here, and how it ended.
 struct Started {
@@ -164,8 +159,10 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     };
     notes.extend(without_cycles(&watched));
     let run = run_of(watched, about, tasks);
-    let told = ToldOf { run: &run, notes: &notes, events, event_ns, latency };
-    tell(args, &told, ended.status)?;
+    let (deadline_ns, rules) = (wish.deadline_ns, args.rules);
+    let asked = WatchQuestions { name: name(args), deadline_ns, rules, latency };
+    let command = ended.status.map(command_end);
+    tell(args, &WatchAnswer { asked, run: &run, notes: &notes, events, event_ns, command })?;
     let is_judged = wish.deadline_ns.is_some() || !run.violations.is_empty();
     let judged = run.verdict.as_ref().filter(|_| is_judged);
     Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
@@ -181,29 +178,6 @@ fn check(args: &WatchArgs, root: &Root, begin_ns: i64) -> Result<Option<RuleChec
         check.with_log(input::growing(path, args.force)?);
     }
     Ok(Some(check))
-}
-
-/// Threads of which there is nothing to tell.
-fn without_cycles(watched: &WatchOutcome) -> Vec<String> {
-    let mut notes = Vec::new();
-    let idle: Vec<String> = watched
-        .threads
-        .iter()
-        .filter(|t| t.cycles.cycles == 0)
-        .map(|t| format!("{} {}", t.cycles.name, t.cycles.tid))
-        .collect();
-    if !idle.is_empty() {
-        notes.push(format!("no whole cycle was seen of {}", idle.join(", ")));
-    }
-    if watched.threads.is_empty() {
-        notes.push(match watched.others {
-            0 => "no thread was there".to_owned(),
-            n => format!(
-                "no real-time thread was there, {n} others were: ask for them with --all or --comm NAME"
-            ),
-        });
-    }
-    notes
 }
 
 fn clocks() -> Clocks {
@@ -246,21 +220,9 @@ fn start(args: &WatchArgs, watching: &mut Watching<WithRules<Cycles>>) -> Result
         cpus: &[],
         environment: Environment::Untouched,
     };
-    let (tell, told) = mpsc::channel();
-    let (go, gone) = mpsc::channel::<()>();
-    let pid = std::thread::scope(|scope| {
-        let starter = scope.spawn(move || {
-            tell.send(gettid()).unwrap_or_default();
-            gone.recv().unwrap_or_default();
-            spawn.start()
-        });
-        if let Ok(tid) = told.recv() {
-            watching.starts_in(tid);
-        }
-        drop(go);
-        starter.join()
-    });
-    let pid = pid.map_err(|_| Failure::cannot("the thread that starts the program has failed"))?;
+    let pid = spawn.start_in_thread(|tid| watching.starts_in(tid));
+    let pid =
+        pid.ok_or_else(|| Failure::cannot("the thread that starts the program has failed"))?;
     let pid = pid.map_err(|e| Failure::usage(format!("{}: {e}", found.display())))?;
     Ok(Started { pid, ended: None })
 }
@@ -351,68 +313,25 @@ fn progress(watching: &Watching<WithRules<Cycles>>) -> String {
     threads.join("; ")
 }
 
-/// All that is told.
-struct ToldOf<'a> {
-    run: &'a Run,
-    notes: &'a [String],
-    events: u64,
-    event_ns: Option<i64>,
-    latency: Option<LatencyBound>,
-}
-
-fn tell(args: &WatchArgs, told: &ToldOf<'_>, status: Option<ExitStatus>) -> Result<(), Failure> {
-    let ToldOf { run, notes, events, event_ns, .. } = *told;
-    let deadline_ns = time("--deadline", args.deadline.as_ref())?;
+fn tell(args: &WatchArgs, told: &WatchAnswer<'_>) -> Result<(), Failure> {
+    let run = told.run;
     if let Some(out) = &args.out {
         let mut text = Vec::new();
         runfile::write_run(run, &mut text).map_err(Failure::cannot)?;
         input::write(out, &String::from_utf8_lossy(&text), args.force)?;
     }
     if let Some(page) = &args.html {
-        input::write(page, &words::html(&run.cycles, &run.violations, &name(args)), args.force)?;
+        input::write(
+            page,
+            &words::html(&run.cycles, &run.violations, &told.asked.name),
+            args.force,
+        )?;
     }
     if args.json {
-        let mut value = answer(run, notes, events, event_ns, status);
-        if let Some(latency) = &told.latency {
-            let tasks = latency_bound::tell(
-                name(args),
-                &run.tasks,
-                deadline_ns,
-                latency,
-                tailbound_report::tasks::json,
-            );
-            value["tasks"] = tasks;
-        }
-        return say::answer_json(&value);
+        return say::answer_json(&told.json());
     }
     let style = say::style(&args.color.when);
-    let mut text = String::new();
-    if let Some(verdict) = run.verdict.as_ref().filter(|_| args.deadline.is_some()) {
-        text.push_str(&format!("{}\n", verdict.sentence));
-    }
-    text.push_str(&words::headline(&run.cycles, style));
-    text.push('\n');
-    if args.rules {
-        text.push_str(&rule_words::text(&run.violations, PLACES_MAX, style));
-        text.push('\n');
-    }
-    text.push_str(&words::text(&run.cycles, args.worst, style));
-    if let Some(latency) = &told.latency {
-        let tasks = latency_bound::tell(name(args), &run.tasks, deadline_ns, latency, |told| {
-            tailbound_report::tasks::text(told, style)
-        });
-        text.push_str(&format!("\n{tasks}"));
-    }
-    let span = tailbound_core::units::format_span(run.measured_ns());
-    let cost = event_ns.map_or_else(
-        || "what one costs could not be measured".to_owned(),
-        |ns| format!("each costs about {}", format_ns_i64(ns)),
-    );
-    text.push_str(&format!("\n{} events in {span}; {cost}.\n", grouped(events)));
-    let findings = run.findings.iter().filter(|f| f.id != "watched").map(|f| &f.title);
-    for note in notes.iter().chain(findings) {
-        text.push_str(&format!("Note: {}.\n", note.trim_end_matches('.')));
-    }
+    let mut text = told.text(args.worst, style);
     let files = [("Page", &args.html), ("Run file", &args.out)];
     for (what, file) in files.iter().filter_map(|(w, f)| Some((w, f.as_ref()?))) {
         text.push_str(&format!("{what}  {}\n", file.display()));
@@ -420,26 +339,7 @@ fn tell(args: &WatchArgs, told: &ToldOf<'_>, status: Option<ExitStatus>) -> Resu
     say::answer_in(&text, style)
 }
 
-fn answer(
-    run: &Run,
-    notes: &[String],
-    events: u64,
-    event_ns: Option<i64>,
-    status: Option<ExitStatus>,
-) -> Value {
+fn command_end(status: ExitStatus) -> CommandEnd {
     use std::os::unix::process::ExitStatusExt as _;
-    let mut value = words::json(&run.cycles);
-    if let Some(members) = value.as_object_mut() {
-        members.insert("rules".to_owned(), rule_words::json(&run.violations));
-        let command = status
-            .map(|s| json!({"code": s.code(), "signal": s.signal(), "text": process::ended(s)}));
-        members.insert("command".to_owned(), json!(command));
-        members.insert("measured_ns".to_owned(), json!(run.measured_ns()));
-        members.insert("events".to_owned(), json!(events));
-        members.insert("event_ns".to_owned(), json!(event_ns));
-        members.insert("verdict".to_owned(), json!(run.verdict));
-        members.insert("findings".to_owned(), json!(run.findings));
-        members.insert("notes".to_owned(), json!(notes));
-    }
-    value
+    CommandEnd { code: status.code(), signal: status.signal(), text: process::ended(status) }
 }

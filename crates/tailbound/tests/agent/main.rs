@@ -71,6 +71,37 @@ fn a_campaign_is_handed_out_over_tls_run_and_arrives() {
     assert_eq!(server.ended(), Some(0));
 }
 
+/// A fleet hands out a piece a run: each leaves the others open, which is no failure of its own.
+#[test]
+fn each_good_piece_of_a_campaign_of_several_runs_is_done() {
+    let _one = machine();
+    let farm = Farm::new(false);
+    let (_server, port) = farm.serve(0, &[]);
+    targets(&farm, port);
+    let second = format!(
+        "[[step]]\nid = \"second\"\ntitle = \"t\"\ntold = \"t\"\nours = \"the same\"\n[step.run]\n{QUIET}\n"
+    );
+    fs::write(farm.at("short.toml"), campaign(QUIET) + &second).unwrap();
+    let _agent = farm.agent(port, &[]);
+    farm.heard_of(port);
+    let out = farm.call(&[&FLEET[..], &["--format", "ktap"]].concat());
+    assert_eq!(out.status.code(), Some(0), "{}\n{}", said(&out), farm.log());
+    for ok in ["ok 1 board.short\n", "ok 2 board.second\n"] {
+        assert!(said(&out).contains(ok), "{}", said(&out));
+    }
+    let all: serde_json::Value = farm.desk(port).get("/api/v1/work", Duration::ZERO).unwrap();
+    let work = all["work"].as_array().unwrap();
+    assert_eq!(work.len(), 2, "{all}");
+    for piece in work {
+        assert_eq!(
+            (&piece["state"], &piece["reason"]),
+            (&"done".into(), &serde_json::Value::Null),
+            "{all}"
+        );
+    }
+    assert!(!farm.log().contains("not complete"), "{}", farm.log());
+}
+
 #[test]
 fn what_the_owner_does_not_allow_is_refused_with_a_reason_and_not_run() {
     let _one = machine();

@@ -12,7 +12,7 @@
 //! lab.rs      what the lab refuses           bounds.rs from files to a statement
 //! interruptions.rs what takes time from chosen CPUs
 //! observe.rs  the kernel's tracing beside a run; blame.rs what it says of late wake-ups
-//! probes.rs   what holds for every probe; probe_*.rs what holds for some
+//! probes.rs   what holds for every probe; probe_*.rs what holds for some; probes_page.rs docs/probes.md
 //! remains.rs what a killed process may leave behind (used by ../faults too); killed_starts.rs kills while verbs start to trace
 //! judged.rs   one context is judged by every command
 //! campaign.rs published measurements done again, kills, and their pages
@@ -71,6 +71,7 @@ mod probe_noise;
 mod probe_periodic;
 mod probe_scheduling;
 mod probes;
+mod probes_page;
 mod remains;
 mod rounds;
 mod serve;

@@ -3,7 +3,7 @@
 //! shows the same by its command.
 //!
 //! A few candidates of few activations: whether a search finds much is a matter of minutes, and of
-//! the tests of `tailbound-hunt`.
+//! the tests of `tailbound-search`.
 
 use std::fs;
 

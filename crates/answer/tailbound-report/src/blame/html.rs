@@ -10,7 +10,7 @@ use tailbound_core::blame::{BlameRecord, Ranking};
 use super::text::first_up;
 use super::{PICTURES_MAX, advice, heading, latest, notes, rows, svg};
 use crate::escape::xml;
-use crate::html::Page;
+use crate::html::page::Page;
 
 /// Most culprits of the table, and of the advice.
 const CULPRITS_MAX: usize = 20;

@@ -15,7 +15,7 @@ use super::rows;
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// Most rows of a CPU, and most senders.
 const ROWS_MAX: usize = 15;

@@ -7,6 +7,7 @@
 //! Not here: how a sample is taken apart (`tailbound-trace`), who the culprit is (`tailbound_core::blame`).
 
 mod advice;
+mod answer;
 mod html;
 mod interruptions;
 mod json;
@@ -22,6 +23,7 @@ mod threads;
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::units::format_ns_i64;
 
+pub use answer::{BlameAnswer, FollowedThreads, findings_of, none_taken_apart};
 pub use html::html;
 pub(crate) use html::section;
 pub use interruptions::{interruptions, interruptions_json};

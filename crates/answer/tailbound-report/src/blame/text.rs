@@ -6,7 +6,7 @@ use tailbound_core::blame::{BlameRecord, Ranking};
 use super::{advice, lanes, latest, notes, rows, title};
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// Most culprits of a table.
 const CULPRITS_MAX: usize = 10;

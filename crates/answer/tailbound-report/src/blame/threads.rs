@@ -12,7 +12,7 @@ use super::rows;
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// One thread.
 #[derive(Clone, Copy, Debug)]

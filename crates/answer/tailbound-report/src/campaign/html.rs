@@ -14,7 +14,7 @@ use tailbound_stats::decide::of_runs;
 
 use super::{json, notes, tables};
 use crate::escape::{link, xml};
-use crate::html::Page;
+use crate::html::page::Page;
 use crate::pictures::{self, Multiple, Series};
 use crate::svg::Layout;
 use crate::svg::plot::Look;

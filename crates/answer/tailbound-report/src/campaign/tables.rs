@@ -9,8 +9,8 @@ use tailbound_stats::Summary;
 use tailbound_stats::campaign::{CampaignEvidence, Row, Value, number, part_of, repetitions};
 use tailbound_stats::decide::Sample;
 
-use crate::figures;
 use crate::table::Table;
+use crate::{figures, unitless};
 
 /// Ours in the unit of the publication.
 fn in_unit(v: f64, unit: Unit) -> String {
@@ -137,8 +137,8 @@ pub(super) fn statistics(given: &CampaignEvidence, part: &Part) -> Option<Table>
             figures::mode(&s),
             figures::quantile(Some(s.median)),
             figures::real(s.sd_ns),
-            figures::bare(s.skewness),
-            figures::bare(s.kurtosis),
+            unitless::unitless(s.skewness),
+            unitless::unitless(s.kurtosis),
             figures::quantile(s.quantile(0.99)),
             figures::quantile(s.quantile(0.99999)),
             figures::whole(s.max_ns),

@@ -6,7 +6,7 @@ use tailbound_stats::campaign::{self, CampaignEvidence, Row, Word};
 use super::{notes, tables};
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// The campaign as text, ending in a newline.
 #[must_use]

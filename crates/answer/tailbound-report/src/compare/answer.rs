@@ -21,7 +21,7 @@ use super::plain;
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::{Page, outcome_ink};
+use crate::text::page::{Page, outcome_ink};
 use crate::{digest, label, paths};
 
 /// Version of the JSON's shape.

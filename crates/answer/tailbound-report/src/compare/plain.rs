@@ -8,8 +8,8 @@ use tailbound_core::{Context, Run};
 use tailbound_stats::Comparison;
 use tailbound_stats::compare::{Cell, ComparedContext};
 
-use crate::figures;
 use crate::table::Table;
+use crate::{figures, unitless};
 
 /// The comparison itself; names are file names, as a rule.
 #[must_use]
@@ -56,7 +56,7 @@ pub fn table(c: &Comparison) -> Table {
             let mut cells = vec![name(&row.statistic)];
             for (i, cell) in row.cells.iter().enumerate() {
                 cells.push(match cell.value.ns() {
-                    Some(v) if row.unit == "none" => figures::bare(Some(v)),
+                    Some(v) if row.unit == "none" => unitless::unitless(Some(v)),
                     _ => figures::quantile(Some(cell.value)),
                 });
                 if i > 0 {

@@ -11,7 +11,7 @@ use tailbound_core::rules::ViolationRecord;
 use super::{rows, words};
 use crate::blame::{latest, notes, parts, picture_as};
 use crate::escape::xml;
-use crate::html::Page;
+use crate::html::page::Page;
 use crate::rules;
 
 /// Most causes of a table, and most parts of a cycle.

@@ -6,12 +6,14 @@
 //! where they are written.
 //! Not here: how cycles are found (`tailbound-trace`), the way to a late wake-up (`crate::blame`).
 
+mod answer;
 mod html;
 mod json;
 mod rows;
 mod text;
 mod words;
 
+pub use answer::{CommandEnd, WatchAnswer, WatchQuestions};
 pub use html::html;
 pub(crate) use html::section;
 pub use json::json;

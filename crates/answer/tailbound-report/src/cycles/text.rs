@@ -8,7 +8,7 @@ use super::{rows, words};
 use crate::blame::{first_up, hanging, lanes_of, latest, notes, parts, title};
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// Most causes of a table.
 const CAUSES_MAX: usize = 12;

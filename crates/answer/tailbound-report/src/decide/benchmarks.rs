@@ -44,7 +44,7 @@ pub fn text(run: &Run) -> String {
 }
 
 /// The same as part of a page of one run.
-pub(crate) fn section(page: &mut crate::html::Page, run: &Run, prefix: &str) {
+pub(crate) fn section(page: &mut crate::html::page::Page, run: &Run, prefix: &str) {
     if run.benchmarks.is_empty() {
         return;
     }

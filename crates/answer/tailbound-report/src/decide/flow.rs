@@ -13,6 +13,7 @@ use tailbound_stats::decide::{Advice, Choice};
 use super::text;
 use crate::escape::xml;
 use crate::pictures::Figure;
+use crate::svg::canvas::Canvas;
 use crate::table::{Table, wrap};
 use tailbound_core::number::Real as _;
 
@@ -87,12 +88,10 @@ fn word(answer: FlowAnswer) -> &'static str {
 fn draw(path: &Path, shape: &Shape) -> String {
     let rows = path.steps.len().real();
     let height = TOP + rows * ROW + BOX + 16.0;
-    let mut out = format!(
-        "<svg class=\"tb {}\" role=\"img\" aria-label=\"{}\" width=\"{w}\" height=\"{height}\" viewBox=\"0 0 {w} {height}\"><rect class=\"back\" width=\"100%\" height=\"100%\"/>",
-        shape.variant,
-        xml(&format!("Decision flow; {}", text::headline(path))),
-        w = shape.width,
-    );
+    let words = format!("Decision flow; {}", text::headline(path));
+    let canvas =
+        Canvas { variant: shape.variant, words: &words, width: shape.width, height, data: "" };
+    let mut out = canvas.open();
     let last_taken = path.steps.iter().rposition(|s| s.taken);
     let ended = path.steps.iter().any(|s| s.ends_in.is_some());
     for (i, step) in path.steps.iter().enumerate() {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tailbound_stats::decide::{Choice, Crossing};
 
 use super::{delay, flow, rates, sleepers, tables, text};
-use crate::html::Page;
+use crate::html::page::Page;
 use crate::pictures::Figure;
 use crate::table::Table;
 

@@ -7,7 +7,7 @@ use tailbound_stats::decide::{Advice, Choice};
 use super::tables;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// The whole choice.
 #[must_use]

@@ -13,7 +13,6 @@ mod junit;
 mod openmetrics;
 mod perfetto;
 mod perfetto_trace;
-mod protobuf;
 
 use std::fmt;
 use std::str::FromStr;

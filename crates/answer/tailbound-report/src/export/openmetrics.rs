@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use tailbound_core::exposition::{self, Family};
 use tailbound_core::record::ThreadRecord;
 use tailbound_core::{Distribution, Outcome, Run};
 use tailbound_stats::Analysis;
@@ -72,11 +73,8 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
 }
 
 fn family(out: &mut String, name: &str, kind: &str, unit: &str, help: &str) {
-    let _ = writeln!(out, "# TYPE tailbound_{name} {kind}");
-    if !unit.is_empty() {
-        let _ = writeln!(out, "# UNIT tailbound_{name} {unit}");
-    }
-    let _ = writeln!(out, "# HELP tailbound_{name} {help}");
+    let name = &format!("tailbound_{name}");
+    Family { name, kind, help }.open_metrics(out, unit);
 }
 
 fn info(out: &mut String, run: &Run) {
@@ -169,5 +167,5 @@ fn loads(out: &mut String, analysis: &Analysis<'_>) {
 
 /// A text as the value of a label.
 fn quoted(text: &str) -> String {
-    tailbound_core::printable::line(text).replace('\\', "\\\\").replace('"', "\\\"")
+    exposition::label(&tailbound_core::printable::line(text))
 }

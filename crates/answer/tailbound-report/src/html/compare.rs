@@ -6,15 +6,19 @@ use std::fmt::Write as _;
 
 use tailbound_stats::compare::Word;
 
-use super::{Page, sections};
+use super::page::Page;
+use super::sections;
 use crate::compare::{Answer, plain};
 use crate::escape::xml;
 use crate::pictures;
 
-/// What is said of all systems together; `linked`: the runs follow, each with an anchor.
-pub(super) fn overview(page: &mut Page, answer: &Answer, linked: bool) {
+/// What is said of all systems together; `linked`: the runs follow, each with an anchor; `heading`: in other words than how
+/// many systems there are.
+pub(super) fn overview(page: &mut Page, answer: &Answer, linked: bool, heading: Option<&str>) {
     let systems = &answer.systems;
-    let _ = write!(page.body, "<h1>Tailbound: {} systems compared</h1>", systems.systems.len());
+    let own = || format!("{} systems compared", systems.systems.len());
+    let words = heading.map_or_else(own, str::to_owned);
+    let _ = write!(page.body, "<h1>Tailbound: {}</h1>", xml(&words));
     for (word, words, _) in answer.statements() {
         let (class, shown) = match word {
             Some(Word::Regression) => ("not-met", "regression"),

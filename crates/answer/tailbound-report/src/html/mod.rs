@@ -12,28 +12,21 @@
 mod compare;
 mod glossary;
 mod head;
+pub(crate) mod page;
 mod sections;
 
 use std::fmt::Write as _;
 
-use base64::Engine as _;
-use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
+use serde_json::Value;
 use tailbound_core::Run;
 use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
 
-use crate::compare::Answer;
-use crate::escape::{script_json, xml};
-use crate::pictures::Figure;
-use crate::svg::style;
+pub use page::{CHART_CSS, CHART_SCRIPT};
 
-const CSS: &str = include_str!("report.css");
-/// Cursor and zoom of pictures: looks for `figure[data-figure]`, and for their numbers in the element `figures`.
-pub const CHART_SCRIPT: &str = include_str!("chart.js");
-/// Its style.
-pub const CHART_CSS: &str = include_str!("chart.css");
-const SCRIPT: &str = include_str!("report.js");
+use crate::compare::Answer;
+use crate::escape::xml;
+use page::Page;
 
 /// The page of one run, or of several over one another and then each.
 ///
@@ -41,6 +34,16 @@ const SCRIPT: &str = include_str!("report.js");
 /// identity stands in.
 #[must_use]
 pub fn html(runs: &[Analysis<'_>], names: &[String]) -> String {
+    page_of(runs, names, None)
+}
+
+/// The same under a heading of whoever knows more of several runs than their files: on which systems they were made.
+#[must_use]
+pub fn html_under(runs: &[Analysis<'_>], names: &[String], heading: &str) -> String {
+    page_of(runs, names, Some(heading))
+}
+
+fn page_of(runs: &[Analysis<'_>], names: &[String], heading: Option<&str>) -> String {
     let names: Vec<String> = runs
         .iter()
         .enumerate()
@@ -64,9 +67,14 @@ pub fn html(runs: &[Analysis<'_>], names: &[String]) -> String {
             match Systems::of(&given, &[]) {
                 Ok(systems) => {
                     let answer = Answer::of(systems, Settings::default());
-                    compare::overview(&mut page, &answer, answer.single_runs());
+                    compare::overview(&mut page, &answer, answer.single_runs(), heading);
                 }
-                Err(why) => page.text("note", &format!("Not compared: {why}.")),
+                Err(why) => {
+                    heading.into_iter().for_each(|words| {
+                        let _ = write!(page.body, "<h1>{}</h1>", xml(words));
+                    });
+                    page.text("note", &format!("Not compared: {why}."));
+                }
             }
             for (i, (run, name)) in runs.iter().zip(&names).enumerate() {
                 let _ = write!(page.body, "<div class=\"run\" id=\"run-{i}\">");
@@ -85,7 +93,7 @@ pub fn html(runs: &[Analysis<'_>], names: &[String]) -> String {
 pub fn comparison(answer: &Answer) -> String {
     let mut page = Page::default();
     let single = answer.single_runs();
-    compare::overview(&mut page, answer, single);
+    compare::overview(&mut page, answer, single, None);
     let mut reports = vec![answer.json()];
     if single {
         for (i, run) in answer.systems.wholes.iter().enumerate() {
@@ -102,89 +110,5 @@ pub fn comparison(answer: &Answer) -> String {
 
 /// The body of a comparison in a page of something else.
 pub(crate) fn compared(page: &mut Page, answer: &Answer) {
-    compare::overview(page, answer, false);
-}
-
-/// What a browser may do with a page whose only script is this one.
-fn policy(script: &str) -> String {
-    let digest = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(script));
-    format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; \
-         img-src data:; base-uri 'none'; form-action 'none'"
-    )
-}
-
-/// A page under construction.
-#[derive(Debug, Default)]
-pub(crate) struct Page {
-    pub(crate) body: String,
-    figures: Map<String, Value>,
-}
-
-impl Page {
-    pub(crate) fn push(&mut self, markup: &str) {
-        self.body.push_str(markup);
-    }
-
-    /// A paragraph of plain text.
-    pub(crate) fn text(&mut self, class: &str, text: &str) {
-        let _ = write!(self.body, "<p class=\"{class}\">{}</p>", xml(text));
-    }
-
-    /// A heading of plain text.
-    pub(crate) fn heading(&mut self, text: &str) {
-        let _ = write!(self.body, "<h2>{}</h2>", xml(text));
-    }
-
-    /// A list of plain texts.
-    pub(crate) fn list(&mut self, items: &[String]) {
-        self.push("<ul>");
-        for i in items {
-            let _ = write!(self.body, "<li>{}</li>", xml(i));
-        }
-        self.push("</ul>");
-    }
-
-    /// A picture, its numbers in a table and for the script.
-    pub(crate) fn figure(&mut self, f: &Figure, prefix: &str) {
-        let key = format!("{prefix}-{}", f.id);
-        let caption = match f.caption.as_str() {
-            "" => String::new(),
-            words => format!("<figcaption>{}</figcaption>", xml(words)),
-        };
-        let _ = write!(
-            self.body,
-            "<figure data-figure=\"{key}\"><h3>{}</h3>{}{}<p class=\"readout\" aria-live=\"off\"></p>\
-             {caption}<details><summary>The numbers</summary>{}</details></figure>",
-            xml(&f.title),
-            f.wide,
-            f.narrow,
-            f.table.html()
-        );
-        self.figures.insert(key, f.series.clone());
-    }
-
-    pub(crate) fn finish(self, title: &str, reports: &[Value]) -> String {
-        let figures = script_json(&Value::Object(self.figures));
-        let reports = script_json(&json!(reports));
-        let script = format!("//<![CDATA[\n{CHART_SCRIPT}{SCRIPT}//]]>");
-        format!(
-            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
-             <meta name=\"color-scheme\" content=\"light dark\"/>\
-             <meta name=\"referrer\" content=\"no-referrer\"/>\
-             <title>{}</title><style>{}{}{CHART_CSS}{CSS}</style></head>\n<body><main>{}{}\
-             <footer>Written by Tailbound. This file is complete and works offline; its figures are embedded as JSON.</footer>\
-             </main>\n<script type=\"application/json\" id=\"figures\">{figures}</script>\
-             <script type=\"application/json\" id=\"report\">{reports}</script>\
-             <script>{script}</script></body></html>\n",
-            xml(&policy(&script)),
-            xml(&format!("Tailbound, {title}")),
-            style::VARIABLES,
-            style::PICTURE,
-            self.body,
-            glossary::section(&self.body),
-        )
-    }
+    compare::overview(page, answer, false, None);
 }

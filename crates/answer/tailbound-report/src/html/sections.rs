@@ -11,11 +11,11 @@ use tailbound_core::{Outcome, Run};
 use tailbound_stats::Analysis;
 use tailbound_stats::bound::{Extrapolation, Reason};
 
-use super::Page;
+use super::page::Page;
 use crate::escape::{repeat as repeat_words, xml};
 use crate::svg::Unit;
 use crate::table::Table;
-use crate::{changes, digest, figures, label, limits, pictures, precision};
+use crate::{changes, digest, figures, label, limits, pictures, precision, unitless};
 
 /// Everything about a run; `prefix` keeps names apart where several runs share a page.
 pub(super) fn run(page: &mut Page, analysis: &Analysis<'_>, name: &str, prefix: &str) {
@@ -344,7 +344,7 @@ fn own_cost(page: &mut Page, run: &Run) {
         // The unit is last in the name.
         let (what, text) = match name.strip_suffix("_ns") {
             Some(what) => (what, format_ns(*v)),
-            None => (name.as_str(), figures::bare(Some(*v))),
+            None => (name.as_str(), unitless::unitless(Some(*v))),
         };
         table.row(vec![what.replace('_', " "), text]);
     }

@@ -8,7 +8,7 @@ use tailbound_core::units::{grouped, trimmed};
 use tailbound_core::{CpuSet, Policy};
 
 use super::rows::{ClassRow, InterruptRow, MachineFact, ThreadRow};
-use super::text::{per_second, total};
+use super::sums::{per_second, total};
 use crate::escape::terminal;
 use crate::table::{columns, cut, pad};
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::choice::Which;
 use super::look::MachineView;
 use super::rows::{ClassRow, Handler, InterruptRow, MachineFact, ThreadRow};
-use super::text::{per_second, total};
+use super::sums::{per_second, total};
 
 /// The form of this JSON.
 const FORM: &str = "tailbound-machine/1";

@@ -10,6 +10,7 @@ mod json;
 mod look;
 mod order;
 mod rows;
+mod sums;
 mod text;
 
 pub use choice::{Choice, Kind, Which};

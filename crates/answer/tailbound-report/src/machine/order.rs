@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use super::look::MachineView;
 use super::rows::{InterruptRow, ThreadRow, urgency};
-use super::text::{per_second, total};
+use super::sums::{per_second, total};
 
 /// A key, and its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,6 @@
 //!
 //! Units: columns.
 
-use std::collections::BTreeMap;
-
 use tailbound_core::units::format_span;
 
 use super::choice::Which;
@@ -12,16 +10,6 @@ use super::grid::{Grid, class_grid, interrupt_grid, thread_grid};
 use super::look::MachineView;
 use crate::text::Style;
 use crate::text::ink::{Ink, paint};
-
-/// All that came, whatever CPU.
-pub(crate) fn total(counts: &BTreeMap<u32, u64>) -> u64 {
-    counts.values().fold(0, |a, b| a.saturating_add(*b))
-}
-
-/// All that came in a second, whatever CPU.
-pub(crate) fn per_second(rates: &BTreeMap<u32, f64>) -> f64 {
-    rates.values().fold(0.0, |a, b| a + b)
-}
 
 /// The tables; `narrow` where a person reads them in a terminal, so that no line is wrapped.
 #[must_use]
@@ -75,6 +63,8 @@ mod tests {
     use super::super::look::Look;
     use super::super::look::tests::{interrupt, thread};
     use super::super::rows::ClassRow;
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use super::grid::{Cell, CellFigures, Grid, GridSlot, Variant, load_name};
 use super::{json, notes, sections, tables};
 use crate::escape::xml;
-use crate::html::Page;
+use crate::html::page::Page;
 use crate::pictures::{self, Multiple};
 use crate::svg::Layout;
 use tailbound_core::number::Real as _;

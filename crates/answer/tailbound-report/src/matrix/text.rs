@@ -5,7 +5,7 @@ use super::grid::{Cell, Grid, load_name};
 use super::{notes, sections, tables};
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 /// The matrix as text, ending in a newline. Figures are per due activation.
 #[must_use]

@@ -11,7 +11,7 @@ use tailbound_core::paths::{PathsRecord, SectionKind, TreeLine};
 use tailbound_core::units::format_ns_i64;
 
 use super::{place, title};
-use crate::html::Page;
+use crate::html::page::Page;
 use crate::table::Table;
 use crate::text::ink::Ink;
 
@@ -124,7 +124,7 @@ fn tables(name: &str, before: &PathsRecord, now: &PathsRecord) -> [(String, Tabl
 
 /// In a terminal.
 pub(crate) fn text(
-    page: &mut crate::text::report::Page,
+    page: &mut crate::text::page::Page,
     name: &str,
     before: &PathsRecord,
     now: &PathsRecord,

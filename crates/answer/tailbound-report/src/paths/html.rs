@@ -10,7 +10,7 @@ use super::{
     begin, behind, checks, cpus, elsewhere, handed_over, heading, longest, picture, remedy,
     sentence, several, tables, title,
 };
-use crate::html::Page;
+use crate::html::page::Page;
 
 /// Browsers draw several spaces as one.
 const INDENT: &str = "\u{a0}\u{a0}\u{a0}";

@@ -13,7 +13,9 @@ use tailbound_core::units::{format_ns_i64, grouped};
 use super::{ESTIMATE, begin, tables};
 use crate::escape::xml;
 use crate::pictures::{Figure, points_json};
-use crate::svg::plot::{Look, number};
+use crate::svg::canvas::{AxisGrid, Canvas};
+use crate::svg::number;
+use crate::svg::plot::Look;
 use crate::svg::scale::round_125;
 use crate::svg::{Layout, Plot, Scale, Unit, style};
 
@@ -50,24 +52,17 @@ fn draw(paths: &PathsRecord, latest: &WakeUpRecord, layout: Layout) -> String {
     let bottom = top + ROW * names.len().real();
     let height = bottom + 38.0;
     let x = Scale::linear(0.0, latest.latency_ns.max(1).real(), Unit::Ns);
-    let mut out = format!(
-        "<svg class=\"tb {}\" role=\"img\" aria-label=\"Latest wake-ups, leg by leg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\
-         <rect class=\"back\" width=\"100%\" height=\"100%\"/>{legend}",
-        layout.variant,
-        w = number(layout.width),
-        h = number(height),
-    );
-    for tick in x.ticks(if layout == Layout::WIDE { 9 } else { 4 }).iter().filter(|t| t.labelled) {
-        let at = number(left + x.at(tick.value) * width);
-        let _ = write!(
-            out,
-            "<path class=\"grid\" d=\"M{at} {}V{}\"/><text x=\"{at}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-            number(top),
-            number(bottom),
-            number(bottom + 15.0),
-            xml(&Unit::Ns.label(tick.value)),
-        );
-    }
+    let canvas = Canvas {
+        variant: layout.variant,
+        words: "Latest wake-ups, leg by leg",
+        width: layout.width,
+        height,
+        data: "",
+    };
+    let mut out = canvas.open();
+    out.push_str(&legend);
+    let labels = if layout == Layout::WIDE { 9 } else { 4 };
+    AxisGrid { x: &x, left, width, top, bottom, labels }.draw(&mut out);
     for (row, (w, name)) in paths.wakeups.iter().zip(&names).enumerate() {
         let base = top + ROW * row.real() + (ROW - BAR) / 2.0;
         let _ = write!(

@@ -37,7 +37,7 @@ pub(super) fn all(paths: &PathsRecord, kernel: &str) -> Vec<String> {
     };
     if let Some(ns) = paths.wakeups.first().and_then(lists) {
         all.push(format!(
-            "Pages went between the CPU's list and the memory zone's for {}, all under one lock. Shorter lists take fewer at a time: tailbound lab run -k {kernel} --append sysctl.vm.percpu_pagelist_high_fraction=1000, beside the same without (docs/page-lists.md)",
+            "Pages went between the CPU's list and the memory zone's for {}, all under one lock. Shorter lists take fewer at a time: tailbound lab run -k {kernel} --append sysctl.vm.percpu_pagelist_high_fraction=1000, beside the same without (docs/results/page-lists.md)",
             format_ns_i64(ns)
         ));
     }

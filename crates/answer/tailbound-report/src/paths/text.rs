@@ -12,7 +12,7 @@ use super::{
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 fn table(page: &mut Page, table: &Table) {
     let lines = crate::blame::hanging(table, page.width());

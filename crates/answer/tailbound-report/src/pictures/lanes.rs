@@ -16,7 +16,8 @@ use tailbound_core::units::format_ns;
 
 use super::Figure;
 use crate::escape::xml;
-use crate::svg::plot::number;
+use crate::svg::canvas::{AxisGrid, Canvas};
+use crate::svg::number;
 use crate::svg::{Layout, Scale, Unit};
 use crate::table::Table;
 
@@ -105,26 +106,16 @@ fn draw(timeline: &TimelineRecord, layout: Layout) -> String {
     let bottom = top + ROW * timeline.lanes.len().real();
     let height = bottom + 38.0;
     let x = Scale::linear(0.0, end_ns(timeline).max(1).real(), Unit::Ns);
-    let mut out = format!(
-        "<svg class=\"tb {}\" role=\"img\" aria-label=\"{}\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\
-         <rect class=\"back\" width=\"100%\" height=\"100%\"/>{legend}",
-        layout.variant,
-        xml(&timeline.title),
-        w = number(layout.width),
-        h = number(height),
-    );
-    for tick in x.ticks(if wide { 9 } else { 4 }).iter().filter(|t| t.labelled) {
-        let at = left + x.at(tick.value) * width;
-        let _ = write!(
-            out,
-            "<path class=\"grid\" d=\"M{at} {}V{}\"/><text x=\"{at}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-            number(top),
-            number(bottom),
-            number(bottom + 15.0),
-            xml(&Unit::Ns.label(tick.value)),
-            at = number(at),
-        );
-    }
+    let canvas = Canvas {
+        variant: layout.variant,
+        words: &timeline.title,
+        width: layout.width,
+        height,
+        data: "",
+    };
+    let mut out = canvas.open();
+    out.push_str(&legend);
+    AxisGrid { x: &x, left, width, top, bottom, labels: if wide { 9 } else { 4 } }.draw(&mut out);
     for (i, (lane, name)) in timeline.lanes.iter().zip(&names).enumerate() {
         let base = top + ROW * (i.real() + 1.0) - 5.0;
         let _ = write!(

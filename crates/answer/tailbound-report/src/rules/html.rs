@@ -10,7 +10,7 @@ use tailbound_core::rules::{ViolationRecord, sentence};
 use super::{CHECK_COMMAND, heading, method, rows};
 use crate::blame::first_up;
 use crate::escape::xml;
-use crate::html::Page;
+use crate::html::page::Page;
 
 /// Most rows of the table, and most places with their stacks.
 const ROWS_MAX: usize = 100;

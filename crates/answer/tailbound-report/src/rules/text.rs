@@ -8,7 +8,7 @@ use crate::blame::first_up;
 use crate::escape::terminal;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 use crate::worst::seconds;
 
 /// Most rows of a table, and most frames of a stack.

@@ -3,9 +3,10 @@
 //!
 //! Not here: what is drawn (`pictures`).
 
+pub(crate) mod canvas;
 pub mod plot;
 pub mod scale;
 pub mod style;
 
 pub use plot::{Layout, Plot};
-pub use scale::{Scale, Unit};
+pub use scale::{Scale, Unit, number};

@@ -9,7 +9,8 @@
 
 use std::fmt::Write as _;
 
-use super::scale::Scale;
+use super::canvas::Canvas;
+use super::scale::{Scale, number};
 use super::style;
 use crate::escape::xml;
 use tailbound_core::number::{Real as _, Whole as _};
@@ -81,12 +82,6 @@ impl Look {
             Self::TotalDashed => " stroke-dasharray=\"3 3\"".to_owned(),
         }
     }
-}
-
-/// An SVG coordinate: one decimal, no trailing zero, never `NaN`.
-#[must_use]
-pub fn number(v: f64) -> String {
-    if v.is_finite() { super::scale::trimmed(v, 1) } else { "0".to_owned() }
 }
 
 /// As [`number`], to two decimals: columns narrower than a pixel must not leave gaps.
@@ -392,16 +387,8 @@ impl Plot {
         let (w, h) = (self.area_width(), self.layout.area_height);
         let height = top + h + 38.0;
         let (grid, ticks) = self.axes(top);
-        let mut out = format!(
-            "<svg class=\"tb {}\" role=\"img\" aria-label=\"{}\" \
-             width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\" data-area=\"{} {} {} {}\" \
-             data-x=\"{}\" data-y=\"{}\">",
-            self.layout.variant,
-            xml(words),
-            number(self.layout.width),
-            number(height),
-            number(self.layout.width),
-            number(height),
+        let data = format!(
+            " data-area=\"{} {} {} {}\" data-x=\"{}\" data-y=\"{}\"",
             number(LEFT),
             number(top),
             number(w),
@@ -409,7 +396,9 @@ impl Plot {
             scale_words(&self.x),
             scale_words(&self.y),
         );
-        let _ = write!(out, "<rect class=\"back\" width=\"100%\" height=\"100%\"/>{legend}");
+        let (variant, width) = (self.layout.variant, self.layout.width);
+        let mut out = Canvas { variant, words, width, height, data: &data }.open();
+        out.push_str(&legend);
         let _ = write!(
             out,
             "<text x=\"{}\" y=\"{}\">{}</text>",

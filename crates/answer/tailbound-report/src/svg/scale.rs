@@ -12,6 +12,12 @@ pub use tailbound_core::units::trimmed;
 
 const S_PER_DAY: i64 = 86_400;
 
+/// An SVG coordinate: one decimal, no trailing zero, never `NaN`.
+#[must_use]
+pub fn number(v: f64) -> String {
+    if v.is_finite() { trimmed(v, 1) } else { "0".to_owned() }
+}
+
 /// What an axis counts, which decides how a tick is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {

@@ -13,7 +13,7 @@ pub use json::{SCHEMA, json};
 pub use text::text;
 
 use tailbound_core::tasks::{Model, TaskRecord};
-use tailbound_stats::tasks::ResponseTimes;
+use tailbound_stats::tasks::{ResponseTimes, analyse};
 
 /// All that is told.
 #[derive(Clone, Debug)]
@@ -39,4 +39,20 @@ pub struct LatencyBound {
     pub ns: i64,
     /// Where it is from, in words.
     pub from: String,
+}
+
+/// What `say` says of watched threads as tasks, each wait of theirs as long as the bound.
+pub fn with_latency<T>(
+    name: &str,
+    records: &[TaskRecord],
+    deadline_ns: Option<i64>,
+    latency: &LatencyBound,
+    say: impl FnOnce(&TaskReport<'_>) -> T,
+) -> T {
+    let mut model = Model::of(records).with_latency_bound(latency.ns);
+    model.tasks.iter_mut().for_each(|t| t.deadline_ns = deadline_ns);
+    let answer = analyse(&model);
+    let latency = Some(latency.clone());
+    let name = name.to_owned();
+    say(&TaskReport { name, model: &model, answer: &answer, records, what_if: None, latency })
 }

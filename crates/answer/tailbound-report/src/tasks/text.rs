@@ -9,7 +9,7 @@ use super::{TaskReport, rows};
 use crate::table::{Table, columns};
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::{Page, outcome_ink};
+use crate::text::page::{Page, outcome_ink};
 
 /// Widest bar.
 const BAR_MAX: usize = 60;

@@ -4,6 +4,8 @@
 pub mod bars;
 pub mod ink;
 pub(crate) mod lanes;
+pub(crate) mod page;
 pub(crate) mod report;
 
-pub use report::{Style, text};
+pub use page::Style;
+pub use report::text;

@@ -16,7 +16,7 @@ use crate::paths::tree_table;
 use crate::table::Table;
 use crate::text::Style;
 use crate::text::ink::Ink;
-use crate::text::report::Page;
+use crate::text::page::Page;
 
 pub use self::page::html;
 

@@ -11,7 +11,7 @@ use tailbound_core::units::format_ns_i64;
 use tailbound_core::why::{Changes, TriedInstant, WhyRecord};
 
 use super::{claim, events, happened, sentence, tried};
-use crate::html::Page;
+use crate::html::page::Page;
 use crate::paths::tree_table;
 use crate::pictures::{Figure, points_json};
 use crate::svg::plot::Look;

@@ -5,7 +5,7 @@
 //! Units: those of the values.
 //! Everything in here sees only numbers in the order of time; what is known about the run
 //! beside them is judged before (`refuse.rs`).
-//! Source: docs/bound.md.
+//! Source: docs/results/bound.md.
 
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub const BLOCKS_MIN: usize = 1000;
 /// Level of each of the three limits at which their greatest reaches 95 %.
 ///
 /// Calibrated on tails of known shape: the likelihood of a few dozen exceedances alone holds
-/// less often than it says. docs/bound.md has the study.
+/// less often than it says. docs/results/bound.md has the study.
 pub const INTERNAL_LEVEL: f64 = 0.975;
 
 /// Level of the upper limit of the shape that decides whether the tail may have no mean.

@@ -7,7 +7,7 @@
 //! fitted to the others, of the m it knows only that they are greater. How probable is then the gap
 //! below the m, at best, that is with the parameters that make gap and others together most likely?
 //! The least of these probabilities, as minus its natural logarithm, is the statistic; its critical
-//! value was found by simulation (docs/bound.md).
+//! value was found by simulation (docs/results/bound.md).
 //! Source: the spacings of exponential order statistics are independent (Rényi 1953); likelihood of
 //! type II censored samples (Lawless 2003, 5.2).
 

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tailbound_core::occurrence::Occurrence;
 use tailbound_core::{Context, Distribution, Impact, Run};
 
 /// Maxima by the second, and what must be known of the run.
@@ -135,7 +136,8 @@ const MISSED_LISTED: u64 = 10_000;
 ///
 /// A wake-up that missed activations stands for them too: the k-th was late by k intervals less.
 fn exceedances(run: &Run, ids: &BTreeSet<u32>) -> Vec<u64> {
-    let raised = run.events.iter().any(|e| e.event == "threshold");
+    let raised =
+        run.events.iter().any(|e| matches!(Occurrence::of(e), Occurrence::Threshold { .. }));
     let lost = run.threads.iter().any(|t| t.dropped.get("exceedances").is_some_and(|n| *n > 0));
     if raised || lost {
         return Vec::new();

@@ -6,7 +6,7 @@
 //! the best fit that has this level is worse than the best fit of all by half the chi-square
 //! quantile of one degree of freedom; once with every shape, once without credit for an end
 //! (shape 0 or more); and the exact limit of an exponential tail.
-//! Source: Coles 2001, 2.6.6 and 4.3.3 (profile likelihood); method and level as in docs/bound.md.
+//! Source: Coles 2001, 2.6.6 and 4.3.3 (profile likelihood); method and level as in docs/results/bound.md.
 
 use super::gpd::{Excesses, Gpd, SHAPE_MAX, SHAPE_MIN, level, scale_of_level};
 use crate::chi::chi_square_quantile;

@@ -15,7 +15,7 @@
 //! let found = extrapolate(&maxima, 1.0 / 36_000.0, 0.0, 1).expect("sound data");
 //! assert!(found.limits.bound() > found.limits.point);
 //! ```
-//! Source: docs/bound.md.
+//! Source: docs/results/bound.md.
 
 pub mod anderson;
 pub mod extrapolate;
@@ -35,7 +35,7 @@ pub mod threshold;
 
 pub use input::BlockMaxima;
 pub use modes::TailMode;
-pub use outcome::outcome;
+pub use outcome::{outcome, worst};
 pub use procedure::{bound, in_short, of_run};
 pub use statement::{
     Bound, Cause, Extrapolation, FreeLine, Reason, ReturnLevel, Settings, Statement,

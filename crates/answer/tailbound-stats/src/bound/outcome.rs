@@ -10,6 +10,17 @@ use tailbound_core::units::{format_ns, spaced};
 
 use super::statement::Statement;
 
+/// The worst of several outcomes: not met, then what is not known; `Measured` of none.
+#[must_use]
+pub fn worst(outcomes: impl Iterator<Item = Outcome>) -> Outcome {
+    let badness = |o: &Outcome| match o {
+        Outcome::NotMet => 2,
+        Outcome::Undecided | Outcome::Unfit | Outcome::Unknown(_) => 1,
+        Outcome::Met | Outcome::Measured => 0,
+    };
+    outcomes.max_by_key(badness).unwrap_or(Outcome::Measured)
+}
+
 /// Does the statement show the deadline? In one word, and why.
 ///
 /// A deadline is shown by a bound that is within it, or by a demonstrated `rate`.

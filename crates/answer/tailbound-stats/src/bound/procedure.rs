@@ -5,7 +5,7 @@
 //! Context: COLD, some milliseconds; 0.1 s for twelve hours of seconds. Units: ns; seconds.
 //! Blocks are a second, or longer so that a long run has about 3600: the power of the tests
 //! then does not grow with the run until they reject every real machine.
-//! Source: docs/bound.md.
+//! Source: docs/results/bound.md.
 
 use tailbound_core::Run;
 use tailbound_core::number::{Real as _, Whole as _};

@@ -5,7 +5,7 @@
 //! Units: those of the values.
 //! Not the best-looking of many: candidates are fixed beforehand and taken from the most data
 //! down. Whether the exceedances come evenly in time is asked of the one that was taken.
-//! Source: the method of docs/bound.md.
+//! Source: the method of docs/results/bound.md.
 
 use serde::Serialize;
 

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What else was different before and after a change: facts of the machine, its settings, what
-//! was asked for.
+//! What else changed near a change: facts of the machine, its settings, what was asked for.
 //!
-//! A fact counts only if it is the same in all runs looked at on one side and
-//! another, the same again, on the other: load averages and free memory differ from run to run
-//! and explain nothing.
+//! A fact counts where it differs between one run and the next, at most five runs before or after the change: a cause need
+//! not come on the same night as its effect is seen. One that differs from run to run (load averages, free memory)
+//! explains nothing. The nearest come first.
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tailbound_core::Run;
 
-/// Runs looked at on each side of a change.
-const SIDE: usize = 5;
+/// How many runs before and after a change are looked at.
+pub const REACH: usize = 5;
+/// A fact that differs between more than one in so many neighbours is restless.
+const RESTLESS: usize = 3;
+
+/// What a run knew, in words, by name.
+pub type RunFacts = BTreeMap<String, String>;
 
 /// One fact before and after.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FactChange {
     /// Its name, as in the run file; `plan.*` for what was asked for.
     pub name: String,
@@ -23,42 +27,51 @@ pub struct FactChange {
     pub before: String,
     /// After.
     pub after: String,
+    /// How many runs after the change it came; negative: before it.
+    pub off: i64,
 }
 
-/// What of the runs before `at` is not so from `at` on.
+/// The facts that changed near the run `at`, the first one after the change; the nearest first.
 #[must_use]
 pub fn changed(runs: &[&Run], at: usize) -> Vec<FactChange> {
-    let (before, after) = runs.split_at(at.min(runs.len()));
-    let before = before.get(before.len().saturating_sub(SIDE)..).unwrap_or_default();
-    let after = after.get(..SIDE.min(after.len())).unwrap_or_default();
-    let (before, after) = (steady(before), steady(after));
-    let unknown = || "not recorded".to_owned();
-    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
-    names.sort();
-    names.dedup();
-    names
-        .into_iter()
-        .filter_map(|name| {
-            // `None` inside: it differs from run to run.
-            let old = before.get(name).cloned().unwrap_or_else(|| Some(unknown()))?;
-            let new = after.get(name).cloned().unwrap_or_else(|| Some(unknown()))?;
-            (old != new).then(|| FactChange { name: name.clone(), before: old, after: new })
-        })
-        .collect()
+    let from = at.saturating_sub(REACH + 1);
+    let window: Vec<RunFacts> = runs
+        .iter()
+        .skip(from)
+        .take(at - from + REACH + 1)
+        .map(|run| all(run).into_iter().collect())
+        .collect();
+    near(&window, at - from)
 }
 
-/// Facts by name; `None` where the runs do not agree.
-fn steady(runs: &[&Run]) -> BTreeMap<String, Option<String>> {
-    let mut out: BTreeMap<String, Option<String>> = BTreeMap::new();
-    for (i, run) in runs.iter().enumerate() {
-        for (name, value) in all(run) {
-            let fresh = i == 0;
-            let entry = out.entry(name).or_insert_with(|| fresh.then(|| value.clone()));
-            if entry.as_ref().is_some_and(|v| *v != value) {
-                *entry = None;
-            }
+/// The same of runs whose facts are in words already, in the order of time.
+#[must_use]
+pub fn near(runs: &[RunFacts], at: usize) -> Vec<FactChange> {
+    let from = at.saturating_sub(REACH + 1);
+    let window = runs.get(from..(at + REACH + 1).min(runs.len())).unwrap_or_default();
+    let unknown = || "not recorded".to_owned();
+    let mut names: Vec<&String> = window.iter().flat_map(RunFacts::keys).collect();
+    names.sort();
+    names.dedup();
+    let mut out: Vec<FactChange> = Vec::new();
+    for name in names {
+        let value = |run: &RunFacts| run.get(name).cloned().unwrap_or_else(unknown);
+        let moves: Vec<FactChange> = (from + 1..)
+            .zip(window.windows(2))
+            .filter_map(|(place, pair)| {
+                let (before, after) = (value(pair.first()?), value(pair.get(1)?));
+                let off = i64::try_from(place).ok()? - i64::try_from(at).ok()?;
+                let name = name.clone();
+                (before != after).then_some(FactChange { name, before, after, off })
+            })
+            .collect();
+        let is_restless = moves.len() > (window.len() / RESTLESS).max(1);
+        if !is_restless {
+            // Of two that are as near the earlier one: a cause comes before its effect.
+            out.extend(moves.into_iter().min_by_key(|c| (c.off.abs(), c.off)));
         }
     }
+    out.sort_by(|a, b| (a.off.abs(), a.off, &a.name).cmp(&(b.off.abs(), b.off, &b.name)));
     out
 }
 
@@ -86,4 +99,37 @@ fn all(run: &Run) -> Vec<(String, String)> {
     ));
     out.push(("plan.observe".to_owned(), plan.observe.map_or_else(none, |v| v.to_string())));
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(facts: &[(&str, &str)]) -> RunFacts {
+        facts.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_nearest_comes_first_and_what_is_restless_is_not_there() {
+        let runs: Vec<RunFacts> = (0..20)
+            .map(|i: usize| {
+                let governor = if i < 12 { "performance" } else { "powersave" };
+                let kernel = if i < 10 { "6.12.1" } else { "6.12.2" };
+                let load = i.to_string();
+                let old = if i < 3 { "a" } else { "b" };
+                run(&[("governor", governor), ("kernel", kernel), ("load", &load), ("old", old)])
+            })
+            .collect();
+        let told: Vec<(String, i64)> =
+            near(&runs, 12).into_iter().map(|c| (c.name, c.off)).collect();
+        assert_eq!(told, [("governor".to_owned(), 0), ("kernel".to_owned(), -2)]);
+        // A fact that came and went again is one as well.
+        let mut back = runs;
+        for run in back.iter_mut().skip(14) {
+            run.insert("governor".to_owned(), "performance".to_owned());
+        }
+        let first = near(&back, 12).into_iter().next();
+        assert_eq!(first.map(|c| (c.after, c.off)), Some(("powersave".to_owned(), 0)));
+        assert!(near(&[], 0).is_empty() && near(&back, 99).is_empty());
+    }
 }

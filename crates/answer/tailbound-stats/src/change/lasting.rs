@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use tailbound_core::number::Real as _;
 
-use super::series::median;
+use crate::median::median;
 use crate::random::Random;
 
 /// A correlation below this is taken for none: it is what chance gives.

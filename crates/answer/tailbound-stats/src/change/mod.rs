@@ -16,7 +16,7 @@ pub mod phases;
 pub mod series;
 pub mod study;
 
-pub use facts::{FactChange, changed};
+pub use facts::{FactChange, REACH, RunFacts, changed, near};
 pub use features::{FIGURES, Features};
 pub use phases::{Phase, phases};
 pub use series::{Change, History, Settings, history};

@@ -17,8 +17,8 @@ use serde::Serialize;
 use tailbound_core::number::Real as _;
 use tailbound_core::record::BlockRecord;
 
-use super::series::median;
 use crate::bound::gate::scores;
+use crate::median::median;
 use crate::precision::{Series, TooFewStretches};
 
 /// Version of the method, part of every answer.

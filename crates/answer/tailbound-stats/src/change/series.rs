@@ -6,7 +6,9 @@
 //! from run to run, so that a restless p99.99 does not drown a quiet median. Distances are
 //! computed once; a split of n runs costs one pass over their n² distances, also in each
 //! permutation, of which there are few where a split is clearly nothing. Where runs resemble their
-//! neighbours, series of chance keep that resemblance (`lasting.rs`).
+//! neighbours, series of chance keep that resemblance (`lasting.rs`). A split leaves at least five runs on each side;
+//! where fewer are of the new level yet, it is found too early. So each split that is kept is moved to the run from which
+//! on the runs are nearer to the new level than to the old one (`placed`).
 //! Source: Matteson and James, "A nonparametric approach for multiple change point analysis of
 //! multivariate data", JASA 2014, with alpha = 1.
 
@@ -14,11 +16,12 @@ use serde::Serialize;
 
 use super::features::{FIGURES, Features};
 use super::lasting::Lasting;
+use crate::median::median;
 use crate::random::Random;
 use tailbound_core::number::Real as _;
 
 /// Version of the method, part of every answer.
-pub const METHOD: &str = "e-divisive/2";
+pub const METHOD: &str = "e-divisive/3";
 
 /// Beginnings of a stretch of runs of which the best split is looked for.
 const BEGINNINGS: usize = 8;
@@ -132,12 +135,14 @@ pub fn history(runs: &[Features], settings: Settings) -> History {
         return out;
     }
     let columns = columns(runs, &figures);
+    let levels = columns.clone();
     let chance = Chance { distances: Distances::of(&columns), lasting: Lasting::of(columns) };
     out.lasting = chance.lasting.greatest();
     let mut random = Random::new(settings.seed);
     let mut found = Vec::new();
     split(&chance, 0..runs.len(), settings, &mut random, &mut found);
     found.sort_by_key(|f: &(usize, f64)| f.0);
+    placed(&levels, &mut found, runs.len(), settings.segment_min.max(2));
     // A split within the margin is no change; its neighbours then border on each other.
     loop {
         let ends = bounds(&found, runs.len());
@@ -155,6 +160,45 @@ pub fn history(runs: &[Features], settings: Settings) -> History {
                 out.changes = all;
                 return out;
             }
+        }
+    }
+}
+
+/// Moves each split, by fewer runs than a stretch has at least, to where the runs on both sides are nearest to the median of
+/// their own side: the first run of a new level, also where it has few runs yet.
+fn placed(columns: &[Vec<f64>], found: &mut [(usize, f64)], runs: usize, least: usize) {
+    for i in 0..found.len() {
+        let ends = bounds(found, runs);
+        let (Some(from), Some(at), Some(to)) = (ends.get(i), ends.get(i + 1), ends.get(i + 2))
+        else {
+            continue;
+        };
+        let (from, at, to) = (*from, *at, *to);
+        let middle = |c: &Vec<f64>, range: std::ops::Range<usize>| {
+            median(&mut c.get(range).unwrap_or_default().to_vec())
+        };
+        let levels: Vec<(f64, f64)> =
+            columns.iter().map(|c| (middle(c, from..at), middle(c, at..to))).collect();
+        // How much nearer to the old level than to the new one a run is.
+        let nearer = |run: usize| -> f64 {
+            let one = |(c, (old, new)): (&Vec<f64>, &(f64, f64))| {
+                let value = c.get(run).copied().unwrap_or(*old);
+                (value - new).abs() - (value - old).abs()
+            };
+            columns.iter().zip(&levels).map(one).sum()
+        };
+        let first = (at + 1).saturating_sub(least).max(from + 1);
+        let last = (at + least - 1).min(to.saturating_sub(1));
+        // The sum over all runs before a place is greatest where all of them are of the old level.
+        let (mut best, mut sum) = ((first, 0.0), 0.0);
+        for run in first..last {
+            sum += nearer(run);
+            if sum > best.1 {
+                best = (run + 1, sum);
+            }
+        }
+        if let Some(split) = found.get_mut(i) {
+            split.0 = best.0;
         }
     }
 }
@@ -190,17 +234,6 @@ fn change(
         .collect();
     let worse = moved.iter().any(|m| m.beyond_margin && m.ratio > 1.0);
     Change { at, p, moved, worse }
-}
-
-/// The median; it reorders. 0 for nothing.
-pub(crate) fn median(values: &mut [f64]) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    let n = values.len();
-    match (values.get(n / 2), values.get((n / 2).wrapping_sub(1))) {
-        (Some(a), Some(b)) if n.is_multiple_of(2) => f64::midpoint(*a, *b),
-        (Some(a), _) => *a,
-        (None, _) => 0.0,
-    }
 }
 
 /// The figures' logarithms, one column each, in units of their spread.
@@ -376,6 +409,27 @@ mod tests {
             [(15, true), (30, false)]
         );
         assert!(!h.regressed(), "the last change was for the better");
+    }
+
+    /// A new level is dated from its first run on, from the first night on which it is found.
+    #[test]
+    fn a_level_of_few_runs_yet_begins_at_its_first_run() {
+        let mut found = Vec::new();
+        for worse in 1..=9 {
+            let mut seen = 0;
+            for seed in 0..10 {
+                let n = 24 + worse;
+                let of = |i: usize| if i < 24 { 1.0 } else { 1.4 };
+                let h = history(&runs(n, 0.03, of, 70 + seed), Settings::default());
+                let at: Vec<usize> = h.changes.iter().map(|c| c.at).collect();
+                assert!(at.is_empty() || at == [24], "{worse} worse runs: {at:?}");
+                seen += usize::from(h.regressed());
+            }
+            found.push(seen);
+        }
+        // Three or four are seen where they are many of the series, five always.
+        assert!(found.iter().skip(4).all(|n| *n == 10), "{found:?}");
+        assert!(found.iter().skip(2).take(2).sum::<usize>() > 0, "{found:?}");
     }
 
     #[test]

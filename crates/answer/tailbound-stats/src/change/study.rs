@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often is a change seen where there is none, and where there is one? Runs of an hour whose
-//! values are drawn independently: a part of the study of docs/bound.md.
+//! values are drawn independently: a part of the study of docs/results/bound.md.
 //!
 //! Units: none.
 //! A stretch of 10 s gives the median and the p99 of its values; of more than a thousand they are

@@ -12,6 +12,7 @@
 use serde::Serialize;
 
 use super::block::Block;
+use super::design::Design;
 use super::distance::wasserstein_ns;
 use super::exceedance::{self, Exceedance};
 use super::interval::{Interval, deviation, intervals, quantile_sorted, widening};
@@ -24,44 +25,6 @@ use super::shift::{self, ShiftPoint};
 use crate::quantile::{label, needed};
 use crate::random::Random;
 use tailbound_core::number::Real as _;
-
-/// What the units are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Design {
-    /// Rounds: both systems in each, in random order. Drift cancels.
-    Rounds,
-    /// Several runs of each system. Drift between them is part of the difference.
-    Runs,
-    /// Stretches of one run of each system. Drift between them is part of the difference.
-    Stretches,
-}
-
-impl Design {
-    /// Fewest units of each system from which intervals are given: below, no exchange of labels
-    /// of six rounds could be rare enough to be 5 %, and stretches are not quite independent.
-    #[must_use]
-    pub fn units_min(self) -> usize {
-        match self {
-            Self::Rounds => 6,
-            Self::Runs | Self::Stretches => 8,
-        }
-    }
-    /// What one unit is called.
-    #[must_use]
-    pub fn unit(self) -> &'static str {
-        match self {
-            Self::Rounds => "round",
-            Self::Runs => "run",
-            Self::Stretches => "stretch",
-        }
-    }
-    /// Does drift of the machine cancel?
-    #[must_use]
-    pub fn is_paired(self) -> bool {
-        self == Self::Rounds
-    }
-}
 
 /// One figure of both systems.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -156,12 +119,11 @@ fn of(
     deadline_ns: Option<i64>,
     settings: &Settings,
 ) -> Difference {
-    let paired = design.is_paired();
     let n = |units: &[Block]| units.iter().map(|u| u.n).sum::<u64>();
     let n = n(a).min(n(b));
     let (judged, unsupported): (Vec<f64>, Vec<f64>) =
         PROBABILITIES.iter().partition(|p| needed(**p) <= n);
-    let family = Resampler::new(a, b, paired, &judged);
+    let family = Resampler::new(a, b, design, &judged);
     let units = [a.len(), b.len()];
     let wider = widening(units[0].min(units[1]), settings.confidence);
     let estimate = family.estimate();

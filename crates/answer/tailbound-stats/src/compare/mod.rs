@@ -14,6 +14,7 @@
 
 pub mod bands;
 pub mod block;
+pub mod design;
 pub mod difference;
 mod distance;
 pub mod exceedance;
@@ -31,8 +32,9 @@ pub mod systems;
 pub mod table;
 
 pub use block::Block;
-pub use difference::{Design, Difference, Feature, difference};
+pub use design::Design;
+pub use difference::{Difference, Feature, difference};
 pub use margin::{Margin, Word};
 pub use settings::Settings;
-pub use systems::{System, Systems};
+pub use systems::{System, Systems, distinct};
 pub use table::{Cell, ComparedContext, ComparedRun, Comparison, Row, compare};

@@ -3,7 +3,7 @@
 //!
 //! Pure.
 
-use super::difference::Design;
+use super::design::Design;
 
 /// What is missing, or what forbids a statement; the end of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -9,6 +9,7 @@
 //! Source: Davison and Hinkley 1997, 3.8 and 4.3; Good 2005 (exact permutation tests).
 
 use super::block::Block;
+use super::design::Design;
 use super::matrix::{Matrix, weigh_all};
 use crate::random::Random;
 use tailbound_core::number::Real as _;
@@ -40,8 +41,8 @@ pub(super) struct Weights {
 }
 
 impl<'p> Resampler<'p> {
-    /// `paired`: unit k of both systems is round k. `probabilities` ascend.
-    pub(super) fn new(a: &[Block], b: &[Block], paired: bool, probabilities: &'p [f64]) -> Self {
+    /// Of paired systems unit k of both is round k. `probabilities` ascend.
+    pub(super) fn new(a: &[Block], b: &[Block], design: Design, probabilities: &'p [f64]) -> Self {
         let maxima = |blocks: &[Block]| -> Vec<f64> {
             let unknown = |u: &Block| u.censored_from().map_or(0.0, |_| f64::INFINITY);
             blocks.iter().map(|u| u.max_ns.map_or_else(|| unknown(u), |max| max.real())).collect()
@@ -54,7 +55,13 @@ impl<'p> Resampler<'p> {
             order
         };
         let by_maximum = [order(&maxima[0]), order(&maxima[1])];
-        Self { matrix: Matrix::of(a, b), maxima, by_maximum, paired, probabilities }
+        Self {
+            matrix: Matrix::of(a, b),
+            maxima,
+            by_maximum,
+            paired: design.is_paired(),
+            probabilities,
+        }
     }
 
     fn units(&self) -> [usize; 2] {

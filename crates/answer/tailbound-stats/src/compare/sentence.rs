@@ -6,7 +6,8 @@
 use tailbound_core::number::Whole as _;
 use tailbound_core::units::{format_ns, grouped};
 
-use super::difference::{Design, Difference, Dominance, Feature};
+use super::design::Design;
+use super::difference::{Difference, Dominance, Feature};
 use super::margin::{Margin, Word};
 use super::settings::Settings;
 use crate::phrases::exactly;

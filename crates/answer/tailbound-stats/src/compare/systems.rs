@@ -13,12 +13,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tailbound_core::context::contexts;
 use tailbound_core::record::{End, ThreadRecord};
+use tailbound_core::run::contexts;
 use tailbound_core::{Context, EndReason, Outcome, Run};
 
 use super::block::Block;
-use super::difference::{Design, Difference, difference};
+use super::design::Design;
+use super::difference::{Difference, difference};
 use super::refusal::Refusal;
 use super::settings::Settings;
 use super::slices;
@@ -50,6 +51,17 @@ pub struct Systems {
     pub context: Context,
     /// What a reader must know of how they came about, a sentence each.
     pub notes: Vec<String>,
+}
+
+/// Two files of one name in two folders need two names.
+#[must_use]
+pub fn distinct(given: Vec<(String, Vec<Run>)>) -> Vec<(String, Vec<Run>)> {
+    let names: Vec<String> = given.iter().map(|(n, _)| n.clone()).collect();
+    let renamed = |i: usize, name: String| {
+        let same = names.iter().filter(|n| **n == name).count();
+        if same > 1 { format!("{name} ({})", i + 1) } else { name }
+    };
+    given.into_iter().enumerate().map(|(i, (name, runs))| (renamed(i, name), runs)).collect()
 }
 
 impl Systems {

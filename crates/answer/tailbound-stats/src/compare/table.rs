@@ -11,8 +11,8 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use tailbound_core::context::contexts;
 use tailbound_core::number::Real as _;
+use tailbound_core::run::contexts;
 use tailbound_core::units::grouped;
 use tailbound_core::{Context, Run};
 

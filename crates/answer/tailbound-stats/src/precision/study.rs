@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often do the intervals of mean and quantiles hold where states of the machine last? A part of
-//! the study of docs/bound.md.
+//! the study of docs/results/bound.md.
 //!
 //! Units: ns; seconds of the schedule.
 //! The scale of exponential values is that of a state that ends with a constant rate: 1 in half of

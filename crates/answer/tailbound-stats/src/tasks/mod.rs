@@ -12,12 +12,15 @@
 mod answer;
 mod bound;
 mod demand;
+mod of_run;
 mod period;
+mod problem;
 mod terms;
 mod watched;
 mod what_if;
 
 pub use answer::{Bound, NoBound, ResponseTimes, Term, TermKind, Thread};
 pub use bound::analyse;
+pub use of_run::{DeadlineError, deadline, of_run};
 pub use watched::{JobHistory, WINDOW};
 pub use what_if::{Change, WhatIfError, named};

@@ -10,8 +10,8 @@ use response_time_analysis::supply::Dedicated;
 use response_time_analysis::time::{Duration, Service};
 
 use super::answer::{Bound, Term, TermKind};
-use super::bound::Problem;
 use super::demand::{Demand, successive};
+use super::problem::Problem;
 
 /// The bound `found` with its parts; `None`: the steps ran out.
 pub(super) fn of(

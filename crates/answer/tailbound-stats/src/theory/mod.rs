@@ -22,10 +22,12 @@
 //! Not here: where the evidence is from. Source: ECRTS 2020, theorem 8 (see `tailbound_core::theory`).
 
 mod curve;
+mod file;
 mod models;
 mod words;
 
 pub use curve::{at, greatest, steps};
+pub use file::{OtherSystem, StatedBound, StatedBoundError};
 pub use models::{Model, Refusal};
 pub use words::remedies;
 

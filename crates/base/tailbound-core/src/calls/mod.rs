@@ -273,7 +273,49 @@ pub struct CallsError {
     /// Its words.
     pub call: String,
     /// What is wrong with it.
-    pub reason: String,
+    pub reason: CallFault,
+}
+
+/// What is wrong with a call, or with a sequence of them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallFault {
+    /// There is none.
+    #[error("a sequence has at least one call")]
+    NoCall,
+    /// One more than a sequence may have.
+    #[error("a sequence has at most {CALLS_MAX} calls")]
+    TooMany,
+    /// No call has this name.
+    #[error("no such call; there are {}", FORMS.iter().map(|f| f.name).collect::<Vec<_>>().join(", "))]
+    NoSuchCall,
+    /// Not the slots or the number that it takes.
+    #[error("write {form}")]
+    Form {
+        /// How it is written.
+        form: String,
+    },
+    /// It uses a slot that holds nothing then.
+    #[error("nothing is in {}{slot} there", .class.letter())]
+    Empty {
+        /// Of these.
+        class: Class,
+        /// The slot.
+        slot: u8,
+    },
+    /// Memory would show bytes which the file has no more.
+    #[error("f{file} is mapped as m{memory}, which would show less")]
+    ShowsLess {
+        /// The slot of the file.
+        file: u8,
+        /// The slot of the memory.
+        memory: usize,
+    },
+    /// The file is too short for the memory that shows it.
+    #[error("m{memory} shows a file, which would be too short")]
+    TooShort {
+        /// The slot of the memory.
+        memory: u8,
+    },
 }
 
 /// What the slots hold after some calls.
@@ -321,26 +363,26 @@ impl SlotState {
     ///
     /// # Errors
     /// A slot that holds nothing, or memory that would show bytes which its file has no more.
-    pub fn after(&mut self, call: &Call) -> Result<(), String> {
+    pub fn after(&mut self, call: &Call) -> Result<(), CallFault> {
         let form = form_of(call.op);
         let uses: Vec<_> = call.places().skip(usize::from(form.makes.is_some())).collect();
         for &(class, slot) in &uses {
             if !self.holds(class, slot) {
-                return Err(format!("nothing is in {}{slot} there", class.letter()));
+                return Err(CallFault::Empty { class, slot });
             }
         }
         let first = uses.first().copied();
         // Memory beyond the end of its file is a SIGBUS to who touches it.
         match (call.op, first) {
             (Op::Truncate, Some((_, file))) => {
-                if let Some(by) = self.shows.iter().position(|s| *s == Some(file)) {
-                    return Err(format!("f{file} is mapped as m{by}, which would show less"));
+                if let Some(memory) = self.shows.iter().position(|s| *s == Some(file)) {
+                    return Err(CallFault::ShowsLess { file, memory });
                 }
             }
             (Op::Resize, Some((_, memory)))
                 if self.shows.get(usize::from(memory)).is_some_and(Option::is_some) =>
             {
-                return Err(format!("m{memory} shows a file, which would be too short"));
+                return Err(CallFault::TooShort { memory });
             }
             _ => {}
         }
@@ -373,19 +415,18 @@ impl Calls {
     /// # Errors
     /// None, too many, or one that cannot be made where it stands.
     pub fn new(calls: Vec<Call>) -> Result<Self, CallsError> {
-        let wrong = |nr: usize, call: &Call, reason: String| CallsError {
+        let wrong = |nr: usize, call: &Call, reason: CallFault| CallsError {
             nr: nr.saturating_add(1),
             call: call.to_string(),
             reason,
         };
         if calls.is_empty() {
-            let reason = "a sequence has at least one call".to_owned();
-            return Err(CallsError { nr: 1, call: String::new(), reason });
+            return Err(CallsError { nr: 1, call: String::new(), reason: CallFault::NoCall });
         }
         let mut held = SlotState::default();
         for (nr, call) in calls.iter().enumerate() {
             if nr >= CALLS_MAX {
-                return Err(wrong(nr, call, format!("a sequence has at most {CALLS_MAX} calls")));
+                return Err(wrong(nr, call, CallFault::TooMany));
             }
             held.after(call).map_err(|reason| wrong(nr, call, reason))?;
         }

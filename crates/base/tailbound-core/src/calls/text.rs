@@ -8,7 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Amount, Call, Calls, CallsError, Class, FORMS, Form, SLOTS, form_of};
+use super::{Amount, Call, CallFault, Calls, CallsError, Class, FORMS, Form, SLOTS, form_of};
 use crate::units;
 
 impl FromStr for Calls {
@@ -28,14 +28,11 @@ impl FromStr for Calls {
 ///
 /// # Errors
 /// No such call, or not the slots or the number that it takes: what would be right.
-pub fn parse(text: &str) -> Result<Call, String> {
+pub fn parse(text: &str) -> Result<Call, CallFault> {
     let mut parts = text.split('.');
     let name = parts.next().unwrap_or_default();
-    let form = FORMS.iter().find(|f| f.name == name).ok_or_else(|| {
-        let all: Vec<&str> = FORMS.iter().map(|f| f.name).collect();
-        format!("no such call; there are {}", all.join(", "))
-    })?;
-    let wanted = || format!("write {}", shape(form));
+    let form = FORMS.iter().find(|f| f.name == name).ok_or(CallFault::NoSuchCall)?;
+    let wanted = || CallFault::Form { form: shape(form) };
     let mut slots = Vec::new();
     for class in form.makes.iter().chain(form.uses) {
         slots.push(parts.next().and_then(|p| slot(*class, p)).ok_or_else(wanted)?);
@@ -130,7 +127,7 @@ mod tests {
 
     #[test]
     fn errors_say_what_would_be_right() {
-        let error = |text: &str| parse(text).err().unwrap_or_default();
+        let error = |text: &str| parse(text).expect_err(text).to_string();
         assert!(error("mmap.m0.4K").contains("map, map-file, touch"), "{}", error("mmap.m0.4K"));
         assert_eq!(error("map.m0"), "write map.m0.4K, slots 0 to 3 (the number from 4K to 64M)");
         assert_eq!(error("map.m4.4K"), error("map.m0"));

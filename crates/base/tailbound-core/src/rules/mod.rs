@@ -2,7 +2,7 @@
 //! What a real-time program must not do: the rules, and what was seen of each that was broken.
 //!
 //! Units: ns; times count from the begin of the recording.
-//! Not here: how violations are found (`tailbound-trace`), how stacks are taken (`tailbound-probe`).
+//! Not here: how violations are found (`tailbound-trace`), how stacks are taken (`tailbound-record`).
 //! Source: Documentation/trace/rv/monitor_rtapp.rst for the first three rules; docs/rules.md.
 
 use serde::{Deserialize, Serialize};

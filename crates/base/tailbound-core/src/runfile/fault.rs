@@ -3,10 +3,11 @@
 //!
 //! The messages quote files of strangers, so they are cut and cleaned as they are shown.
 
-use crate::limits::LimitError;
+use crate::limits::{LINE_BYTES_MAX, LimitError};
 use crate::printable;
 
-use super::read::LINE_MIB_MAX;
+/// Longest line, in MiB.
+const LINE_MIB_MAX: usize = LINE_BYTES_MAX >> 20;
 
 /// What is wrong with a line.
 #[derive(Debug, thiserror::Error)]

@@ -14,15 +14,13 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::Run;
-use crate::limits::{self, LINE_BYTES_MAX as LINE_MAX, THREADS_MAX};
+use crate::limits::{LINE_BYTES_MAX as LINE_MAX, THREADS_MAX, beyond};
+use crate::line_limits;
 use crate::record::{Facts, Line, SCHEMA, SelfCost};
 
 use super::fault::LineFault;
 use super::trail::{Glance, Integrity, Trail};
 use super::{audit, begin, partial};
-
-/// Longest line, in MiB.
-pub(super) const LINE_MIB_MAX: usize = LINE_MAX >> 20;
 
 /// Why a run file could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +132,7 @@ pub fn read_run_checked(
                 let finding = matches!(record, Line::Finding(_) | Line::Thread(_) | Line::Task(_));
                 run.absorb(record);
                 if finding {
-                    limits::lists(run)
+                    line_limits::lists(run)
                         .map_err(|e| ReadError::Line { line, reason: LineFault::Limit(e) })?;
                 }
             }
@@ -149,7 +147,8 @@ pub fn read_run_checked(
     }
     let mut run = run.ok_or(ReadError::Empty)?;
     threads.absorb_into(&mut run)?;
-    limits::whole(&run).map_err(|e| ReadError::Line { line: 1, reason: LineFault::Limit(e) })?;
+    line_limits::whole(&run)
+        .map_err(|e| ReadError::Line { line: 1, reason: LineFault::Limit(e) })?;
     marked.into_iter().for_each(|f| run.absorb(Line::Finding(f)));
     let (integrity, mut found) = trail.close();
     found.extend(partial::measured(&mut run, integrity));
@@ -198,7 +197,7 @@ impl Threads {
             self.named.insert(name.to_owned(), self.lines.len());
             self.lines.push((line, std::mem::take(bytes), told));
         } else {
-            let reason = limits::beyond("records of threads and contexts", THREADS_MAX);
+            let reason = beyond("records of threads and contexts", THREADS_MAX);
             return Err(ReadError::Line { line, reason: LineFault::Limit(reason) });
         }
         Ok(true)
@@ -228,7 +227,7 @@ fn kind_of(line: &[u8]) -> Option<&str> {
 /// One line within its limits; `None` is a type this version does not know.
 fn parse_line(bytes: &[u8]) -> Result<Option<Line>, LineFault> {
     let line = typed_line(bytes)?;
-    line.as_ref().map_or(Ok(()), limits::check)?;
+    line.as_ref().map_or(Ok(()), line_limits::check)?;
     Ok(line)
 }
 

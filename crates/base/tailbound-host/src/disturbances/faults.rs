@@ -13,6 +13,7 @@ pub(crate) fn judge(threads: &[ThreadRecord]) -> (Vec<Finding>, Fact) {
         match (t.counters.get("minor_faults"), t.counters.get("major_faults")) {
             (None, None) => unknown = unknown.saturating_add(1),
             (a, b) => {
+                // getrusage(2) gives both or neither; only a file of others can lack one.
                 let (a, b) = (a.copied().unwrap_or(0), b.copied().unwrap_or(0));
                 (minor, major) = (minor.saturating_add(a), major.saturating_add(b));
                 if a > 0 || b > 0 {

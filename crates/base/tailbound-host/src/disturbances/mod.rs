@@ -32,7 +32,7 @@ use crate::kmsg::Record;
 use crate::procstat::Ticks;
 use crate::root::{Found, Missing, Root};
 use crate::tasks::Task;
-use crate::watch::WatchPlan;
+use crate::watch_plan::WatchPlan;
 
 /// One look at the machine: what more than one disturbance needs, read once.
 pub(crate) struct Look {

@@ -18,15 +18,16 @@ use crate::root::{Found, Root};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ThrottleCount {
     times: u64,
-    ns: u64,
+    /// Where the group tells it.
+    ns: Option<u64>,
 }
 
 /// Remembers the counters of each group around us.
 pub(crate) struct Quota {
     groups: Found<Groups>,
     first: BTreeMap<String, ThrottleCount>,
-    /// Groups that have counters.
-    counters: usize,
+    /// A group whose counters could not be read later.
+    lost: Option<String>,
 }
 
 fn held(root: &Root, dir: &str) -> Option<ThrottleCount> {
@@ -38,7 +39,7 @@ fn held(root: &Root, dir: &str) -> Option<ThrottleCount> {
     let us = value("throttled_usec").map(|us| us.saturating_mul(1000));
     Some(ThrottleCount {
         times: value("nr_throttled")?,
-        ns: us.or_else(|| value("throttled_time")).unwrap_or(0),
+        ns: us.or_else(|| value("throttled_time")),
     })
 }
 
@@ -50,25 +51,23 @@ impl Quota {
             .flat_map(|g| &g.dirs)
             .filter_map(|d| Some((d.clone(), held(&first.root, d)?)))
             .collect();
-        Self { groups, counters: first.len(), first }
+        Self { groups, first, lost: None }
     }
 }
 
 impl Disturbance for Quota {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         // The quota that bites most often is the one to name.
-        let worst = self
-            .first
-            .iter()
-            .filter_map(|(dir, before)| {
-                let now = held(&look.root, dir)?;
-                let passed = ThrottleCount {
-                    times: now.times.saturating_sub(before.times),
-                    ns: now.ns.saturating_sub(before.ns),
-                };
-                (passed.times > 0).then_some((passed.times, passed.ns, dir))
-            })
-            .max();
+        let mut worst = None;
+        for (dir, before) in &self.first {
+            let Some(now) = held(&look.root, dir) else {
+                self.lost = Some(dir.clone());
+                continue;
+            };
+            let times = now.times.saturating_sub(before.times);
+            let ns = now.ns.zip(before.ns).map(|(now, before)| now.saturating_sub(before));
+            worst = worst.max((times > 0).then_some((times, ns, dir)));
+        }
         let Some((times, ns, dir)) = worst else { return Vec::new() };
         let lift = self.groups.as_ref().map(|groups| groups.lift(dir)).unwrap_or_default();
         vec![
@@ -77,7 +76,10 @@ impl Disturbance for Quota {
                 Impact::Doubt,
                 format!(
                     "a CPU quota throttled this control group {times} times, {} in total ({dir})",
-                    format_ns_i64(i64::try_from(ns).unwrap_or(i64::MAX))
+                    ns.map_or_else(
+                        || "an unknown time".to_owned(),
+                        |ns| format_ns_i64(i64::try_from(ns).unwrap_or(i64::MAX))
+                    )
                 ),
             )
             .meaning("Threads of ordinary policy, among them the load, stood still for whole periods: latencies may come from the quota, or the load was lower than configured.")
@@ -86,8 +88,12 @@ impl Disturbance for Quota {
     }
 
     fn watched(&self) -> Vec<(&'static str, Fact)> {
-        let fact = match (&self.groups, self.counters) {
+        let fact = match (&self.groups, self.first.len()) {
             (Err(why), _) => why.clone().into(),
+            (Ok(_), 1..) if self.lost.is_some() => Fact::Unknown(format!(
+                "{}/cpu.stat could not be read during the run",
+                self.lost.as_deref().unwrap_or_default()
+            )),
             (Ok(g), 0) => Fact::NotApplicable(format!(
                 "no group from {} up has throttling counters",
                 if g.path.is_empty() { "/" } else { &g.path }

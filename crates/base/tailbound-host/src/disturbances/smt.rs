@@ -24,11 +24,14 @@ pub(crate) struct Smt {
 impl Smt {
     pub(crate) fn begin(first: &Look) -> Self {
         let mut smt = Self { siblings: BTreeMap::new(), missing: None, first: first.ticks.clone() };
-        let online = first.online.clone().unwrap_or_default();
+        let online = match &first.online {
+            Ok(online) => online,
+            Err(why) => return Self { missing: Some(why.clone()), ..smt },
+        };
         for cpu in first.cpus.iter() {
             match siblings(&first.root, cpu) {
                 Ok(set) => smt.siblings.extend(
-                    set.and(&online).minus(&first.cpus).iter().map(|sibling| (sibling, cpu)),
+                    set.and(online).minus(&first.cpus).iter().map(|sibling| (sibling, cpu)),
                 ),
                 Err(why) => smt.missing = Some(why),
             }

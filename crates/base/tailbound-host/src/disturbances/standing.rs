@@ -94,6 +94,7 @@ fn tracing(facts: &Facts) -> Option<Finding> {
 }
 
 fn deep_idle(look: &Look) -> Option<Finding> {
+    // Where the limit cannot be read a state may be entered: the finding says "may".
     let limit = cpu_dma_latency(&look.root).ok().and_then(|us| u64::try_from(us).ok());
     let mut deepest: Option<(u64, String, u32)> = None;
     for cpu in look.cpus.iter() {

@@ -29,12 +29,20 @@ impl Steal {
 
 impl Disturbance for Steal {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
-        let (Ok(first), Ok(now)) = (&self.first, &look.ticks) else { return Vec::new() };
+        let (first, now) = match (&self.first, &look.ticks) {
+            (Ok(first), Ok(now)) => (first, now),
+            (_, Err(why)) => {
+                self.fact = why.clone().into();
+                return Vec::new();
+            }
+            (Err(_), _) => return Vec::new(),
+        };
         let mut words = Vec::new();
         let mut stolen = 0u64;
         for cpu in look.cpus.iter() {
             let (Some(a), Some(b)) = (first.get(&cpu), now.get(&cpu)) else { continue };
             let passed = b.since(a);
+            // Where the kernel does not count it, `virt.steal` says so.
             let ticks = passed.steal.unwrap_or(0);
             if ticks > 0 {
                 stolen = stolen.saturating_add(ticks);

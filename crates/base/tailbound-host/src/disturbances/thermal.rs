@@ -31,6 +31,8 @@ pub(crate) struct Thermal {
     trips: Vec<Trip>,
     zones: BTreeSet<String>,
     reached: BTreeSet<String>,
+    /// What could not be read at a look.
+    lost: BTreeSet<String>,
 }
 
 /// Throttling events of a CPU's core and package together.
@@ -71,7 +73,7 @@ impl Thermal {
             }
         }
         let zones = trips.iter().map(|t| t.zone.clone()).collect();
-        Self { counts, trips, zones, reached: BTreeSet::new() }
+        Self { counts, trips, zones, reached: BTreeSet::new(), lost: BTreeSet::new() }
     }
 }
 
@@ -79,6 +81,7 @@ impl Disturbance for Thermal {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
         for zone in self.zones.iter().filter(|_| look.last) {
             let Ok(now) = look.root.parsed::<i64>(&format!("{ZONES}/{zone}/temp")) else {
+                self.lost.insert(zone.clone());
                 continue;
             };
             let over = self.trips.iter().filter(|t| t.zone == *zone && now >= t.at);
@@ -86,14 +89,16 @@ impl Disturbance for Thermal {
                 format!("{} reached its {} trip point of {} °C", t.label, t.kind, t.at / 1000)
             }));
         }
-        let throttled: Vec<String> = self
-            .counts
-            .iter()
-            .filter_map(|(cpu, before)| {
-                let events = count(&look.root, *cpu)?.saturating_sub(*before);
-                (events > 0).then(|| format!("CPU {cpu} was throttled {events} times"))
-            })
-            .collect();
+        let mut throttled = Vec::new();
+        for (cpu, before) in &self.counts {
+            match count(&look.root, *cpu).map(|now| now.saturating_sub(*before)) {
+                Some(0) => {}
+                Some(events) => throttled.push(format!("CPU {cpu} was throttled {events} times")),
+                None => {
+                    self.lost.insert(format!("cpu{cpu}"));
+                }
+            }
+        }
         if throttled.is_empty() && self.reached.is_empty() {
             return Vec::new();
         }
@@ -111,6 +116,9 @@ impl Disturbance for Thermal {
             Fact::NotApplicable(
                 "neither throttling counters nor thermal zones with trip points here".to_owned(),
             )
+        } else if !self.lost.is_empty() {
+            let lost: Vec<&str> = self.lost.iter().map(String::as_str).collect();
+            Fact::Unknown(format!("{} could not be read during the run", lost.join(", ")))
         } else {
             Fact::of(format!(
                 "watched: throttling counters of {} CPUs; {} trip points, at the end only",

@@ -47,8 +47,13 @@ pub(super) fn read(sheet: &mut Sheet<'_>) {
     sheet.number("kernel.soft_watchdog", "/proc/sys/kernel/soft_watchdog");
     sheet.text("kernel.watchdog_cpus", "/proc/sys/kernel/watchdog_cpumask");
     sheet.text("kernel.irq_default_affinity", "/proc/irq/default_smp_affinity");
-    let threaded = sheet.root.read_trimmed("/proc/cmdline").map(|_| {
-        sheet.command_line().iter().any(|w| w == "threadirqs") || preempt_rt(sheet).unwrap_or(false)
+    let threaded = sheet.command_line().and_then(|words| {
+        if words.iter().any(|w| w == "threadirqs") {
+            return Ok(true);
+        }
+        preempt_rt(sheet).ok_or_else(|| {
+            Missing::Unknown("the kernel does not say whether it is PREEMPT_RT".to_owned())
+        })
     });
     sheet.put("kernel.irq_threads", threaded);
     tracing(sheet);
@@ -100,7 +105,7 @@ fn preempt(sheet: &Sheet<'_>) -> Found<String> {
     }
     // Without debugfs: the command line decides at boot, else the configured default. Either
     // could have been changed through debugfs since, which would leave no other trace.
-    let command_line = sheet.command_line();
+    let command_line = sheet.command_line()?;
     let word =
         command_line.iter().rev().find_map(|w| w.strip_prefix("preempt=").map(str::to_owned));
     word.or_else(configured).ok_or_else(|| {

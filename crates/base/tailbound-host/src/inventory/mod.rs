@@ -133,9 +133,9 @@ impl<'a> Sheet<'a> {
     }
 
     /// The kernel's command line, word by word.
-    fn command_line(&self) -> Vec<String> {
-        let text = self.root.read_trimmed("/proc/cmdline").unwrap_or_default();
-        text.split_ascii_whitespace().map(str::to_owned).collect()
+    fn command_line(&self) -> Found<Vec<String>> {
+        let text = self.root.read_trimmed("/proc/cmdline")?;
+        Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
     }
 }
 

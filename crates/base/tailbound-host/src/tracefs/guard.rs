@@ -30,7 +30,7 @@ use tailbound_sys::process::{Pid, try_wait};
 use tailbound_sys::spawn::Spawn;
 
 use crate::root::Root;
-use crate::tracefs::instance::take_down;
+use crate::tracefs::removal::take_down;
 use crate::tracefs::{NAME_PREFIX, Tracefs};
 
 const READY: &[u8] = b"ready\n";

@@ -4,11 +4,12 @@
 //!
 //! Context: SETUP, COLD. What is traced is traced in an instance of our own, so that nobody
 //! else's trace is touched.
-//! Not here: what to trace (`tailbound-probe`), what the trace says (`tailbound-trace`).
+//! Not here: what to trace (`tailbound-record`), what the trace says (`tailbound-trace`).
 //! Source: Documentation/trace/ftrace.rst, "Instances".
 
 mod guard;
 mod instance;
+mod removal;
 
 pub use guard::guard_main;
 pub use instance::{Instance, NAME_PREFIX, Switch};
@@ -133,6 +134,7 @@ impl Tracefs {
         let others = self.instances().into_iter().filter(|name| !self.is_leftover(name));
         let instances = others.map(|i| format!("instances/{i}/"));
         for place in std::iter::once(String::new()).chain(instances) {
+            // An instance may be removed meanwhile; who may not read this may not start a tracer either.
             let tracer = self.read(&format!("{place}current_tracer")).unwrap_or_default();
             if EXCLUSIVE.contains(&tracer.as_str()) {
                 return Err(TracefsError::Busy { tracer, place: self.path(&place) });
@@ -164,7 +166,7 @@ impl Tracefs {
         guard::wait_for_guards(&self.root, &self.leftovers());
         let mut left = self.leftovers();
         // One that is still read belongs to somebody whom we cannot see: it stays.
-        left.retain(|name| instance::take_down(self, name, &mut Vec::new()).is_ok());
+        left.retain(|name| removal::take_down(self, name, &mut Vec::new()).is_ok());
         left
     }
 

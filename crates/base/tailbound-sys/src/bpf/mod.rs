@@ -4,14 +4,12 @@
 //! Context: SETUP (load, attach), COLD (maps, ring). Everything is held by descriptors: what a killed process
 //! leaves is nothing. The kernel proves each program safe before it takes it; its words about one
 //! that it refuses are in the error.
-//! Not here: what the programs do (`tailbound-probe`).
+//! Not here: their instructions (`tailbound_trace::bpf`), what they do (`tailbound-record`, `tailbound-monitor`).
 //! Source: bpf(2), include/uapi/linux/bpf.h (union bpf_attr), Documentation/bpf/ringbuf.rst.
 
-pub mod assembler;
-pub mod classes;
 mod ring;
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::error::{SysError, check};
 
@@ -152,6 +150,13 @@ pub struct Map {
     value: usize,
 }
 
+/// Programs know a map by the number of its descriptor.
+impl AsFd for Map {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
 impl Map {
     /// Makes one; of a ring `entries` are its bytes (pages times a power of two) and there are no keys.
     ///
@@ -177,9 +182,7 @@ impl Map {
         Ok(Self { fd: descriptor(raw, &format!("map {name}"))?, key, value })
     }
 
-    /// The number that programs know it by.
-    #[must_use]
-    pub fn raw(&self) -> i32 {
+    fn raw(&self) -> i32 {
         self.fd.as_raw_fd()
     }
 

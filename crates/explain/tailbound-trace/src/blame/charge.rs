@@ -10,7 +10,7 @@ use tailbound_core::blame::{Cause, Phase, Sureness};
 
 use super::cpu::{Cpu, CpuActivity, Segment};
 use super::engine::{Engine, Mark, STOPPER};
-use super::explain::{Ground, signed};
+use super::ground::{Ground, signed};
 use super::thread::ORDINARY;
 
 /// The shortest silence of a whole machine that is taken for its host's or firmware's doing.

@@ -13,6 +13,7 @@ use tailbound_core::units::format_ns_i64;
 use super::charge::{Charge, SegmentContext};
 use super::cpu::{CpuActivity, Segment};
 use super::engine::{Engine, Mark};
+use super::ground::{Ground, signed, since, total};
 use super::thread::ORDINARY;
 use super::wakeup::{Allowed, WakeUp};
 
@@ -40,21 +41,6 @@ pub struct Late {
     pub cpu: Option<u32>,
     /// It is a measured loop of this program: between its sleeps it only reads the clock.
     pub ours: bool,
-}
-
-/// What is known of the machine beside its events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ground {
-    /// Does a hypervisor lie beneath?
-    pub virtual_machine: Option<bool>,
-    /// Time counts executed instructions: nobody can take the CPU.
-    pub virtual_time: bool,
-    /// Did firmware interrupts happen, where they are counted?
-    pub firmware: Option<bool>,
-    /// Events of this time were lost.
-    pub lost: bool,
-    /// What recording one event costs.
-    pub event_ns: i64,
 }
 
 /// A phase with its CPU.
@@ -415,18 +401,4 @@ fn longest<T>(all: &[T], most: usize, length: impl Fn(&T) -> i64) -> std::vec::I
     let mut equals = 0..most.saturating_sub(longer);
     let stays = |ns: &i64| *ns > least || *ns == least && equals.next().is_some();
     lengths.iter().map(stays).collect::<Vec<_>>().into_iter()
-}
-
-pub(super) fn signed(t: u64) -> i64 {
-    i64::try_from(t).unwrap_or(i64::MAX)
-}
-
-/// From one time to another, whichever comes first.
-pub(crate) fn since(t: u64, from: u64) -> i64 {
-    signed(t).saturating_sub(signed(from))
-}
-
-/// The sum of lengths.
-pub(crate) fn total(lengths: impl Iterator<Item = i64>) -> i64 {
-    lengths.fold(0, i64::saturating_add)
 }

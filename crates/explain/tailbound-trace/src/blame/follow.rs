@@ -4,7 +4,7 @@
 //!
 //! Units: ns on the trace's clock. Memory does not grow with the trace: what lies
 //! behind the wake-ups that are still under way is forgotten.
-//! Not here: where the events come from (`tailbound-probe`, `crate::dat`).
+//! Not here: where the events come from (`tailbound-record`, `crate::dat`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use tailbound_core::blame::BlameRecord;
 use tailbound_core::words::Word;
 
 use super::engine::{DueTimes, Engine, WatchFilter};
-use super::explain::{Ground, Late};
+use super::explain::Late;
+use super::ground::Ground;
 use super::thread::ORDINARY;
 use super::wakeup::WakeUp;
 use crate::event::Entry;

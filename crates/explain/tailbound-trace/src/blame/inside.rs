@@ -11,7 +11,8 @@ use tailbound_core::blame::{BlamePart, Cause, Phase, Sureness};
 use super::charge::{Charge, SegmentContext};
 use super::cpu::{CpuActivity, Segment};
 use super::engine::Engine;
-use super::explain::{Ground, join, part};
+use super::explain::{join, part};
+use super::ground::Ground;
 use super::thread::ORDINARY;
 
 /// A stretch of a thread's time in one state, on one CPU.

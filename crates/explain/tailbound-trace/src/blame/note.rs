@@ -5,7 +5,7 @@
 //! Units: ns on the trace's clock. A stack is laid onto one part, and only where the events
 //! say that the same thread had the CPU. Of an interrupt that came late the stack decides what the
 //! events leave open: it came the moment that somebody enabled interrupts, or anywhere.
-//! Not here: the programs (`tailbound-probe`).
+//! Not here: the programs (`tailbound-record`).
 
 use tailbound_core::blame::{BlamePart, BlameRecord, Cause, Phase, Sureness};
 use tailbound_core::units::format_ns_i64;

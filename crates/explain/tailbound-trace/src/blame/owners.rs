@@ -14,7 +14,8 @@ use tailbound_core::units::format_ns_i64;
 use super::charge::{Charge, SegmentContext};
 use super::cpu::CpuActivity;
 use super::engine::Engine;
-use super::explain::{offset, since, total};
+use super::explain::offset;
+use super::ground::{since, total};
 use super::thread::ORDINARY;
 use super::wakeup::Waker;
 

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Method and limits: docs/watch.md.
-//! Not here: recording (`tailbound-probe`), names of system calls (`tailbound_sys::calls`), what is said
+//! Not here: recording (`tailbound-record`), names of system calls (`tailbound_sys::calls`), what is said
 //! (`tailbound-report`).
 
 mod assemble;
@@ -23,6 +23,7 @@ mod choose;
 mod job;
 mod lateness;
 mod locks;
+mod own_timer;
 mod part;
 mod resume;
 mod seconds;

@@ -12,8 +12,8 @@ use std::collections::HashSet;
 
 use tailbound_core::blame::{BlamePart, Cause, Phase, Sureness};
 
-use super::blocked::trusted;
 use super::calls::{Call, Calls, Kind};
+use super::own_timer::trusted;
 use super::part::{Part, PartCharge, Parts, Whats};
 use super::wait::{Piece, Site, Wait, sites};
 use crate::blame::{Engine, Ground, Late, Stretch, WakeUp};

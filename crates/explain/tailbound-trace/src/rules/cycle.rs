@@ -5,8 +5,8 @@
 //! cycle is no end of it. Until a wait was seen [`SEEN`] times nothing is known, and what happened
 //! before, the program's start, is not of a cycle.
 
+use super::call::Call;
 use super::judge::{self, Futex};
-use super::task::Call;
 
 /// A wait is the end of a cycle once it was seen so often.
 const SEEN: u32 = 3;

@@ -12,13 +12,13 @@ use tailbound_core::units::format_ns_i64;
 use tailbound_core::words::Word;
 
 use super::Violation;
+use super::call::{Call, InCall};
 use super::calls::CallTable;
 use super::cycle::Wait;
 use super::judge::{self, Futex};
 use super::locks::is_contended;
 use super::task::{
-    Call, DEAD, Fault, INTERRUPTIBLE, InCall, ORDINARY, PolicyRefusal, Sleep, Task, Waker, Who,
-    sleeps,
+    DEAD, Fault, INTERRUPTIBLE, ORDINARY, PolicyRefusal, Sleep, Task, Waker, Who, sleeps,
 };
 use crate::event::{Entry, Event};
 

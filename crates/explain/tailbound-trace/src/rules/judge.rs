@@ -6,7 +6,7 @@
 //! kernel/trace/rv/monitors/sleep/sleep.c (Linux 6.17 to 7.2).
 
 use super::Violation;
-use super::task::{Call, InCall};
+use super::call::{Call, InCall};
 
 /// Source: include/uapi/linux/{time,futex}.h.
 const CLOCK_REALTIME: u64 = 0;

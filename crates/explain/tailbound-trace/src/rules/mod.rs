@@ -4,10 +4,11 @@
 //!
 //! Units: ns on the trace's clock. Events go in, in the order of time; violations
 //! come out. What the events do not tell is not judged.
-//! Not here: user stacks (`tailbound-probe`), words for people (`tailbound-report`).
+//! Not here: user stacks (`tailbound-record`), words for people (`tailbound-report`).
 //! Source: tools/verification/models/rtapp/{sleep,pagefault}.ltl and the monitors of these names
 //! (Linux 6.17 to 7.2) for the first three rules; docs/rules.md for all.
 
+mod call;
 mod calls;
 mod cycle;
 mod engine;

@@ -7,6 +7,7 @@
 use tailbound_core::words::Word;
 
 use super::Violation;
+use super::call::InCall;
 use super::cycle::Cycle;
 use super::locks::Locks;
 
@@ -23,26 +24,6 @@ pub(super) const DEAD: i64 = 0x10 | 0x20;
 /// A state that means waiting for something.
 pub(super) fn sleeps(state: i64) -> bool {
     state & (INTERRUPTIBLE | UNINTERRUPTIBLE) != 0 && state & (STOPPED_OR_TRACED | DEAD) == 0
-}
-
-/// A system call that is under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Call {
-    pub(super) id: i64,
-    /// Empty: not known by name.
-    pub(super) name: &'static str,
-    pub(super) args: [u64; 4],
-    pub(super) t_ns: u64,
-}
-
-/// Is the thread in a system call?
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum InCall {
-    /// It began before the recording, or events were lost.
-    #[default]
-    Unknown,
-    No,
-    Yes(Call),
 }
 
 /// Who wakes, as people are told.

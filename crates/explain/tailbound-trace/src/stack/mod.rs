@@ -3,7 +3,7 @@
 //!
 //! Each frame is found by the tables that compilers write for exceptions
 //! (.eh_frame); where a program has none, by the frame pointer. Which it was is told.
-//! Not here: where registers, stack, maps and files come from (`tailbound-probe`).
+//! Not here: where registers, stack, maps and files come from (`tailbound-record`).
 //! Source: DWARF 5 §6.4, System V ABI; proc_pid_maps(5).
 
 mod demangle;

@@ -11,6 +11,8 @@ use super::demangle;
 
 /// More functions than any program has.
 const FUNCTIONS_MAX: usize = 4_000_000;
+/// Most bytes of all names: several may lie on the same bytes of the file.
+const NAMES_BYTES_MAX: usize = 256 << 20;
 
 /// One function.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +76,9 @@ impl Module {
             };
             if name.is_empty() || module.functions.len() >= FUNCTIONS_MAX {
                 continue;
+            }
+            if module.names.len().saturating_add(name.len()) > NAMES_BYTES_MAX {
+                break;
             }
             module.names.push_str(name);
             let function = Function { start: symbol.address(), size: symbol.size(), at, length };

@@ -7,8 +7,9 @@
 use tailbound_host::{Capabilities, Capability};
 
 use super::{PLAIN, few};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 /// A program that computes for so long without a sleep is a mistake; a shorter limit hits others.
@@ -126,13 +127,13 @@ fn mlock(m: &Machine) -> Look {
 fn limits(m: &Machine) -> Look {
     let pid = m.wanted.pid.unwrap_or(0);
     let text = m.text(&format!("/proc/{pid}/limits"))?;
-    let soft = |name: &str| -> Option<String> {
-        let line = text.lines().find(|l| l.starts_with(name))?;
-        line.get(name.len()..)?.split_whitespace().next().map(str::to_owned)
+    let soft = |name: &str| {
+        let value = text.lines().find_map(|l| l.strip_prefix(name)?.split_whitespace().next());
+        value.ok_or_else(|| CheckOutcome::unknown(format!("its limits have no `{name}`")))
     };
-    let rtprio = soft("Max realtime priority").unwrap_or_default();
-    let memlock = soft("Max locked memory").unwrap_or_default();
-    let rttime = soft("Max realtime timeout").unwrap_or_default();
+    let rtprio = soft("Max realtime priority")?;
+    let memlock = soft("Max locked memory")?;
+    let rttime = soft("Max realtime timeout")?;
     let found = format!("rtprio {rtprio}, memlock {memlock}, rttime {rttime}");
     // Root in a container has the user number and not the rights.
     let capabilities = Capabilities::of(&m.root, m.process())?;

@@ -5,8 +5,9 @@
 //! Documentation/RCU/, Documentation/arch/x86/x86_64/machinecheck.rst.
 
 use super::{PLAIN, few, none_of_rt, number};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Background, needs: &[Need::RtCpus], ..PLAIN };
@@ -151,7 +152,7 @@ fn machine_checks(m: &Machine) -> Look {
     for cpu in m.rt.iter() {
         let base = format!("/sys/devices/system/machinecheck/machinecheck{cpu}");
         let ignored = m.number(&format!("{base}/ignore_ce"))? == 1;
-        let interval = m.number(&format!("{base}/check_interval")).unwrap_or(0);
+        let interval = m.number(&format!("{base}/check_interval"))?;
         if !ignored && interval != 0 {
             polled.push(cpu);
         }

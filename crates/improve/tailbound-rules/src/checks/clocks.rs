@@ -5,8 +5,9 @@
 //! Documentation/admin-guide/kernel-parameters.txt (tsc=, skew_tick=).
 
 use super::PLAIN;
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Clocks, ..PLAIN };

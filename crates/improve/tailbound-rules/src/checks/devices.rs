@@ -5,10 +5,12 @@
 //! Documentation/ABI/stable/sysfs-block.
 
 use tailbound_core::cpus::CpuSet;
+use tailbound_host::root::empty_if_absent;
 
 use super::{PLAIN, few, number};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Devices, ..PLAIN };
@@ -83,7 +85,7 @@ pub(super) static CHECKS: &[Check] = &[
 fn steering(m: &Machine) -> Look {
     let mut inside = Vec::new();
     for device in m.root.list(NET)? {
-        for queue in m.root.list(&format!("{NET}/{device}/queues")).unwrap_or_default() {
+        for queue in empty_if_absent(m.root.list(&format!("{NET}/{device}/queues")))? {
             for file in ["rps_cpus", "xps_cpus"] {
                 let Ok(text) =
                     m.root.read_trimmed(&format!("{NET}/{device}/queues/{queue}/{file}"))

@@ -5,8 +5,9 @@
 //! Documentation/core-api/real-time/, Documentation/admin-guide/hw-vuln/.
 
 use super::{PLAIN, few};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Hardware, ..PLAIN };
@@ -70,11 +71,13 @@ fn console(m: &Machine) -> Look {
         .filter_map(|l| l.split_ascii_whitespace().next().map(str::to_owned))
         .collect();
     let level = m.text("/proc/sys/kernel/printk")?;
-    let level: i64 =
-        level.split_ascii_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(7);
+    let level: Option<i64> = level.split_ascii_whitespace().next().and_then(|n| n.parse().ok());
     if slow.is_empty() {
         return Ok(CheckOutcome::ok("no serial console that prints with interrupts off"));
     }
+    let level = level.ok_or_else(|| {
+        CheckOutcome::unknown("/proc/sys/kernel/printk holds no level".to_owned())
+    })?;
     Ok(CheckOutcome::ok_if(
         level <= 4,
         Level::Warn,

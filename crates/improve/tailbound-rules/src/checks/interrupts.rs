@@ -6,9 +6,12 @@
 
 use std::collections::BTreeSet;
 
+use tailbound_host::root::empty_if_absent;
+
 use super::{PLAIN, few, mask_file};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Look};
 
 const CHECK: Check = Check { group: Group::Interrupts, ..PLAIN };
@@ -173,11 +176,11 @@ fn irqbalance(m: &Machine) -> Look {
     if m.running(&["irqbalance"])?.is_empty() {
         return Ok(CheckOutcome::ok("it does not run"));
     }
-    let text = m.root.text("/etc/default/irqbalance").unwrap_or_default();
+    let text = empty_if_absent(m.root.text("/etc/default/irqbalance"))?;
     let banned = text.lines().find_map(|l| l.trim().strip_prefix("IRQBALANCE_BANNED_CPULIST="));
     let Some(list) = banned else {
-        let boot = m.root.cpus("/sys/devices/system/cpu/isolated").unwrap_or_default();
-        let nohz = m.root.cpus("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
+        let boot = empty_if_absent(m.root.cpus("/sys/devices/system/cpu/isolated"))?;
+        let nohz = empty_if_absent(m.root.cpus("/sys/devices/system/cpu/nohz_full"))?;
         let spared = m.rt.minus(&boot).minus(&nohz).is_empty();
         return Ok(if spared {
             CheckOutcome::ok("it runs, and spares isolcpus= and nohz_full= by itself")
@@ -244,11 +247,9 @@ fn spurious(m: &Machine) -> Look {
     for line in &m.interrupts()?.lines {
         let path = format!("/proc/irq/{}/spurious", line.number);
         let Ok(text) = m.root.text(&path) else { continue };
+        let n = text.lines().find_map(|l| l.strip_prefix("unhandled ")?.trim().parse::<u64>().ok());
+        let Some(n) = n else { continue };
         read = true;
-        let n = text
-            .lines()
-            .find_map(|l| l.strip_prefix("unhandled ")?.trim().parse::<u64>().ok())
-            .unwrap_or(0);
         if n > 0 {
             unhandled.push(format!("{} ({}): {n}", line.number, line.actions.join(", ")));
         }

@@ -6,11 +6,13 @@
 
 use tailbound_core::CpuSet;
 use tailbound_host::cgroups;
+use tailbound_host::root::empty_if_absent;
 use tailbound_host::threads::Thread;
 
 use super::{PLAIN, few, mask_file};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::{Machine, Workload};
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Isolation, needs: &[Need::RtCpus], ..PLAIN };
@@ -191,7 +193,7 @@ fn partition(m: &Machine) -> Look {
     let mut invalid = Vec::new();
     let mut valid = Vec::new();
     let own = m.root.read_trimmed(&path).ok().map(|t| (cgroups::PARTITION.to_owned(), t));
-    let others = m.root.list(&mount).unwrap_or_default().into_iter().filter_map(|dir| {
+    let others = m.root.list(&mount)?.into_iter().filter_map(|dir| {
         let text = m.root.read_trimmed(&format!("{mount}/{dir}/cpuset.cpus.partition")).ok()?;
         (dir != cgroups::PARTITION).then_some((dir, text))
     });
@@ -212,7 +214,7 @@ fn partition(m: &Machine) -> Look {
 fn effective_set(m: &Machine) -> Look {
     let mount = cgroups::cpuset_v2(&m.root)?;
     let isolated = m.root.cpus(&format!("{mount}/cpuset.cpus.isolated"))?;
-    let boot = m.root.cpus("/sys/devices/system/cpu/isolated").unwrap_or_default();
+    let boot = empty_if_absent(m.root.cpus("/sys/devices/system/cpu/isolated"))?;
     let missing = m.rt.minus(&isolated).minus(&boot);
     Ok(if missing.is_empty() {
         CheckOutcome::ok(format!(
@@ -241,7 +243,7 @@ fn nohz_full(m: &Machine) -> Look {
     if m.online.is_empty() {
         return Ok(CheckOutcome::unknown("/sys/devices/system/cpu cannot be read"));
     }
-    let set = m.root.cpus("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
+    let set = empty_if_absent(m.root.cpus("/sys/devices/system/cpu/nohz_full"))?;
     let without = m.rt.minus(&set);
     Ok(match m.wanted.workload {
         Workload::Polling if without.is_empty() => CheckOutcome::ok(format!("nohz_full={set}")),
@@ -256,7 +258,7 @@ fn nohz_full(m: &Machine) -> Look {
 }
 
 fn tick_still_on(m: &Machine) -> Look {
-    let set = m.rt_in(&m.root.cpus("/sys/devices/system/cpu/nohz_full").unwrap_or_default());
+    let set = m.rt_in(&empty_if_absent(m.root.cpus("/sys/devices/system/cpu/nohz_full"))?);
     if set.is_empty() {
         return Ok(CheckOutcome::not_applicable("nohz_full= has none of the real-time CPUs"));
     }

@@ -4,6 +4,8 @@
 //! Source: Documentation/admin-guide/kernel-parameters.txt, init/main.c
 //! ("Unknown kernel command line parameters"), kernel/sched/isolation.c.
 
+use tailbound_host::root::empty_if_absent;
+
 use super::{PLAIN, few};
 use crate::check::Check;
 use crate::machine::Machine;
@@ -246,16 +248,12 @@ fn lockdown(m: &Machine) -> Look {
 
 fn tracing_left_on(m: &Machine) -> Look {
     let tracer = m.root.tracefs("current_tracer")?;
-    let events = m.root.tracefs("set_event").unwrap_or_default();
+    let events = empty_if_absent(m.root.tracefs("set_event"))?;
     let n = events.lines().filter(|l| !l.trim().is_empty()).count();
-    let kprobes = m.root.tracefs("kprobe_events").unwrap_or_default();
-    let instances: Vec<String> = m
-        .root
-        .list("/sys/kernel/tracing/instances")
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|i| !i.starts_with("tailbound-"))
-        .collect();
+    let kprobes = empty_if_absent(m.root.tracefs("kprobe_events"))?;
+    let instances = empty_if_absent(m.root.list("/sys/kernel/tracing/instances"))?;
+    let instances: Vec<String> =
+        instances.into_iter().filter(|i| !i.starts_with("tailbound-")).collect();
     let mut found = Vec::new();
     if tracer != "nop" {
         found.push(format!("the tracer {tracer} is on"));

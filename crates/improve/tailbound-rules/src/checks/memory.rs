@@ -7,8 +7,9 @@
 use tailbound_host::root::chosen;
 
 use super::{PLAIN, few, number};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Memory, ..PLAIN };
@@ -115,7 +116,7 @@ pub(super) static CHECKS: &[Check] = &[
 
 fn compaction(m: &Machine) -> Look {
     let proactive = m.number("/proc/sys/vm/compaction_proactiveness")?;
-    let locked = m.number("/proc/sys/vm/compact_unevictable_allowed").unwrap_or(0);
+    let locked = m.number("/proc/sys/vm/compact_unevictable_allowed")?;
     let found =
         format!("compaction_proactiveness {proactive}, compact_unevictable_allowed {locked}");
     Ok(CheckOutcome::ok_if(proactive == 0 && locked == 0, Level::Warn, found))
@@ -138,7 +139,7 @@ fn swap(m: &Machine) -> Look {
             None => CheckOutcome::unknown("the kernel does not say what of the program is swapped"),
         });
     }
-    let swappiness = m.number("/proc/sys/vm/swappiness").unwrap_or(60);
+    let swappiness = m.number("/proc/sys/vm/swappiness")?;
     Ok(CheckOutcome::ok_if(
         swappiness <= 10,
         Level::Warn,
@@ -162,7 +163,7 @@ fn damon(m: &Machine) -> Look {
 }
 
 fn writeback(m: &Machine) -> Look {
-    let bytes = m.number("/proc/sys/vm/dirty_bytes").unwrap_or(0);
+    let bytes = m.number("/proc/sys/vm/dirty_bytes")?;
     if bytes > 0 {
         return Ok(CheckOutcome::ok(format!("dirty_bytes {bytes}")));
     }

@@ -5,11 +5,13 @@
 //! Documentation/power/{pm_qos_interface,pci}.rst.
 
 use serde_json::Value;
+use tailbound_host::root::empty_if_absent;
 use tailbound_host::threads::POWER_DAEMONS;
 
 use super::{PLAIN, few};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Power, ..PLAIN };
@@ -162,10 +164,11 @@ fn cstates(m: &Machine) -> Look {
             "0" | "" => None,
             us => us.parse::<u64>().ok(),
         };
-        for state in m.root.list(&format!("{BASE}/cpu{cpu}/cpuidle")).unwrap_or_default() {
+        for state in empty_if_absent(m.root.list(&format!("{BASE}/cpu{cpu}/cpuidle")))? {
             any = true;
             let dir = format!("{BASE}/cpu{cpu}/cpuidle/{state}");
-            let us = m.number(&format!("{dir}/latency")).unwrap_or(0).unsigned_abs();
+            let us = m.number(&format!("{dir}/latency"))?.unsigned_abs();
+            // Where nothing says that it is off, it is on.
             let off = m.number(&format!("{dir}/disable")).unwrap_or(0) != 0;
             if us > DEEP_US && !off && limit_us.is_none_or(|limit| us <= limit) {
                 deep.push(format!(
@@ -186,8 +189,8 @@ fn uncore(m: &Machine) -> Look {
     const BASE: &str = "/sys/devices/system/cpu/intel_uncore_frequency";
     let mut slow = Vec::new();
     for name in m.root.list(BASE)? {
-        let low = m.number(&format!("{BASE}/{name}/min_freq_khz")).unwrap_or(0);
-        let high = m.number(&format!("{BASE}/{name}/max_freq_khz")).unwrap_or(0);
+        let low = m.number(&format!("{BASE}/{name}/min_freq_khz"))?;
+        let high = m.number(&format!("{BASE}/{name}/max_freq_khz"))?;
         if low < high {
             slow.push(format!("{name}: {low} to {high} kHz"));
         }

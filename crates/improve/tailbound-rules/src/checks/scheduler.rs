@@ -8,8 +8,9 @@ use tailbound_core::Policy;
 use tailbound_host::threads::Thread;
 
 use super::{PLAIN, few, number};
-use crate::check::{Check, Group, Need};
+use crate::check::{Check, Group};
 use crate::machine::Machine;
+use crate::need::Need;
 use crate::outcome::{CheckOutcome, Level, Look};
 
 const CHECK: Check = Check { group: Group::Scheduler, ..PLAIN };

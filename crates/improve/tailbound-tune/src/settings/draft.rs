@@ -11,6 +11,24 @@ use crate::machine::{Machine, System as _};
 use crate::step::{LeftOut, PLAN_FORMAT, Plan, State, Step};
 use crate::target::Target;
 
+/// What becomes of a plan when a step of it is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnRefusal {
+    /// The steps before it are undone.
+    Undo,
+    /// The step is skipped: the kernel keeps some threads and interrupts where they are.
+    Skip,
+}
+
+/// Why something is not in a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Omission {
+    /// There is nothing to be done.
+    Harmless,
+    /// It was wanted, and could not be planned.
+    Wanting,
+}
+
 /// A plan that is being made.
 #[derive(Debug)]
 pub struct Draft<'a> {
@@ -51,11 +69,11 @@ impl<'a> Draft<'a> {
         match self.machine.read(target) {
             Ok(old) => Some(old),
             Err(Missing::NotApplicable(why)) => {
-                self.leave_out(why, true);
+                self.leave_out(why, Omission::Harmless);
                 None
             }
             Err(Missing::Unknown(why)) => {
-                self.leave_out(why, false);
+                self.leave_out(why, Omission::Wanting);
                 None
             }
         }
@@ -63,22 +81,23 @@ impl<'a> Draft<'a> {
 
     /// A file is to hold `new`.
     pub(crate) fn set(&mut self, path: &str, codec: Codec, new: &str) {
-        self.change(Target::setting(path, codec), Some(new.to_owned()), false);
+        self.change(Target::setting(path, codec), Some(new.to_owned()), OnRefusal::Undo);
     }
 
     /// A target is to be `new`; nothing to do where it is so.
-    pub(crate) fn change(&mut self, target: Target, new: State, may_fail: bool) {
+    pub(crate) fn change(&mut self, target: Target, new: State, refused: OnRefusal) {
         let Some(old) = self.read(&target) else { return };
         if old == new {
-            self.leave_out(format!("{target} is so already"), true);
+            self.leave_out(format!("{target} is so already"), Omission::Harmless);
         } else {
-            self.push(target, old, new, may_fail);
+            self.push(target, old, new, refused);
         }
     }
 
     /// A step whose old state is known, because the steps before it make the thing.
-    pub(crate) fn push(&mut self, target: Target, old: State, new: State, may_fail: bool) {
+    pub(crate) fn push(&mut self, target: Target, old: State, new: State, refused: OnRefusal) {
         let setting = self.setting.to_owned();
+        let may_fail = refused == OnRefusal::Skip;
         self.plan.steps.push(Step { target, old, new, setting, may_fail });
     }
 
@@ -86,7 +105,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn each(&mut self, folder: &str, path: &str, codec: &Codec, new: &str) {
         let names = match self.facts.root.list(folder) {
             Ok(names) => names,
-            Err(why) => return self.leave_out(why.reason().to_owned(), true),
+            Err(why) => return self.leave_out(why.reason().to_owned(), Omission::Harmless),
         };
         for name in names {
             let path = path.replace("{}", &name);
@@ -97,9 +116,9 @@ impl<'a> Draft<'a> {
     }
 
     /// Something of the setting cannot be had, or need not be done.
-    pub(crate) fn leave_out(&mut self, why: String, harmless: bool) {
+    pub(crate) fn leave_out(&mut self, why: String, omission: Omission) {
         let setting = self.setting.to_owned();
-        let left = LeftOut { setting, why, harmless };
+        let left = LeftOut { setting, why, harmless: omission == Omission::Harmless };
         if !self.plan.left_out.contains(&left) {
             self.plan.left_out.push(left);
         }

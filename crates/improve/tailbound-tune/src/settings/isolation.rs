@@ -11,7 +11,7 @@ use tailbound_core::CpuSet;
 use tailbound_host::cgroups::{PARTITION, cpuset_v2};
 use tailbound_host::threads::Thread;
 
-use super::{Draft, Effect, Setting, Value, Values};
+use super::{Draft, Effect, Omission, OnRefusal, Setting, Value, Values};
 use crate::codec::Codec;
 use crate::target::{DEFAULT_AFFINITY, InterruptId, Target, ThreadId};
 
@@ -106,7 +106,7 @@ fn threads(draft: &mut Draft<'_>, kernel: bool) {
         Ok(all) => all,
         Err(why) => {
             let why = why.reason().to_owned();
-            return draft.leave_out(why, false);
+            return draft.leave_out(why, Omission::Wanting);
         }
     };
     let facts = draft.facts;
@@ -121,12 +121,15 @@ fn threads(draft: &mut Draft<'_>, kernel: bool) {
         let rest = allowed.minus(&facts.rt);
         let pinned = rest.is_empty();
         if pinned && !kernel {
-            draft.leave_out(format!("{} is pinned to CPU {allowed}", label(thread)), false);
+            draft.leave_out(
+                format!("{} is pinned to CPU {allowed}", label(thread)),
+                Omission::Wanting,
+            );
             continue;
         }
         let new = if pinned { &facts.housekeeping } else { &rest };
         let target = Target::Affinity(ThreadId::from(thread));
-        draft.push(target, Some(allowed.to_string()), Some(new.to_string()), true);
+        draft.push(target, Some(allowed.to_string()), Some(new.to_string()), OnRefusal::Skip);
     }
 }
 
@@ -142,9 +145,9 @@ pub(super) fn mask(draft: &mut Draft<'_>, path: &str, codec: Codec) {
     // What names CPUs beyond those that are online means "all": it keeps them.
     let new = draft.facts.without_rt(&cpus).to_string();
     if cpus.and(&draft.facts.rt).is_empty() {
-        draft.leave_out(format!("{target} is so already"), true);
+        draft.leave_out(format!("{target} is so already"), Omission::Harmless);
     } else {
-        draft.push(target, Some(old), Some(new), false);
+        draft.push(target, Some(old), Some(new), OnRefusal::Undo);
     }
 }
 
@@ -152,7 +155,7 @@ fn interrupts(draft: &mut Draft<'_>, _: &Value) {
     let facts = draft.facts;
     let all = match &facts.interrupts {
         Ok(all) => all,
-        Err(why) => return draft.leave_out(why.reason().to_owned(), false),
+        Err(why) => return draft.leave_out(why.reason().to_owned(), Omission::Wanting),
     };
     for line in &all.lines {
         let Ok(affinity) = &line.affinity else { continue };
@@ -164,13 +167,18 @@ fn interrupts(draft: &mut Draft<'_>, _: &Value) {
             let inside = line.effective.as_ref().is_ok_and(|e| !e.and(&facts.rt).is_empty());
             draft.leave_out(
                 format!("interrupt {id} is managed by the kernel, which alone moves it"),
-                !inside,
+                if inside { Omission::Wanting } else { Omission::Harmless },
             );
             continue;
         }
         let new = facts.without_rt(affinity).and(&facts.online);
         let new = if new.is_empty() { &facts.housekeeping } else { &new };
-        draft.push(Target::Interrupt(id), Some(affinity.to_string()), Some(new.to_string()), true);
+        draft.push(
+            Target::Interrupt(id),
+            Some(affinity.to_string()),
+            Some(new.to_string()),
+            OnRefusal::Skip,
+        );
     }
 }
 
@@ -178,7 +186,7 @@ fn own_workqueues(draft: &mut Draft<'_>, _: &Value) {
     const BASE: &str = "/sys/devices/virtual/workqueue";
     let names = match draft.facts.root.list(BASE) {
         Ok(names) => names,
-        Err(why) => return draft.leave_out(why.reason().to_owned(), true),
+        Err(why) => return draft.leave_out(why.reason().to_owned(), Omission::Harmless),
     };
     for name in names {
         let path = format!("{BASE}/{name}/cpumask");
@@ -192,26 +200,37 @@ fn partition(draft: &mut Draft<'_>, value: &Value) {
     let facts = draft.facts;
     let mount = match cpuset_v2(&facts.root) {
         Ok(mount) => mount,
-        Err(why) => return draft.leave_out(why.reason().to_owned(), false),
+        Err(why) => return draft.leave_out(why.reason().to_owned(), Omission::Wanting),
     };
     if facts.release < PARTITIONS_SINCE {
-        return draft.leave_out("isolated partitions exist since Linux 6.1".to_owned(), false);
+        return draft
+            .leave_out("isolated partitions exist since Linux 6.1".to_owned(), Omission::Wanting);
     }
     let group = format!("{mount}/{PARTITION}");
     if facts.root.exists(&group) {
         return draft.leave_out(
             format!("{group} is there already: undo what made it first (tailbound tune status)"),
-            false,
+            Omission::Wanting,
         );
     }
     let on = Target::setting(
         format!("{mount}/cgroup.subtree_control"),
         Codec::Controller("cpuset".to_owned()),
     );
-    draft.change(on, Some("on".to_owned()), false);
+    draft.change(on, Some("on".to_owned()), OnRefusal::Undo);
     let state = |text: &str| Some(text.to_owned());
-    draft.push(Target::Group { path: group.clone() }, None, state("new"), false);
+    draft.push(Target::Group { path: group.clone() }, None, state("new"), OnRefusal::Undo);
     let file = |name: &str, codec| Target::setting(format!("{group}/{name}"), codec);
-    draft.push(file("cpuset.cpus", Codec::List), state(""), state(&facts.rt.to_string()), false);
-    draft.push(file("cpuset.cpus.partition", Codec::Text), state("member"), state(&value.0), false);
+    draft.push(
+        file("cpuset.cpus", Codec::List),
+        state(""),
+        state(&facts.rt.to_string()),
+        OnRefusal::Undo,
+    );
+    draft.push(
+        file("cpuset.cpus.partition", Codec::Text),
+        state("member"),
+        state(&value.0),
+        OnRefusal::Undo,
+    );
 }

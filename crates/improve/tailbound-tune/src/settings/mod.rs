@@ -14,6 +14,7 @@ mod scheduler;
 mod system;
 
 pub use draft::Draft;
+pub(crate) use draft::{Omission, OnRefusal};
 pub(crate) use isolation::THREADS;
 
 use std::fmt;
@@ -179,7 +180,10 @@ impl Setting {
             if !alone {
                 return Err(SettingError::NoCpus(self.name));
             }
-            draft.leave_out("the machine has one CPU, which does everything".to_owned(), true);
+            draft.leave_out(
+                "the machine has one CPU, which does everything".to_owned(),
+                Omission::Harmless,
+            );
             return Ok(());
         }
         match &self.effect {

@@ -6,7 +6,7 @@
 
 use tailbound_core::CpuSet;
 
-use super::{Draft, Effect, Setting, Value, Values, isolation};
+use super::{Draft, Effect, Omission, OnRefusal, Setting, Value, Values, isolation};
 use crate::coalescing;
 use crate::codec::Codec;
 use crate::target::Target;
@@ -78,17 +78,18 @@ fn coalesced(draft: &mut Draft<'_>, value: &Value) {
     for device in root.list(BASE).unwrap_or_default() {
         // A tree of files may lack the link of a device that has hardware.
         if root.is_real() && !root.exists(&format!("{BASE}/{device}/device")) {
-            draft.leave_out(format!("{device} has no hardware that interrupts"), true);
+            draft
+                .leave_out(format!("{device} has no hardware that interrupts"), Omission::Harmless);
             continue;
         }
         match coalescing::read(&root, &device) {
             Ok(now) => {
                 let new = coalescing::text(coalescing::with_wait(now, rx_us));
                 // What values a driver takes it says only when they are set.
-                draft.change(Target::Coalescing { device }, Some(new), true);
+                draft.change(Target::Coalescing { device }, Some(new), OnRefusal::Skip);
             }
             // Hardware that cannot: whoever asked for this is told.
-            Err(why) => draft.leave_out(why.reason().to_owned(), false),
+            Err(why) => draft.leave_out(why.reason().to_owned(), Omission::Wanting),
         }
     }
 }

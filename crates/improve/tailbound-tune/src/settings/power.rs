@@ -6,7 +6,7 @@
 
 use tailbound_core::CpuSet;
 
-use super::{Draft, Effect, Setting, Value, Values};
+use super::{Draft, Effect, Omission, OnRefusal, Setting, Value, Values};
 use crate::codec::Codec;
 use crate::target::Target;
 
@@ -123,8 +123,10 @@ fn policies(draft: &mut Draft<'_>, file: &str, value: Option<&str>) {
     let names = facts.root.list(BASE).unwrap_or_default();
     let policies: Vec<&String> = names.iter().filter(|n| n.starts_with("policy")).collect();
     if policies.is_empty() {
-        return draft
-            .leave_out(format!("there is no {BASE}: nobody here changes frequencies"), true);
+        return draft.leave_out(
+            format!("there is no {BASE}: nobody here changes frequencies"),
+            Omission::Harmless,
+        );
     }
     for policy in policies {
         let dir = format!("{BASE}/{policy}");
@@ -149,14 +151,13 @@ fn idle_latency(draft: &mut Draft<'_>, value: &Value) {
 
 fn dma_latency(draft: &mut Draft<'_>, value: &Value) {
     if !draft.facts.root.exists("/dev/cpu_dma_latency") {
-        return draft.leave_out("there is no /dev/cpu_dma_latency".to_owned(), true);
+        return draft.leave_out("there is no /dev/cpu_dma_latency".to_owned(), Omission::Harmless);
     }
     let holder = Target::Holder { name: "cpu_dma_latency".to_owned() };
     match draft.read(&holder) {
-        Some(None) => draft.push(holder, None, Some(value.0.clone()), false),
-        Some(Some(_)) => {
-            draft.leave_out("a process of tailbound holds it already".to_owned(), true)
-        }
+        Some(None) => draft.push(holder, None, Some(value.0.clone()), OnRefusal::Undo),
+        Some(Some(_)) => draft
+            .leave_out("a process of tailbound holds it already".to_owned(), Omission::Harmless),
         None => {}
     }
 }
@@ -171,12 +172,15 @@ fn siblings(draft: &mut Draft<'_>, _: &Value) {
     }
     let others: CpuSet = others.into_iter().collect();
     if others.is_empty() {
-        return draft.leave_out("no real-time CPU shares its core with another".to_owned(), true);
+        return draft.leave_out(
+            "no real-time CPU shares its core with another".to_owned(),
+            Omission::Harmless,
+        );
     }
     if facts.housekeeping.minus(&others).is_empty() {
         return draft.leave_out(
             format!("CPUs {others} are the siblings, and nothing else would be left"),
-            false,
+            Omission::Wanting,
         );
     }
     for cpu in others.iter() {

@@ -4,7 +4,7 @@
 //! Source: Documentation/admin-guide/{lockup-watchdogs,sysctl/kernel}.rst,
 //! Documentation/ABI/stable/sysfs-block.
 
-use super::{Draft, Effect, Setting, Value, Values};
+use super::{Draft, Effect, OnRefusal, Setting, Value, Values};
 use crate::codec::Codec;
 use crate::target::Target;
 
@@ -94,5 +94,5 @@ fn console(draft: &mut Draft<'_>, value: &Value) {
         *first = &value.0;
     }
     let new = numbers.join("\t");
-    draft.change(target, Some(new), false);
+    draft.change(target, Some(new), OnRefusal::Undo);
 }

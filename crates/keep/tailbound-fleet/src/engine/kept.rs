@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tailbound_core::limits::TEXT_BYTES_MAX;
-use tailbound_core::runfile;
 use tailbound_series::campaign::folder;
+pub(super) use tailbound_series::campaign::folder::is_complete;
 use tailbound_sys::given;
 use tailbound_sys::new_file::{self, Existing};
 
@@ -59,12 +59,6 @@ pub(super) fn same_way(notes: &Path, results: &Path, how: &How) -> Result<(), En
         results.display()
     );
     Err(EngineError::failed("the folder of results", why))
-}
-
-/// Is it the file of a run that came to its end?
-pub(super) fn is_complete(file: &Path) -> bool {
-    let read = given::open(file).ok().map(std::io::BufReader::new).map(runfile::read_run);
-    matches!(read, Some(Ok(run)) if run.ended_as_planned())
 }
 
 pub(super) fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, EngineError> {

@@ -13,6 +13,7 @@
 //! agent.rs   machines that ask a server for work
 //! fleet.rs   all targets at once      kept.rs   what lies in the folder of before
 //! aligned.rs runs that begin at one instant on all machines
+//! survey.rs  which targets, and what they are    results.rs what became of each run
 //! ```
 
 mod agent;
@@ -24,10 +25,12 @@ mod kept;
 mod labgrid;
 pub mod lease;
 pub mod reservation;
+pub mod results;
 mod shell;
 mod shells;
 mod slurm;
 mod strategy;
+pub mod survey;
 pub mod target;
 mod telnet;
 

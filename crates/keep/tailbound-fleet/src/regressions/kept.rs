@@ -6,7 +6,9 @@
 use serde_json::json;
 use tailbound_core::utc;
 use tailbound_stats::change::Settings;
-use tailbound_store::{DueSeries, KeptSeries, SeriesState, Store, StoreError, SystemRow};
+use tailbound_store::{
+    DueSeries, KeptSeries, SeriesState, Since, Store, StoreError, SystemName, Whose,
+};
 
 use super::{DAYS, RUNS, Regression, RegressionSearch, State, state_of};
 
@@ -14,16 +16,16 @@ const S_PER_DAY: i64 = 86_400;
 /// Series that are asked for at a time.
 const TOGETHER: u32 = 256;
 
-/// The day before which runs do not count, where the newest began at `newest`; empty: all count, as that is no time.
-fn first_day(newest: &str) -> String {
+/// The day before which runs do not count, where the newest began at `newest`; all count where that is no time.
+fn first_day(newest: &str) -> Since {
     let at = newest
         .get(..10)
         .zip(newest.get(11..19))
         .and_then(|(date, time)| utc::from_date_time(date, time));
-    let Some(at) = at else { return String::new() };
+    let Some(at) = at else { return Since::Ever };
     let mut day = utc::rfc3339(at.saturating_sub(DAYS * S_PER_DAY));
     day.truncate(10);
-    day
+    Since::From(day)
 }
 
 /// Looks at a series that is due, and keeps what is found: of its newest runs, within so many days of the newest of them.
@@ -31,7 +33,7 @@ fn first_day(newest: &str) -> String {
 /// # Errors
 /// The database refuses.
 pub fn look_at(store: &mut Store, due: &DueSeries, now: &str) -> Result<(), StoreError> {
-    let Some(system) = store.system(&due.system, "9999")? else { return Ok(()) };
+    let Some(system) = store.system_named(&due.system)? else { return Ok(()) };
     let of = [due.system.as_str(), due.workload.as_str()];
     let mut runs = store.runs_of_series(of, &first_day(&due.newest), RUNS)?;
     runs.reverse();
@@ -49,7 +51,7 @@ pub fn look_at(store: &mut Store, due: &DueSeries, now: &str) -> Result<(), Stor
 /// The database refuses.
 pub fn look_at_all(store: &mut Store, now: &str) -> Result<(), StoreError> {
     loop {
-        let due = store.due_series("", TOGETHER)?;
+        let due = store.due_series(Whose::All, TOGETHER)?;
         if due.is_empty() {
             return Ok(());
         }
@@ -65,21 +67,29 @@ pub fn look_at_all(store: &mut Store, now: &str) -> Result<(), StoreError> {
 /// The database refuses.
 pub fn kept(
     store: &mut Store,
-    since: &str,
-    only: Option<&SystemRow>,
+    since: &Since,
+    only: Option<&SystemName>,
 ) -> Result<RegressionSearch, StoreError> {
-    let all = store.kept_series(only.map_or("", |system| &system.id), since)?;
+    let whose = only.map_or(Whose::All, |system| Whose::System(&system.id));
+    let all = store.kept_series(whose, since)?;
+    let counts = |r: &Regression| match since {
+        Since::Ever => true,
+        Since::From(at) => r.since >= *at,
+    };
     let mut found =
         RegressionSearch { level: Settings::default().level, ..RegressionSearch::default() };
     for series in &all {
-        found.waiting += usize::from(series.due > 0);
+        if series.due > 0 {
+            found.waiting += 1;
+            found.waiting_of.push(series.system.clone());
+        }
         match series.state {
             None => {}
             Some(SeriesState::Unknown) => found.short += 1,
             Some(SeriesState::Well) => found.series += 1,
             Some(SeriesState::Worse) => {
                 found.series += 1;
-                found.regressions.extend(regression(series).filter(|r| r.since.as_str() >= since));
+                found.regressions.extend(regression(series).filter(counts));
             }
         }
     }
@@ -100,8 +110,8 @@ mod tests {
 
     #[test]
     fn days_are_counted_from_the_newest_run() {
-        assert_eq!(first_day("2026-11-25T12:00:00Z"), "2026-05-29");
-        assert_eq!(first_day("no time"), "");
-        assert_eq!(first_day(""), "");
+        assert_eq!(first_day("2026-11-25T12:00:00Z"), Since::from("2026-05-29"));
+        assert_eq!(first_day("no time"), Since::Ever);
+        assert_eq!(first_day(""), Since::Ever);
     }
 }

@@ -7,12 +7,14 @@
 mod kept;
 mod text;
 
+pub(crate) use text::NO_FACT;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tailbound_core::number::Real as _;
-use tailbound_stats::change::{self, Features, Settings};
-use tailbound_store::{RunRow, Store, StoreError, SystemRow};
+use tailbound_stats::change::{self, FactChange, Features, Settings};
+use tailbound_store::{RunRow, Since, Store, StoreError, SystemName};
 
 use crate::changes;
 pub use kept::{kept, look_at, look_at_all};
@@ -43,8 +45,10 @@ pub struct Regression {
     pub moved: Vec<Moved>,
     /// The kernel before and after, where it is not the same.
     pub kernel: Option<[String; 2]>,
-    /// Names of the facts of the machine that differ between the last run before the change and the first one after it.
+    /// Names of the facts of the machine that changed near it, the nearest first.
     pub changed: Vec<String>,
+    /// The same with what they were and are.
+    pub facts: Vec<FactChange>,
     /// When the newest run of the series began.
     pub newest: String,
 }
@@ -71,6 +75,9 @@ pub struct RegressionSearch {
     pub short: usize,
     /// Series with runs that were not looked at yet.
     pub waiting: usize,
+    /// The system of each of them.
+    #[serde(skip)]
+    pub waiting_of: Vec<String>,
     /// Chance level of each search.
     pub level: f64,
     /// The newest first.
@@ -105,14 +112,14 @@ pub enum State {
 /// The figures that a row has, in the order of `change::FIGURES`; those it has not are absent from the search.
 fn features(run: &RunRow) -> Features {
     let [p50, p99, p999, p9999, ..] = run.quantiles_ns;
-    let real = |it: Option<i64>| it.map(|ns| ns.real());
-    Features { ns: [real(p50), None, real(p99), real(p999), real(p9999), None] }
+    let all = [p50, run.p90_ns, p99, p999, p9999, run.block_max_ns];
+    Features { ns: all.map(|ns| ns.filter(|ns| *ns > 0).map(|ns| ns.real())) }
 }
 
 /// Looks for changes in all series of a system.
 fn of_system(
     store: &mut Store,
-    system: &SystemRow,
+    system: &SystemName,
     runs: Vec<RunRow>,
     settings: Settings,
     found: &mut RegressionSearch,
@@ -145,20 +152,21 @@ fn of_system(
 /// What is to be said of one series, the oldest run first: whoever shows it asks here.
 fn state_of(
     store: &mut Store,
-    system: &SystemRow,
+    system: &SystemName,
     runs: &[RunRow],
     settings: Settings,
 ) -> Result<State, StoreError> {
     let mut state = of_series(system, runs, settings);
     if let State::Worse(regression) = &mut state {
-        let changed = changes::between(store, &regression.before_run, &regression.since_run)?;
-        regression.changed = changed.into_iter().map(|c| c.fact).collect();
+        let at = runs.iter().position(|run| run.id == regression.since_run);
+        regression.facts = changes::near(store, runs, at.unwrap_or(0))?;
+        regression.changed = regression.facts.iter().map(|f| f.name.clone()).collect();
     }
     Ok(state)
 }
 
 /// Looks for changes in one series, the oldest run first.
-fn of_series(system: &SystemRow, runs: &[RunRow], settings: Settings) -> State {
+fn of_series(system: &SystemName, runs: &[RunRow], settings: Settings) -> State {
     let features: Vec<Features> = runs.iter().map(features).collect();
     let history = change::history(&features, settings);
     if let Some(why) = history.why_not {
@@ -186,6 +194,7 @@ fn of_series(system: &SystemRow, runs: &[RunRow], settings: Settings) -> State {
         moved: moved.collect(),
         kernel: (before.kernel_id != after.kernel_id).then(|| [kernel(before), kernel(after)]),
         changed: Vec::new(),
+        facts: Vec::new(),
         newest: runs.last().map_or_else(String::new, |run| run.started.clone()),
     }))
 }
@@ -196,13 +205,13 @@ fn of_series(system: &SystemRow, runs: &[RunRow], settings: Settings) -> State {
 /// The database refuses.
 pub fn search(
     store: &mut Store,
-    since: &str,
-    only: Option<&SystemRow>,
+    since: &Since,
+    only: Option<&SystemName>,
 ) -> Result<RegressionSearch, StoreError> {
     let settings = Settings::default();
     let systems = match only {
         Some(one) => vec![one.clone()],
-        None => store.systems(since)?,
+        None => store.system_names()?,
     };
     let mut found = RegressionSearch { level: settings.level, ..RegressionSearch::default() };
     for system in &systems {

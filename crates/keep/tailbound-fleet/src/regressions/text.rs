@@ -13,8 +13,14 @@ use tailbound_core::printable::line;
 use tailbound_core::units::format_ns_i64;
 use tailbound_report::cases::{Case, Status, Suite, junit, ktap};
 
+use crate::changes::fact_words;
+
 use super::{Moved, Regression, RegressionSearch, SeriesOutcome, State};
 
+/// Facts that are named at most.
+const FACTS: usize = 8;
+/// What is said where none changed.
+pub(crate) const NO_FACT: &str = "no recorded fact within five runs";
 /// Letters of an identity that are enough for `store get`.
 const SHOWN: usize = 12;
 
@@ -81,10 +87,11 @@ impl Regression {
             plain(loads),
             plain(&self.kernel_words()),
         );
-        let changed = if self.changed.is_empty() {
-            "no fact that is known".to_owned()
-        } else {
-            self.changed.join(", ")
+        let facts: Vec<String> = self.facts.iter().take(FACTS).map(fact_words).collect();
+        let changed = match self.facts.len() {
+            0 => NO_FACT.to_owned(),
+            n if n > FACTS => format!("{}; and {} more", facts.join("; "), n - FACTS),
+            _ => facts.join("; "),
         };
         let _ = writeln!(text, "Else changed: {}\n", plain(&changed));
         for moved in &self.moved {

@@ -12,14 +12,18 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use tailbound_store::{Act, Histogram, SLOT_S, Store, StoreError};
+use tailbound_store::{
+    Act, Histogram, RunQuery, SLOT_S, Since, Store, StoreError, Whose, together,
+};
 
 use super::app::App;
+use super::boards;
 use super::campaigns;
 use super::overview::{CULPRITS, TREND_DAYS};
 use super::page::{self, Problem, json_answer};
+use super::runs_page::{self, ListedBy};
 use super::who::{Who, allowed};
-use super::{regressions, runs};
+use super::{regressions, runs, system};
 
 const DESCRIPTION: &str = include_str!("openapi.json");
 /// Runs of one answer, unless fewer are asked for.
@@ -46,9 +50,9 @@ pub(super) async fn systems(
     Query(asked): Query<ListQuery>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    let since = asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1));
-    let systems = app.ask(move |store| store.systems(&since)).await?;
-    Ok(json_answer(StatusCode::OK, &json!({"systems": systems})))
+    let since = Since::From(asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1)));
+    let all = boards::all(&app, since).await?;
+    Ok(json_answer(StatusCode::OK, &json!(all)))
 }
 
 /// `GET /api/v1/systems/{id}`
@@ -59,11 +63,9 @@ pub(super) async fn system(
     Query(asked): Query<ListQuery>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    let since = asked.since.unwrap_or_default();
-    let name = which.clone();
-    let system = app.ask(move |store| store.system(&name, &since)).await?;
-    let system = system.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
-    Ok(json_answer(StatusCode::OK, &json!(system)))
+    let since = Since::from(asked.since);
+    let board = system::board_of(&app, which, since).await?;
+    Ok(json_answer(StatusCode::OK, &json!(board)))
 }
 
 /// What the store has of one system, whose identity or name is given.
@@ -75,7 +77,7 @@ async fn of_system<T: Send + 'static>(
     let name = which.clone();
     let found = app
         .ask(move |store| {
-            let system = store.system(&name, "9999")?;
+            let system = store.system_named(&name)?;
             system.map(|system| ask(store, &system.id)).transpose()
         })
         .await?;
@@ -90,10 +92,22 @@ pub(super) async fn runs_of(
     Query(asked): Query<ListQuery>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    let since = asked.since.unwrap_or_default();
     let most = asked.limit.unwrap_or(RUNS).min(RUNS);
-    let runs = of_system(&app, which, move |store, id| store.runs_of(id, &since, most)).await?;
-    Ok(json_answer(StatusCode::OK, &json!({"runs": runs})))
+    let found = of_system(&app, which, move |store, id| {
+        let system = Some(id.to_owned());
+        store.runs_page(&RunQuery { system, since: asked.since, most, ..RunQuery::default() })
+    });
+    Ok(json_answer(StatusCode::OK, &json!(found.await?)))
+}
+
+/// `GET /api/v1/runs`
+pub(super) async fn runs(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Query(by): Query<ListedBy>,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::Read)?;
+    Ok(json_answer(StatusCode::OK, &runs_page::answer(&app, &by).await?))
 }
 
 /// `GET /api/v1/runs/{id}`
@@ -103,14 +117,18 @@ pub(super) async fn run(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    let run = app
+    let (run, notes) = app
         .ask(move |store| {
             let id = store.identify(&id)?;
-            store.run(&id)
+            Ok((store.run(&id)?, store.notes(&[id])?))
         })
         .await?;
     let run = run.ok_or_else(|| Problem::Missing("there is no such run".to_owned()))?;
-    Ok(json_answer(StatusCode::OK, &json!(run)))
+    let mut all = json!(run);
+    if let Some(all) = all.as_object_mut() {
+        all.insert("notes".to_owned(), json!(notes));
+    }
+    Ok(json_answer(StatusCode::OK, &all))
 }
 
 /// `GET /api/v1/runs/{id}/report`
@@ -155,7 +173,7 @@ pub(super) async fn campaigns(
 /// Whose culprits, since when, and how many.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Whose {
+pub(super) struct CulpritQuery {
     system: Option<String>,
     since: Option<String>,
     limit: Option<u32>,
@@ -165,15 +183,18 @@ pub(super) struct Whose {
 pub(super) async fn culprits(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
-    Query(asked): Query<Whose>,
+    Query(asked): Query<CulpritQuery>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    let since = asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1));
+    let since = Since::From(asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1)));
     let most = asked.limit.unwrap_or(CULPRITS).min(RUNS);
     let culprits = match asked.system {
-        None => app.ask(move |store| store.culprits_of("", &since, most)).await?,
+        None => app.ask(move |store| store.culprits_of(Whose::All, &since, most)).await?,
         Some(which) => {
-            of_system(&app, which, move |store, id| store.culprits_of(id, &since, most)).await?
+            of_system(&app, which, move |store, id| {
+                store.culprits_of(Whose::System(id), &since, most)
+            })
+            .await?
         }
     };
     Ok(json_answer(StatusCode::OK, &json!({"culprits": culprits})))
@@ -205,20 +226,21 @@ pub(super) async fn maxima(
     Query(asked): Query<Fine>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    let since = asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1));
+    let since = Since::From(asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1)));
     let step_s = asked.step_s.unwrap_or(SLOT_S);
     if step_s < SLOT_S || step_s % SLOT_S != 0 {
         return Err(Problem::Wrong(format!("step_s: a multiple of {SLOT_S}")));
     }
-    let maxima =
+    let by_load =
         of_system(&app, which, move |store, id| store.maxima_of(id, &since, step_s)).await?;
-    Ok(json_answer(StatusCode::OK, &json!({"step_s": step_s, "maxima": maxima})))
+    let all = json!({"step_s": step_s, "maxima": together(&by_load), "by_load": by_load});
+    Ok(json_answer(StatusCode::OK, &all))
 }
 
 /// Since when.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Since {
+pub(super) struct SinceQuery {
     since: Option<String>,
 }
 
@@ -227,14 +249,14 @@ pub(super) async fn histograms(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
     Path(which): Path<String>,
-    Query(asked): Query<Since>,
+    Query(asked): Query<SinceQuery>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    let since = asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1));
+    let since = Since::From(asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1)));
     let name = which.clone();
     let text = app
         .ask_large(move |store, _| {
-            let Some(system) = store.system(&name, "9999")? else { return Ok(None) };
+            let Some(system) = store.system_named(&name)? else { return Ok(None) };
             Ok(Some(histograms_json(&store.histograms_of(&system.id, &since)?)))
         })
         .await?;

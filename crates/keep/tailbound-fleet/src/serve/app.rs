@@ -61,6 +61,8 @@ pub(super) struct App {
     pub(super) answers: Arc<MemoryBudget>,
     /// Looks at series that runs came for.
     pub(super) searcher: Searcher,
+    /// When the server began, s since 1970.
+    pub(super) began_s: i64,
     clock: Clock,
     place: StoreLocation,
     idle: Mutex<Vec<Store>>,
@@ -89,6 +91,7 @@ impl App {
             judges: Judges::new(cores),
             memory: MemoryBudget::new(SENT_BYTES, SENT_BYTES_OF_TOKEN),
             answers: MemoryBudget::new(ANSWER_BYTES, ANSWER_BYTES),
+            began_s: (clock.0)(),
             clock,
             place: config.store.clone(),
             idle: Mutex::default(),

@@ -85,8 +85,11 @@ pub(super) async fn taken(
     mut body: Body,
     most: usize,
 ) -> Result<SentBytes, Problem> {
-    let too_large =
-        || Problem::TooLarge(format!("an upload has at most {most} bytes, and must come whole"));
+    let too_large = || {
+        Problem::TooLarge(format!(
+            "what is sent here has at most {most} bytes, and must come whole"
+        ))
+    };
     if body.size_hint().lower() > most as u64 {
         return Err(too_large());
     }

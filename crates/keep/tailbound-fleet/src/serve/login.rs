@@ -98,7 +98,7 @@ pub(super) async fn page(
          <input type=\"password\" name=\"token\" required=\"\" autocomplete=\"current-password\" size=\"48\"/></label>\
          <button type=\"submit\">Log in</button></form>\
          <p class=\"soft\">A token of a reader or an operator, from <code>tailbound serve token add</code>. It is sent once; \
-         a cookie stands for it for twelve hours, and can only read.</p>"
+         a cookie stands for it for twelve hours, and can read; an operator's can write notes.</p>"
     );
     page.answer()
 }

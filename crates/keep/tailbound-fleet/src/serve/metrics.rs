@@ -12,9 +12,10 @@ use axum::extract::State;
 use axum::response::Response;
 use tailbound_core::number::Real as _;
 use tailbound_core::utc;
-use tailbound_store::{Act, SystemRow};
+use tailbound_store::{Act, Since, SystemRow, Verdict};
 
 use super::app::App;
+use super::boards::{self, Boards};
 use super::overview::{TREND_DAYS, on, worst};
 use super::page::{self, Problem};
 use super::who::{Who, allowed};
@@ -36,12 +37,12 @@ pub(super) async fn all(
     Extension(who): Extension<Who>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    let since = app.days_ago(TREND_DAYS - 1);
-    let (rows, runs, told) = app
-        .ask(move |store| Ok((store.systems(&since)?, store.count()?, store.deliveries()?)))
-        .await?;
+    let all = boards::all(&app, Since::From(app.days_ago(TREND_DAYS - 1))).await?;
+    let (runs, told) = app.ask(|store| Ok((store.count()?, store.deliveries()?))).await?;
     let mut out = String::new();
+    let rows: Vec<&SystemRow> = all.systems.iter().map(|b| &b.system).collect();
     systems(&mut out, &rows, &app.days_ago(0));
+    nights(&mut out, &all);
     head(&mut out, "tailbound_store_runs", "gauge", "Runs in the store.");
     let _ = writeln!(out, "tailbound_store_runs {runs}");
     head(&mut out, "tailbound_uploads_total", "counter", "Uploads since the server began.");
@@ -68,7 +69,7 @@ pub(super) async fn all(
     Ok(page::plain_answer(out, "text/plain; version=0.0.4; charset=utf-8"))
 }
 
-fn systems(out: &mut String, rows: &[SystemRow], today: &str) {
+fn systems(out: &mut String, rows: &[&SystemRow], today: &str) {
     head(
         out,
         "tailbound_latency_max_seconds",
@@ -113,4 +114,57 @@ fn systems(out: &mut String, rows: &[SystemRow], today: &str) {
             );
         }
     }
+}
+
+/// The state of each system, as the first page shows it.
+fn nights(out: &mut String, all: &Boards) {
+    let nights = || {
+        all.systems
+            .iter()
+            .filter_map(|b| Some((b, label(&b.system.name), b.system.night.as_ref()?)))
+    };
+    let name = "tailbound_last_night_workloads";
+    head(out, name, "gauge", "Workloads of a system's last night, by their worst verdict in it.");
+    for (_, system, night) in nights() {
+        for verdict in Verdict::ALL {
+            let (word, n) = (verdict.as_str(), night.count(verdict));
+            let _ = writeln!(out, "{name}{{system=\"{system}\",verdict=\"{word}\"}} {n}");
+        }
+    }
+    let name = "tailbound_not_met_since_timestamp_seconds";
+    head(
+        out,
+        name,
+        "gauge",
+        "Since when a workload of the last night is not met, night after night.",
+    );
+    for (_, system, night) in nights() {
+        if let Some(at) = night.not_met_since.as_deref().and_then(boards::seconds) {
+            let _ = writeln!(out, "{name}{{system=\"{system}\"}} {at}");
+        }
+    }
+    let name = "tailbound_last_night_headroom_ratio";
+    head(
+        out,
+        name,
+        "gauge",
+        "What is left of the deadline in the last night where it is least; negative: missed.",
+    );
+    for (board, system, _) in nights() {
+        if let Some(left) = board.headroom {
+            let _ = writeln!(out, "{name}{{system=\"{system}\"}} {left}");
+        }
+    }
+    let name = "tailbound_regressions";
+    head(out, name, "gauge", "Series of a system that became worse and stayed so.");
+    for board in &all.systems {
+        let (system, n) = (label(&board.system.name), board.worse.len());
+        let _ = writeln!(out, "{name}{{system=\"{system}\"}} {n}");
+    }
+    let name = "tailbound_series_waiting";
+    head(out, name, "gauge", "Series with runs that were not looked at yet.");
+    let _ = writeln!(out, "{name} {}", all.morning.waiting);
+    let name = "tailbound_agents_unheard";
+    head(out, name, "gauge", "Agents that ask no more.");
+    let _ = writeln!(out, "{name} {}", all.morning.unheard.len());
 }

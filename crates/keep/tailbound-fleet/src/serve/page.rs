@@ -27,7 +27,10 @@ const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; scri
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// The same for a report, which has a script of its own and says in itself which; it knows nothing of this site.
 pub(super) const REPORT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
-    base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts";
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts allow-downloads";
+/// The way to all pages.
+pub(super) const NAVIGATION: &str = "<a class=\"brand\" href=\"/\">Tailbound</a> <a href=\"/\">Systems</a> <a href=\"/runs\">Runs</a> \
+    <a href=\"/regressions\">Regressions</a> <a href=\"/culprits\">Culprits</a> <a href=\"/work\">Campaigns</a> ";
 const CSS: &str = include_str!("page.css");
 const LIVE: &str = include_str!("live.js");
 
@@ -251,15 +254,14 @@ impl<'a> Page<'a> {
             let _ =
                 write!(foot, "<script type=\"application/json\" id=\"figures\">{numbers}</script>");
         }
-        let way_out = if self.app.config.open { "" } else { " <a href=\"/login\">Log out</a>" };
+        let way_out = if self.app.config.open { "" } else { "<a href=\"/login\">Log out</a>" };
         let html = format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>{title} · Tailbound</title>\
              <link rel=\"stylesheet\" href=\"/style.css\"/><link rel=\"icon\" href=\"data:,\"/>{head}\
              <script src=\"/script.js\" defer=\"\"></script></head><body>\
              <a class=\"skip\" href=\"#main\">Skip to the content</a>\
-             <header><nav aria-label=\"Pages\"><a class=\"brand\" href=\"/\">Tailbound</a> <a href=\"/\">Systems</a> \
-             <a href=\"/regressions\">Regressions</a> <a href=\"/culprits\">Culprits</a> <a href=\"/work\">Campaigns</a>{way_out}</nav></header>\
+             <header><nav aria-label=\"Pages\">{NAVIGATION}{way_out}</nav></header>\
              <main id=\"main\"><h1>{title}</h1>{}{foot}</main></body></html>\n",
             self.body
         );
@@ -270,6 +272,11 @@ impl<'a> Page<'a> {
 /// A duration for people, or a dash.
 pub(super) fn ns(value: Option<i64>) -> String {
     value.map_or_else(|| "–".to_owned(), tailbound_core::units::format_ns_i64)
+}
+
+/// The word for one or for several.
+pub(super) fn plural(n: usize, one: &'static str, several: &'static str) -> &'static str {
+    if n == 1 { one } else { several }
 }
 
 /// A verdict as a mark.

@@ -9,17 +9,22 @@ use axum::extract::State;
 use axum::response::Response;
 use tailbound_core::number::Real as _;
 use tailbound_report::escape::xml;
-use tailbound_store::Act;
+use tailbound_stats::change::FactChange;
+use tailbound_store::{Acknowledgement, Act, Since, acknowledged};
 
 use super::app::App;
+use super::listing::{Column, Listing};
+use super::morning::known_words;
 use super::overview::{RENEWED_S, minute};
 use super::page::{Page, Problem};
-use super::who::{Who, allowed};
-use crate::regressions::{DAYS, Regression, RegressionSearch, kept};
+use super::remarks;
+use super::who::{Who, allowed, may};
+use crate::changes::fact_words;
+use crate::regressions::{DAYS, NO_FACT, Regression, RegressionSearch, kept};
 
 /// What was found of all systems when their runs arrived.
 pub(super) async fn found(app: &Arc<App>) -> Result<RegressionSearch, Problem> {
-    let since = app.days_ago(DAYS);
+    let since = Since::From(app.days_ago(DAYS));
     app.ask(move |store| kept(store, &since, None)).await
 }
 
@@ -48,7 +53,8 @@ pub(super) async fn page(
             found.waiting
         );
     }
-    body.push_str(&table(&found.regressions));
+    let known = app.ask(tailbound_store::Store::acknowledgements).await?;
+    body.push_str(&table(&found.regressions, &known, may(&app, &who, Act::Note)));
     if app.teller.receivers() > 0 {
         let told = app.ask_quick(tailbound_store::Store::deliveries).await?;
         let n = |state: &str| told.iter().find(|t| t.state == state).map_or(0, |t| t.n);
@@ -67,44 +73,54 @@ pub(super) async fn page(
     Ok(page.answer())
 }
 
-/// The regressions as a table; nothing where there are none.
-pub(super) fn table(all: &[Regression]) -> String {
+/// Facts that a row names.
+const FACTS: usize = 4;
+
+/// The regressions as a table, each with who knows it; nothing where there are none. `writes`: who looks may acknowledge them.
+pub(super) fn table(all: &[Regression], known: &[Acknowledgement], writes: bool) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut body = "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">System</th><th scope=\"col\" class=\"w\">Since</th>\
-         <th scope=\"col\" class=\"w\">What moved</th><th scope=\"col\" class=\"w\">Kernel</th><th scope=\"col\" class=\"w\">Loads</th>\
-         <th scope=\"col\" class=\"w\">What else changed</th></tr></thead><tbody>"
-        .to_owned();
+    let mut listing = Listing::new(&[
+        Column::Name("System"),
+        Column::Words("Since (UTC)"),
+        Column::Words("What moved"),
+        Column::Text("Loads"),
+        Column::Text("What else changed near it"),
+        Column::Text("Known"),
+    ]);
     for r in all {
         let moved: Vec<String> = r.moved.iter().map(|m| xml(&m.to_string())).collect();
-        let kernel = r.kernel_words();
-        let _ = write!(
-            body,
-            "<tr><th scope=\"row\"><a href=\"/systems/{0}\">{1}</a></th><td class=\"w\"><a href=\"/runs/{2}\">{3}</a></td><td class=\"w\">{4}</td>\
-             <td class=\"long\">{5}</td><td class=\"long\">{6}</td><td class=\"long\"><a href=\"/changed?run={7}&amp;run={2}\">{8}</a></td></tr>",
-            xml(&r.system),
-            xml(&r.name),
-            xml(&r.since_run),
-            xml(&minute(&r.since)),
-            moved.join("<br/>"),
-            xml(&kernel),
-            xml(if r.loads.is_empty() { "none" } else { &r.loads }),
-            xml(&r.before_run),
-            xml(&changed(&r.changed)),
+        let who = acknowledged(known, &r.system, &r.workload, &r.since);
+        let who = who.map_or_else(
+            || remarks::form(writes, &r.system, &r.workload),
+            |a| format!("<span class=\"known\">{}</span>", known_words(a)),
         );
+        listing.row(&[
+            format!("<a href=\"/systems/{}\">{}</a>", xml(&r.system), xml(&r.name)),
+            format!("<a href=\"/runs/{}\">{}</a>", xml(&r.since_run), xml(&minute(&r.since))),
+            moved.join("<br/>"),
+            xml(if r.loads.is_empty() { "none" } else { &r.loads }),
+            format!(
+                "<a href=\"/changed?run={}&amp;run={}\">{}</a>",
+                xml(&r.before_run),
+                xml(&r.since_run),
+                changed(&r.facts)
+            ),
+            if who.is_empty() { "–".to_owned() } else { who },
+        ]);
     }
-    body.push_str("</tbody></table></div>");
-    body
+    listing.html()
 }
 
-/// What else changed, in a few words.
-fn changed(facts: &[String]) -> String {
-    const NAMED: usize = 3;
-    let named = facts.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    match facts.len() {
-        0 => "no fact that is known".to_owned(),
-        n if n <= NAMED => named,
-        n => format!("{named} and {} more", n - NAMED),
+/// What else changed, the nearest first.
+fn changed(facts: &[FactChange]) -> String {
+    if facts.is_empty() {
+        return NO_FACT.to_owned();
     }
+    let mut named: Vec<String> = facts.iter().take(FACTS).map(|f| xml(&fact_words(f))).collect();
+    if facts.len() > FACTS {
+        named.push(format!("and {} more", facts.len() - FACTS));
+    }
+    named.join("<br/>")
 }

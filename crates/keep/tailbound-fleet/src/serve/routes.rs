@@ -10,15 +10,19 @@ use axum::routing::{get, post};
 use super::app::App;
 use super::page::{self, Problem};
 use super::{
-    answers, api, login, metrics, overview, regressions, runs, system, upload, who, work, work_page,
+    answers, api, login, metrics, morning, overview, regressions, remarks, runs, runs_page, system,
+    upload, who, work, work_page,
 };
 
 /// All of them.
 pub(super) fn all(app: Arc<App>) -> Router {
     Router::new()
-        .route("/", get(overview::page))
+        .route("/", get(morning::page))
         .route("/systems/{id}", get(system::page))
+        .route("/systems/{id}/acknowledge", post(remarks::acknowledge))
+        .route("/runs", get(runs_page::page))
         .route("/runs/{id}", get(runs::report))
+        .route("/runs/{id}/note", get(remarks::notes).post(remarks::note))
         .route("/runs/{id}/file", get(runs::file))
         .route("/compare", get(runs::compare))
         .route("/changed", get(runs::changed))
@@ -26,8 +30,10 @@ pub(super) fn all(app: Arc<App>) -> Router {
         .route("/culprits", get(overview::culprits))
         .route("/login", get(login::page).post(login::log_in))
         .route("/logout", post(login::log_out))
-        .route("/api/v1/runs", post(upload::run))
+        .route("/api/v1/runs", get(api::runs).post(upload::run))
         .route("/api/v1/runs/{id}", get(api::run))
+        .route("/api/v1/runs/{id}/notes", post(remarks::note))
+        .route("/api/v1/systems/{id}/acknowledge", post(remarks::acknowledge))
         .route("/api/v1/runs/{id}/file", get(runs::file))
         .route("/api/v1/runs/{id}/report", get(api::report))
         .route("/api/v1/compare", get(api::compare))

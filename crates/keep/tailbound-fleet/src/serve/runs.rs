@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Single runs: the report, the file, two beside each other, and what changed on the machine between them.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -16,11 +17,12 @@ use tailbound_report::compare::Answer;
 use tailbound_report::escape::xml;
 use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
-use tailbound_store::{Act, Cancellation, RunPart, RunRow, Store, StoreError};
+use tailbound_store::{Act, Cancellation, RunNote, RunPart, RunRow, Store, StoreError, SystemName};
 
 use super::app::App;
 use super::body::PieceBody;
 use super::judges::{CPU_NS_MAX, JudgeError, WEIGHT_BYTES_MAX, cpu_ns};
+use super::listing::{Column, Listing};
 use super::overview::minute;
 use super::page::{self, Page, Problem, ns, report_answer};
 use super::who::{Who, allowed};
@@ -33,7 +35,7 @@ const S_PER_DAY: i64 = 86_400;
 const PIECE: usize = 64 << 10;
 
 /// The day after `day`: runs of the day itself began before it.
-fn behind(day: &str) -> Result<String, Problem> {
+pub(super) fn behind(day: &str) -> Result<String, Problem> {
     let began = utc::from_date_time(day, "00:00:00").filter(|_| day.len() == 10);
     let began = began.ok_or_else(|| Problem::Wrong(format!("`{day}` is no day: 2026-11-25")))?;
     let mut after = utc::rfc3339(began + S_PER_DAY);
@@ -75,14 +77,20 @@ impl Chosen {
             ids.push(store.identify(run)?);
         }
         let Some([which, from, to]) = &self.days else { return Ok(ids) };
-        let system = store.system(which, "9999")?;
+        let system = store.system_named(which)?;
         let system = system.ok_or_else(|| StoreError::NoSuchRun(which.clone()))?;
-        for day in [from, to] {
-            let run = store.run_before(&system.id, day)?;
-            ids.push(
-                run.ok_or_else(|| StoreError::NoSuchRun(format!("{which}, before {day}")))?.id,
-            );
-        }
+        let none = |day: &String| StoreError::NoSuchRun(format!("{which}, before {day}"));
+        // The later day's newest run, and the one before it in the same series: two runs of one night have other loads.
+        let (earlier, later) = if from <= to { (from, to) } else { (to, from) };
+        let new = store.run_before(&system.id, later)?.ok_or_else(|| none(later))?;
+        let old = match store.run_before_in_series(&new, earlier)? {
+            Some(old) => old,
+            None => store
+                .run_before(&system.id, earlier)?
+                .filter(|old| old.id != new.id)
+                .ok_or_else(|| none(earlier))?,
+        };
+        ids.extend([old.id, new.id]);
         Ok(ids)
     }
 }
@@ -118,7 +126,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// `GET /runs/{id}`: the report that `tailbound report --html` writes.
+/// `GET /runs/{id}`: the report that `tailbound report --html` writes, below the way to its system, its file and its notes.
 pub(super) async fn report(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
@@ -127,12 +135,74 @@ pub(super) async fn report(
     allowed(&app, &who, Act::Read)?;
     let html = app
         .ask_large(move |store, cancel| {
+            let id = store.identify(&id)?;
             let run = Reading::begin(cancel).run(store, &id)?;
-            Ok(tailbound_report::html(&[Analysis::of(&run)], std::slice::from_ref(&run.header.id)))
+            let row = store.run(&id)?;
+            let system = row.as_ref().map(|r| r.system.clone()).unwrap_or_default();
+            let system = store.system_named(&system)?;
+            let older = row.as_ref().map(|r| store.run_before_in_series(r, &r.started));
+            let older = older.transpose()?.flatten();
+            let notes = store.notes(std::slice::from_ref(&id))?;
+            let name = match (&system, &row) {
+                (Some(s), Some(r)) => format!("{}, {} UTC", s.name, minute(&r.started)),
+                _ => run.header.id.clone(),
+            };
+            let html = tailbound_report::html(&[Analysis::of(&run)], &[name]);
+            let bar = bar(&id, row.as_ref(), system.as_ref(), older.as_ref(), &notes);
+            Ok(html.replacen("<body>", &format!("<body>{bar}"), 1))
         })
         .await?;
     Ok(report_answer(html))
 }
+
+/// Above a report: the pages, and what is beside the run.
+fn bar(
+    id: &str,
+    row: Option<&RunRow>,
+    system: Option<&SystemName>,
+    older: Option<&RunRow>,
+    notes: &[RunNote],
+) -> String {
+    let id = xml(id);
+    let mut bar = format!(
+        "<nav class=\"serve-bar\" aria-label=\"Pages\" style=\"{BAR}\">{}",
+        page::NAVIGATION
+    );
+    if let Some(s) = system {
+        let name = xml(&s.name);
+        let _ = write!(
+            bar,
+            "<a href=\"/systems/{0}\">{name}</a> <a href=\"/runs?system={0}\">All runs of {name}</a> ",
+            xml(&s.id)
+        );
+    }
+    if let Some(row) = row {
+        let _ = write!(bar, "<span>{} UTC</span> ", xml(&minute(&row.started)));
+        if let Some(said) = &row.clock_said {
+            let _ = write!(
+                bar,
+                "<strong>Its clock was wrong: it said {}. The time is that of its arrival.</strong> ",
+                xml(&minute(said))
+            );
+        }
+    }
+    let _ = write!(bar, "<a href=\"/runs/{id}/file\" download=\"\">Download the run file</a> ");
+    if let Some(older) = older {
+        let _ = write!(
+            bar,
+            "<a href=\"/changed?run={0}&amp;run={id}\">What changed since the run before</a> <a href=\"/compare?run={0}&amp;run={id}\">Compare with it</a> ",
+            xml(&older.id)
+        );
+    }
+    for note in notes {
+        let _ = write!(bar, "<span>Note of {}: {}</span> ", xml(&note.author), xml(&note.message));
+    }
+    let _ = write!(bar, "<a href=\"/runs/{id}/note\">Add a note</a></nav>");
+    bar
+}
+
+/// The style of that bar: a report has its own style sheet.
+const BAR: &str = "display:flex;flex-wrap:wrap;gap:4px 16px;padding:10px 20px;border-bottom:1px solid var(--line);font-size:14px";
 
 /// The same as `tailbound report --json` says it.
 pub(super) async fn report_of(app: &Arc<App>, id: String) -> Result<Value, Problem> {
@@ -187,6 +257,22 @@ struct Beside {
     systems: Vec<Option<String>>,
 }
 
+impl Beside {
+    /// What is compared: two runs of one system are one system.
+    fn heading(&self) -> String {
+        let known: BTreeSet<&String> = self.systems.iter().flatten().collect();
+        let n = self.runs.len();
+        match known.len() {
+            0 => format!("{n} runs compared"),
+            1 => {
+                let name = known.first().map_or("", |name| name.as_str());
+                format!("{n} runs of one system compared: {name}")
+            }
+            systems => format!("{n} runs of {systems} systems compared"),
+        }
+    }
+}
+
 /// Those that are asked for; `Err`: so many, and that is too few or too many.
 fn beside(
     store: &mut Store,
@@ -201,7 +287,7 @@ fn beside(
     let mut all = Beside { runs: Vec::new(), names: Vec::new(), systems: Vec::new() };
     for id in &ids {
         let row = store.run(id)?;
-        let system = row.map(|r| store.system(&r.system, "9999")).transpose()?.flatten();
+        let system = row.map(|r| store.system_named(&r.system)).transpose()?.flatten();
         let run = reading.run(store, id)?;
         let name = system.as_ref().map_or_else(String::new, |s| format!("{}, ", s.name));
         all.names.push(format!("{name}{}", minute(&run.header.started)));
@@ -235,7 +321,10 @@ pub(super) async fn compare(
             let all = beside(store, &chosen, cancel)?;
             Ok(all.map(|all| {
                 let runs: Vec<Analysis<'_>> = all.runs.iter().map(Analysis::of).collect();
-                tailbound_report::html(&runs, &all.names)
+                let html = tailbound_report::html::html_under(&runs, &all.names, &all.heading());
+                let bar =
+                    format!("<nav aria-label=\"Pages\" style=\"{BAR}\">{}</nav>", page::NAVIGATION);
+                html.replacen("<body>", &format!("<body>{bar}"), 1)
             }))
         })
         .await?;
@@ -261,13 +350,14 @@ pub(super) async fn comparison(
                         json!({"name": name, "system": system, "report": report})
                     })
                     .collect();
+                let heading = all.heading();
                 let given: Vec<(String, Vec<Run>)> =
                     all.names.into_iter().zip(all.runs.into_iter().map(|r| vec![r])).collect();
                 let (comparison, why_not) = match Systems::of(&given, &[]) {
                     Ok(systems) => (Some(Answer::of(systems, Settings::default()).json()), None),
                     Err(why) => (None, Some(why.to_string())),
                 };
-                json!({"comparison": comparison, "why_not": why_not, "runs": reports})
+                json!({"heading": heading, "comparison": comparison, "why_not": why_not, "runs": reports})
             }))
         })
         .await?;
@@ -291,7 +381,12 @@ pub(super) async fn difference(
     let found = app
         .ask(move |store| {
             let ids = chosen.found(store)?;
-            let [a, b] = ids.as_slice() else { return Ok(Err(ids.len())) };
+            let [a, b] = ids.as_slice() else { return Ok(Err(several(ids.len()))) };
+            if a == b {
+                return Ok(Err(
+                    "both are the same run: choose another one, or another day".to_owned()
+                ));
+            }
             let mut row = |id: &String| -> Result<RunRow, StoreError> {
                 store.run(id)?.ok_or_else(|| StoreError::NoSuchRun(id.clone()))
             };
@@ -303,7 +398,11 @@ pub(super) async fn difference(
             Ok(Ok(Difference { a, b, facts }))
         })
         .await?;
-    found.map_err(|n| Problem::Wrong(format!("{n} runs were chosen; what changed is asked of two")))
+    found.map_err(Problem::Wrong)
+}
+
+fn several(n: usize) -> String {
+    format!("{n} runs were chosen; what changed is asked of two")
 }
 
 /// `GET /changed?run=RUN&run=RUN`, or `?system=NAME&from=DAY&to=DAY`: what the machine knew of itself, before and after.
@@ -328,20 +427,16 @@ pub(super) async fn changed(
         ns(b.max_ns()),
     );
     if !rows.is_empty() {
-        body.push_str(
-            "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">Fact</th><th scope=\"col\" class=\"w\">Before</th>\
-             <th scope=\"col\" class=\"w\">After</th></tr></thead><tbody>",
-        );
+        let mut listing =
+            Listing::new(&[Column::Name("Fact"), Column::Text("Before"), Column::Text("After")]);
         for change in &rows {
-            let _ = write!(
-                body,
-                "<tr><th scope=\"row\">{}</th><td class=\"long\">{}</td><td class=\"long\">{}</td></tr>",
+            listing.row(&[
                 xml(&change.fact),
                 xml(&changes::words(change.before.as_ref())),
                 xml(&changes::words(change.after.as_ref())),
-            );
+            ]);
         }
-        body.push_str("</tbody></table></div>");
+        body.push_str(&listing.html());
     }
     let mut page = Page::new(&app, "What changed");
     page.body = body;

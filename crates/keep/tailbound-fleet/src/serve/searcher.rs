@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tailbound_core::utc;
-use tailbound_store::{Store, StoreError, StoreLocation};
+use tailbound_store::{Store, StoreError, StoreLocation, Whose};
 use tailbound_sys::sched::{self, Attributes};
 
 use super::app::Clock;
@@ -125,7 +125,7 @@ fn look_at_some(
         Some(store) => store,
         None => store.insert(Store::open(place, &now())?),
     };
-    let due = store.due_series("", TOGETHER)?;
+    let due = store.due_series(Whose::All, TOGETHER)?;
     for series in &due {
         let began = Instant::now();
         look_at(store, series, &now())?;

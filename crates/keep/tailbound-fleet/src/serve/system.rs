@@ -10,30 +10,32 @@ use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use serde::Deserialize;
+use tailbound_core::Run;
 use tailbound_core::units::grouped;
-use tailbound_core::{Run, utc};
 use tailbound_report::digest;
 use tailbound_report::escape::xml;
 use tailbound_report::pictures as report_pictures;
 use tailbound_stats::Analysis;
 use tailbound_store::{
-    Act, Culprit, Histogram, Maximum, RunPart, RunRow, Store, StoreError, SystemRow,
+    Acknowledgement, Act, Culprit, Histogram, LoadMaxima, RunNote, RunPage, RunPart, RunQuery,
+    RunRow, Since, Store, StoreError, SystemName, SystemRow, Verdict, Whose,
 };
 
 use super::app::App;
-use super::overview::{choice, culprit_table, minute, worst};
-use super::page::{Page, Problem, ns, verdict};
-use super::pictures;
-use super::regressions;
-use super::who::{Who, allowed};
-use crate::regressions::{RegressionSearch, kept};
+use super::boards::{self, Board};
+use super::listing::{Column, Listing};
+use super::morning::{headroom, known_words, wrong_clock};
+use super::overview::{culprit_table, minute, worst};
+use super::page::{Page, Problem, ns, plural, verdict};
+use super::runs_page::{self, SHOWN};
+use super::who::{Who, allowed, may};
+use super::{pictures, regressions as regressions_page, remarks};
+use crate::regressions::{self, Regression, kept};
 
 /// Days that are shown unless others are asked for.
 const DAYS: i64 = 365;
 /// Most days that can be asked for.
 const DAYS_MAX: i64 = 3660;
-/// Rows of the list of runs.
-const RUNS: u32 = 60;
 const CULPRITS: u32 = 10;
 /// What is kept in memory of the newest run.
 const PROFILE_BYTES_MAX: u64 = 16 << 20;
@@ -47,14 +49,45 @@ pub(super) struct SystemQuery {
 
 /// All that the page needs, from one visit to the store.
 struct SystemPageData {
-    system: SystemRow,
-    runs: Vec<RunRow>,
+    board: Board,
+    runs: RunPage,
+    notes: Vec<RunNote>,
     histograms: Vec<Histogram>,
     newest: Option<Run>,
-    found: RegressionSearch,
     culprits: Vec<Culprit>,
-    maxima: Vec<Maximum>,
+    maxima: Vec<LoadMaxima>,
     step_s: i64,
+    known: Vec<Acknowledgement>,
+}
+
+/// One system as the first page shows it, with its days since `since`.
+fn read_board(
+    store: &mut Store,
+    which: &str,
+    since: &Since,
+    searched: &Since,
+    now_s: i64,
+) -> Result<Option<(Board, Vec<Acknowledgement>)>, StoreError> {
+    let Some(system) = store.system(which, since)? else { return Ok(None) };
+    let named = SystemName { id: system.id.clone(), name: system.name.clone() };
+    let found = kept(store, searched, Some(&named))?;
+    let changes = store.condition_changes(Whose::System(&system.id), since)?;
+    let changes = changes.into_values().next().unwrap_or_default();
+    let known = store.acknowledgements()?;
+    Ok(Some((boards::board(system, found, changes, &known, now_s), known)))
+}
+
+/// The same for programs.
+pub(super) async fn board_of(
+    app: &Arc<App>,
+    which: String,
+    since: Since,
+) -> Result<Board, Problem> {
+    let (name, now_s) = (which.clone(), app.now_s());
+    let searched = Since::From(app.days_ago(regressions::DAYS));
+    let found = app.ask(move |store| read_board(store, &name, &since, &searched, now_s)).await?;
+    let found = found.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
+    Ok(found.0)
 }
 
 /// What the page shows of the newest run, where its file is there, sound and not too large for a page.
@@ -69,10 +102,14 @@ fn profile(store: &mut Store, id: &str) -> Option<Run> {
 fn told(
     store: &mut Store,
     which: &str,
-    since: &str,
+    [since, searched]: [&Since; 2],
     today: &str,
+    now_s: i64,
 ) -> Result<Option<SystemPageData>, StoreError> {
-    let Some(system) = store.system(which, since)? else { return Ok(None) };
+    let Some((board, known)) = read_board(store, which, since, searched, now_s)? else {
+        return Ok(None);
+    };
+    let system = &board.system;
     let newest = match &system.last {
         // Pruned or damaged files leave the page as it is, without this picture.
         Some(last) => profile(store, &last.id),
@@ -81,15 +118,20 @@ fn told(
     // As fine as there are days with runs.
     let first = system.days.first().map_or(today, |d| d.day.as_str());
     let step_s = pictures::step_s(first, today);
+    let id = system.id.clone();
+    let query = RunQuery { system: Some(id.clone()), most: SHOWN, ..RunQuery::default() };
+    let runs = store.runs_page(&query)?;
+    let ids: Vec<String> = runs.runs.iter().map(|run| run.id.clone()).collect();
     Ok(Some(SystemPageData {
         step_s,
-        runs: store.runs_of(&system.id, since, RUNS)?,
-        histograms: store.histograms_of(&system.id, since)?,
-        found: kept(store, since, Some(&system))?,
-        culprits: store.culprits_of(&system.id, since, CULPRITS)?,
-        maxima: store.maxima_of(&system.id, since, step_s)?,
+        notes: store.notes(&ids)?,
+        runs,
+        histograms: store.histograms_of(&id, since)?,
+        culprits: store.culprits_of(Whose::System(&id), since, CULPRITS)?,
+        maxima: store.maxima_of(&id, since, step_s)?,
         newest,
-        system,
+        board,
+        known,
     }))
 }
 
@@ -102,31 +144,24 @@ pub(super) async fn page(
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
     let days = asked.days.unwrap_or(DAYS).clamp(1, DAYS_MAX);
-    let since = app.days_ago(days - 1);
-    let name = which.clone();
+    let since = Since::From(app.days_ago(days - 1));
+    let searched = Since::From(app.days_ago(regressions::DAYS));
+    let (name, now_s) = (which.clone(), app.now_s());
     let today = app.days_ago(0);
-    let told = app.ask(move |store| told(store, &name, &since, &today)).await?;
+    let told = app.ask(move |store| told(store, &name, [&since, &searched], &today, now_s)).await?;
     let told = told.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
-    let mut page = Page::new(&app, &told.system.name);
-    body(&mut page, &told, days);
+    let mut page = Page::new(&app, &told.board.system.name);
+    body(&mut page, &told, days, may(&app, &who, Act::Note));
     Ok(page.answer())
 }
 
-fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64) {
-    let system = &told.system;
+fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64, writes: bool) {
+    let system = &told.board.system;
     let runs: i64 = system.days.iter().map(|d| d.runs).sum();
     let not_met: i64 = system.days.iter().map(|d| d.not_met).sum();
+    lead(&mut page.body, &told.board);
+    nights(&mut page.body, &told.board, writes);
     let body = &mut page.body;
-    if let Some(last) = &system.last {
-        let _ = write!(
-            body,
-            "<p class=\"lead\">{} Newest run {} UTC: latest {}{}.</p>",
-            verdict(&last.outcome),
-            xml(&minute(&last.started)),
-            ns(last.max_ns()),
-            last.deadline_ns.map_or_else(String::new, |d| format!(", deadline {}", ns(Some(d)))),
-        );
-    }
     let _ = write!(
         body,
         "<p>{} runs in {days} days, {not_met} not met, worst case {}. {}</p>\
@@ -136,16 +171,25 @@ fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64) {
         ns(worst(system)),
         xml(system.model.as_deref().or(system.cpu_model.as_deref()).unwrap_or("")),
     );
-    if !told.found.regressions.is_empty() {
-        body.push_str("<h2>Became worse</h2>");
-        body.push_str(&regressions::table(&told.found.regressions));
+    if !told.board.worse.is_empty() {
+        body.push_str("<h2 id=\"worse\">Became worse</h2>");
+        let all: Vec<Regression> = told.board.worse.iter().map(|w| w.regression.clone()).collect();
+        body.push_str(&regressions_page::table(&all, &told.known, writes));
     }
+    if told.board.waiting > 0 {
+        let _ = write!(
+            body,
+            "<p class=\"soft\">{} of its series have newer runs, which are looked at one after the other.</p>",
+            told.board.waiting
+        );
+    }
+    changes(body, &told.board);
     let deadline_ns = system.last.as_ref().and_then(|l| l.deadline_ns);
     if let Some(figure) = pictures::surface(&told.histograms, deadline_ns) {
         page.figure(&figure, 2);
     }
-    let worse = told.found.regressions.iter();
-    let worse: Vec<i64> = worse.filter_map(|r| since_s(&r.since)).collect();
+    let worse = told.board.worse.iter();
+    let worse: Vec<i64> = worse.filter_map(|w| boards::seconds(&w.regression.since)).collect();
     let figure = pictures::maxima(&told.maxima, told.step_s, deadline_ns, &worse);
     if let Some(figure) = figure {
         page.figure(&figure, 2);
@@ -156,11 +200,97 @@ fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64) {
         body.push_str("<h2>Culprits</h2>");
         body.push_str(&culprit_table(&told.culprits, days, false));
     }
-    list(body, system, &told.runs);
+    list(body, system, told);
 }
 
-fn since_s(rfc3339: &str) -> Option<i64> {
-    utc::from_date_time(rfc3339.get(..10)?, rfc3339.get(11..19)?)
+/// The state in one line.
+fn lead(body: &mut String, board: &Board) {
+    let Some(night) = &board.system.night else { return };
+    let _ = write!(
+        body,
+        "<p class=\"lead\"><strong{}>{}</strong> in its last night.{}</p>",
+        if night.verdict == Verdict::NotMet { " class=\"bad\"" } else { "" },
+        xml(&night.words()),
+        board.silent_since.as_ref().map_or_else(String::new, |since| {
+            format!(" <strong class=\"bad\">Silent since {} UTC.</strong>", xml(&minute(since)))
+        })
+    );
+    if let Some(said) = board.system.last.as_ref().and_then(|l| l.clock_said.as_deref()) {
+        let _ = write!(
+            body,
+            "<p>{} The clock of its newest run cannot be right: the run is ordered by when it arrived.</p>",
+            wrong_clock(said)
+        );
+    }
+}
+
+/// Each workload of the last night.
+fn nights(body: &mut String, board: &Board, writes: bool) {
+    let Some(night) = &board.system.night else { return };
+    let mut listing = Listing::new(&[
+        Column::Name("Loads"),
+        Column::Words("Verdict"),
+        Column::Words("Not met since"),
+        Column::Figure("Worst"),
+        Column::Figure("Left of the deadline"),
+        Column::Figure("Runs"),
+        Column::Text("Known"),
+    ]);
+    for w in &night.workloads {
+        let known = board.known.iter().find(|k| k.workload == w.workload);
+        let known = match (known, &w.not_met_since) {
+            (Some(k), _) => {
+                format!("<span class=\"known\">{}</span>", known_words(&k.acknowledged))
+            }
+            (None, Some(_)) => remarks::form(writes, &board.system.id, &w.workload),
+            (None, None) => String::new(),
+        };
+        let since = w.not_met_since.as_deref().map_or("–", |s| s.get(..10).unwrap_or(s));
+        let loads = if w.loads.is_empty() { "none" } else { w.loads.as_str() };
+        listing.row(&[
+            format!("{} <span class=\"soft\">{}</span>", xml(loads), xml(&w.probe)),
+            verdict(w.verdict.as_str()),
+            xml(since),
+            format!("<a href=\"/runs/{}\">{}</a>", xml(&w.worst_run), ns(w.max_ns)),
+            headroom(w.headroom(), w.deadline_ns),
+            w.runs.to_string(),
+            if known.is_empty() { "–".to_owned() } else { known },
+        ]);
+    }
+    let _ = write!(
+        body,
+        "<h2>Last night</h2><p class=\"soft\">The 24 hours up to {} UTC, when its newest run began. A workload counts by the worst verdict of its \
+         runs; the run shown is the one that came nearest to its deadline.</p>{}",
+        xml(&minute(&night.newest)),
+        listing.html()
+    );
+}
+
+/// The newest days on which kernel, configuration or method changed.
+const CHANGES: usize = 20;
+
+fn changes(body: &mut String, board: &Board) {
+    if board.changes.is_empty() {
+        return;
+    }
+    let shown = board.changes.iter().rev().take(CHANGES);
+    let words: Vec<String> = shown
+        .map(|c| {
+            let what: Vec<&str> = c.what.iter().map(|w| w.as_str()).collect();
+            format!("<li>{}: {}</li>", xml(&c.day), what.join(", "))
+        })
+        .collect();
+    let more = match board.changes.len().saturating_sub(CHANGES) {
+        0 => String::new(),
+        n => format!("<p class=\"soft\">And {n} earlier ones.</p>"),
+    };
+    let _ = write!(
+        body,
+        "<details><summary>{} {} on which kernel, configuration or method changed</summary><ul>{}</ul>{more}</details>",
+        board.changes.len(),
+        plural(board.changes.len(), "day", "days"),
+        words.concat()
+    );
 }
 
 /// The newest run by CPU, and what it ran on.
@@ -189,7 +319,9 @@ fn newest(page: &mut Page<'_>, told: &SystemPageData) {
         ("Command", run.header.command.join(" ")),
         ("Set-up", digest::set_up(run)),
     ];
-    body.push_str("<h2>Profile</h2><div class=\"scroll\" tabindex=\"0\"><table><tbody>");
+    body.push_str(
+        "<h2>Profile</h2><div class=\"scroll\" tabindex=\"0\"><table class=\"cards\"><tbody>",
+    );
     for (name, value) in rows {
         let _ = write!(
             body,
@@ -201,53 +333,40 @@ fn newest(page: &mut Page<'_>, told: &SystemPageData) {
     body.push_str("</tbody></table></div>");
 }
 
-/// The list of runs; what changed from one to the next is marked.
-fn list(body: &mut String, system: &SystemRow, runs: &[RunRow]) {
-    let (Some(newest), Some(oldest)) = (runs.first(), runs.get(1).or(runs.first())) else { return };
+/// The newest runs, and the way to all of them.
+fn list(body: &mut String, system: &SystemRow, told: &SystemPageData) {
+    let runs = &told.runs.runs;
+    let Some(newest) = runs.first() else { return };
+    // The day before it in its series: what changed in between is asked most.
+    let before = runs.iter().skip(1).find(|r| r.workload == newest.workload).or(runs.get(1));
     let day = |run: &RunRow| xml(run.started.get(..10).unwrap_or(""));
+    let ask = before.map_or_else(String::new, |before| {
+        format!(
+            "<form method=\"get\" action=\"/changed\"><input type=\"hidden\" name=\"system\" value=\"{}\"/>\
+             <label>Day <input type=\"date\" name=\"from\" required=\"\" value=\"{}\"/></label>\
+             <label>and <input type=\"date\" name=\"to\" required=\"\" value=\"{}\"/></label><button type=\"submit\">What changed?</button>\
+             <button type=\"submit\" formaction=\"/compare\">Compare latencies</button></form>\
+             <p class=\"soft\">Of the later day its newest run; of the other one the newest before it with the same loads.</p>",
+            xml(&system.id),
+            day(before),
+            day(newest),
+        )
+    });
+    let (shown, total) = (runs.len() as u64, told.runs.total);
+    let all = format!(
+        "<a href=\"/runs?system={}\">All runs, by load, kernel, verdict and date</a>",
+        xml(&system.id)
+    );
+    let count = if shown < total {
+        format!("The newest {shown} of {}. {all}", grouped(total))
+    } else {
+        format!("All {}. {all}", grouped(total))
+    };
     let _ = write!(
         body,
-        "<h2>Runs</h2><form method=\"get\" action=\"/changed\"><input type=\"hidden\" name=\"system\" value=\"{}\"/>\
-         <label>Day <input type=\"date\" name=\"from\" required=\"\" value=\"{}\"/></label>\
-         <label>and <input type=\"date\" name=\"to\" required=\"\" value=\"{}\"/></label><button type=\"submit\">What changed?</button>\
-         <button type=\"submit\" formaction=\"/compare\">Compare latencies</button></form>\
-         <p class=\"soft\">Of each day its newest run; of one without runs the newest before it.</p>\
+        "<h2>Runs</h2>{ask}<p class=\"pages\">{count}</p>\
          <form method=\"get\" action=\"/compare\" class=\"list\"><button type=\"submit\">Compare the chosen</button>\
-         <button type=\"submit\" formaction=\"/changed\">What changed between two chosen</button>\
-         <div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">Began (UTC)</th><th scope=\"col\" class=\"w\">Verdict</th>\
-         <th scope=\"col\">Median</th><th scope=\"col\">99.9 %</th><th scope=\"col\">Latest</th><th scope=\"col\">Activations</th>\
-         <th scope=\"col\" class=\"w\">Loads</th><th scope=\"col\" class=\"w\">Kernel</th><th scope=\"col\" class=\"w\">Doubts</th></tr></thead><tbody>",
-        xml(&system.id),
-        day(oldest),
-        day(newest),
+         <button type=\"submit\" formaction=\"/changed\">What changed between two chosen</button>{}</form><p class=\"pages\">{count}</p>",
+        runs_page::table(runs, &told.notes, None)
     );
-    for (at, run) in runs.iter().enumerate() {
-        let [p50, _, p999, ..] = run.quantiles_ns;
-        let other = runs.get(at + 1).filter(|older| older.kernel_id != run.kernel_id);
-        let kernel = xml(run.kernel.as_deref().unwrap_or("unknown"));
-        let kernel = match other {
-            None => kernel,
-            Some(older) => format!(
-                "<a href=\"/changed?run={}&amp;run={}\">{kernel}, changed</a>",
-                xml(&older.id),
-                xml(&run.id)
-            ),
-        };
-        let _ = write!(
-            body,
-            "<tr><th scope=\"row\">{}<a href=\"/runs/{}\">{}</a></th><td class=\"w\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
-             <td class=\"w\">{}</td><td class=\"w\">{kernel}</td><td class=\"w\">{}</td></tr>",
-            choice(&run.id, &minute(&run.started)),
-            xml(&run.id),
-            xml(&minute(&run.started)),
-            verdict(&run.outcome),
-            ns(p50),
-            ns(p999),
-            ns(run.max_ns()),
-            grouped(u64::try_from(run.activations).unwrap_or(0)),
-            xml(if run.loads.is_empty() { "none" } else { &run.loads }),
-            xml(&run.reasons),
-        );
-    }
-    body.push_str("</tbody></table></div></form>");
 }

@@ -95,7 +95,7 @@ async fn taken(
     let (incoming, held) = judged(app, owner, sent).await?;
     let id = incoming.packed.id.clone();
     let system = named.clone().unwrap_or_else(|| system_name(&incoming.run));
-    let added = app.writer.add(incoming, named, who.name(), held).await?;
+    let added = app.writer.add(incoming, named, who.name(), who.way(), held).await?;
     Ok((id, added, system))
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who asks, and whether they may.
 //!
-//! By a bearer token, or by the session of a browser, which may read and nothing else: so no foreign page can make a
-//! browser write. Who has neither may read where the server is open to all who reach it.
+//! By a bearer token, or by the session of a browser, which may read, and write notes from these pages alone: so no foreign
+//! page can make a browser write. Who has neither may read where the server is open to all who reach it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use axum::http::header::{AUTHORIZATION, COOKIE, HOST};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use tailbound_store::{Act, Token};
+use tailbound_store::{Act, Role, Token, Way};
 
 use super::app::App;
 use super::counters::count;
@@ -49,6 +49,22 @@ impl Who {
         }
     }
 
+    /// How a run comes that they hand in.
+    pub(super) fn way(&self) -> Way {
+        match self {
+            Self::Token(token) if token.role == Role::Agent => Way::Machine,
+            Self::Token(_) | Self::Session(_) | Self::Anybody => Way::Archive,
+        }
+    }
+
+    /// What people call them.
+    pub(super) fn author(&self) -> &str {
+        match self {
+            Self::Anybody => "anybody",
+            Self::Token(token) | Self::Session(token) => &token.name,
+        }
+    }
+
     /// Of an agent: its machine.
     pub(super) fn machine(&self) -> Option<&str> {
         match self {
@@ -58,14 +74,27 @@ impl Who {
     }
 }
 
-/// May they? The answer to those who may not.
-pub(super) fn allowed(app: &App, who: &Who, act: Act<'_>) -> Result<(), Problem> {
-    let may = match who {
+/// May they?
+pub(super) fn may(app: &App, who: &Who, act: Act<'_>) -> bool {
+    match who {
         Who::Anybody => app.config.open && act == Act::Read,
         Who::Token(token) => token.may(act),
-        Who::Session(token) => matches!(act, Act::Read | Act::Audit) && token.may(act),
-    };
-    if may {
+        Who::Session(token) => matches!(act, Act::Read | Act::Audit | Act::Note) && token.may(act),
+    }
+}
+
+/// A form of a browser: only one of these pages may send it, and browsers say which did.
+pub(super) fn from_own_page(who: &Who, headers: &HeaderMap) -> Result<(), Problem> {
+    let site = headers.get("sec-fetch-site").and_then(|v| v.to_str().ok());
+    match who {
+        Who::Session(_) if site != Some("same-origin") => Err(Problem::Forbidden),
+        _ => Ok(()),
+    }
+}
+
+/// The answer to those who may not.
+pub(super) fn allowed(app: &App, who: &Who, act: Act<'_>) -> Result<(), Problem> {
+    if may(app, who, act) {
         return Ok(());
     }
     count(&app.counters.forbidden);

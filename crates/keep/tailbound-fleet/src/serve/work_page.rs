@@ -14,13 +14,14 @@ use tailbound_report::escape::xml;
 use tailbound_store::{Act, Work, WorkState};
 
 use super::app::App;
+use super::boards::UNHEARD_S;
 use super::campaigns::{self, UnderWay};
+use super::listing::{Column, Listing};
 use super::overview::minute;
 use super::page::{Page, Problem};
 use super::who::{Who, allowed};
+use super::work;
 
-/// An agent asks at least so often.
-const SILENT_S: u64 = 180;
 /// The page is as old at most.
 const RENEWED_S: u32 = 5;
 
@@ -61,11 +62,16 @@ pub(super) async fn page(
 }
 
 fn progress(body: &mut String, all: &[UnderWay], today: &str) {
-    body.push_str(
-        "<h2>Under way</h2><div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">System</th><th scope=\"col\" class=\"w\">Campaign</th>\
-         <th scope=\"col\" class=\"w\">Progress</th><th scope=\"col\" class=\"w\">Run</th><th scope=\"col\" class=\"w\">Since (UTC)</th>\
-         <th scope=\"col\" class=\"w\">Run ends</th><th scope=\"col\" class=\"w\">All ends</th><th scope=\"col\" class=\"w\">Heard of</th></tr></thead><tbody>",
-    );
+    let mut listing = Listing::new(&[
+        Column::Name("System"),
+        Column::Words("Campaign"),
+        Column::Words("Progress"),
+        Column::Words("Run"),
+        Column::Words("Since (UTC)"),
+        Column::Words("Run ends"),
+        Column::Words("All ends"),
+        Column::Words("Heard of"),
+    ]);
     let known = |it: Option<String>| it.unwrap_or_else(|| "unknown".to_owned());
     let clock = |at: &Option<String>| {
         known(at.as_ref().map(|at| match minute(at).strip_prefix(today) {
@@ -100,55 +106,56 @@ fn progress(body: &mut String, all: &[UnderWay], today: &str) {
             ("running", None) => "says no progress".to_owned(),
             _ => "–".to_owned(),
         };
-        let _ = write!(
-            body,
-            "<tr><th scope=\"row\">{}</th><td class=\"w\">{}</td><td class=\"w\">{bar}{count}{failed}</td><td class=\"w\">{}</td>\
-             <td class=\"w\">{}</td><td class=\"w\">{}</td><td class=\"w\">{}</td><td class=\"w\">{heard}</td></tr>",
+        listing.row(&[
             xml(&u.system),
             xml(&u.campaign),
+            format!("{bar}{count}{failed}"),
             xml(&part),
             xml(&known(u.began.as_deref().map(minute))),
             clock(&u.run_ends),
             clock(&u.ends),
-        );
+            heard,
+        ]);
     }
-    body.push_str(
-        "</tbody></table></div><p class=\"soft\">Ends are what the agents expect; of a campaign of several runs, by the mean length of those before. \
+    let _ = write!(
+        body,
+        "<h2>Under way</h2>{}<p class=\"soft\">Ends are what the agents expect; of a campaign of several runs, by the mean length of those before. \
          Agents say how far they are when a run begins, and each minute.</p>",
+        listing.html()
     );
 }
 
 /// `busy`: systems that have work; their agents do not ask meanwhile.
 fn agents(body: &mut String, known: &[AgentStatus], busy: &[&str]) {
-    body.push_str(
-        "<h2>Agents</h2><div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">System</th><th scope=\"col\" class=\"w\">State</th>\
-         <th scope=\"col\" class=\"w opt\">Kernel</th><th scope=\"col\" class=\"w opt\">Version</th></tr></thead><tbody>",
-    );
+    let mut listing = Listing::new(&[
+        Column::Name("System"),
+        Column::Words("State"),
+        Column::Aside("Kernel"),
+        Column::Aside("Version"),
+    ]);
     for agent in known {
         let state = match (&agent.said.held, agent.seen_s_ago) {
             _ if busy.contains(&agent.system.as_str()) => "has work".to_owned(),
-            (_, ago) if ago > SILENT_S => format!("silent for {} min", ago / 60),
+            (_, ago) if ago > UNHEARD_S.unsigned_abs() => format!("silent for {} min", ago / 60),
             (Some(who), _) => format!("held: {who}"),
             (None, _) => "asks for work".to_owned(),
         };
-        let _ = write!(
-            body,
-            "<tr><th scope=\"row\">{}</th><td class=\"w\">{}</td><td class=\"w opt\">{}</td><td class=\"w opt\">{}</td></tr>",
-            xml(&agent.system),
-            xml(&state),
-            xml(&agent.said.kernel),
-            xml(&agent.said.version),
-        );
+        let (kernel, version) = (xml(&agent.said.kernel), xml(&agent.said.version));
+        listing.row(&[xml(&agent.system), xml(&state), kernel, version]);
     }
-    body.push_str("</tbody></table></div>");
+    let _ = write!(body, "<h2>Agents</h2>{}", listing.html());
 }
 
 fn pieces(body: &mut String, all: &[Work]) {
-    body.push_str(
-        "<h2>Work</h2><div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">Handed out</th><th scope=\"col\" class=\"w\">System</th>\
-         <th scope=\"col\" class=\"w\">Campaign</th><th scope=\"col\" class=\"w\">State</th><th scope=\"col\" class=\"w\">Why, or what it says</th>\
-         <th scope=\"col\" class=\"w\">Runs</th><th scope=\"col\" class=\"w opt\">By</th></tr></thead><tbody>",
-    );
+    let mut listing = Listing::new(&[
+        Column::Name("Handed out"),
+        Column::Words("System"),
+        Column::Words("Campaign"),
+        Column::Words("State"),
+        Column::Text("Why, or what it says"),
+        Column::Words("Runs"),
+        Column::Aside("By"),
+    ]);
     for w in all {
         let parts =
             if w.parts.is_empty() { String::new() } else { format!(": {}", w.parts.join(", ")) };
@@ -157,18 +164,21 @@ fn pieces(body: &mut String, all: &[Work]) {
         for run in &w.runs {
             let _ = write!(runs, "<a href=\"/runs/{}\">{}</a> ", xml(&run.run), xml(&run.part));
         }
-        let _ = write!(
-            body,
-            "<tr><th scope=\"row\">{}</th><td class=\"w\">{}</td><td class=\"w\">{}{}</td><td class=\"w\">{}</td><td class=\"long\">{}</td>\
-             <td class=\"w\">{runs}</td><td class=\"w opt\">{}</td></tr>",
+        listing.row(&[
             xml(&minute(&w.created)),
             xml(&w.system),
-            xml(&w.name),
-            xml(&parts),
-            w.state.as_str(),
+            format!("{}{}", xml(&w.name), xml(&parts)),
+            w.state.as_str().to_owned(),
             xml(words),
+            runs,
             xml(&w.handed_out_by),
-        );
+        ]);
     }
-    body.push_str("</tbody></table></div>");
+    let more = match u32::try_from(all.len()) {
+        Ok(n) if n >= work::LISTED => format!(
+            "<p class=\"soft\">The newest {n}; earlier ones are in the table <code>work</code>.</p>"
+        ),
+        _ => String::new(),
+    };
+    let _ = write!(body, "<h2>Work</h2>{}{more}", listing.html());
 }

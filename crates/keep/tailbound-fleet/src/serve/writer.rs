@@ -7,7 +7,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use tailbound_core::utc;
-use tailbound_store::{Added, Incoming, RunSubmission, Store, StoreError};
+use tailbound_store::{Added, Incoming, RunSubmission, Store, StoreError, Way};
 use tokio::sync::oneshot;
 
 use super::app::Clock;
@@ -24,6 +24,7 @@ struct Job {
     incoming: Incoming,
     system: Option<String>,
     who: String,
+    way: Way,
     /// Of the memory that uploads may take.
     _held: Reservation,
     answer: oneshot::Sender<Result<Added, StoreError>>,
@@ -48,10 +49,11 @@ impl Writer {
         incoming: Incoming,
         system: Option<String>,
         who: String,
+        way: Way,
         held: Reservation,
     ) -> Result<Added, Problem> {
         let (answer, answered) = oneshot::channel();
-        match self.jobs.try_send(Job { incoming, system, who, _held: held, answer }) {
+        match self.jobs.try_send(Job { incoming, system, who, way, _held: held, answer }) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => return Err(Problem::Busy),
             Err(TrySendError::Disconnected(_)) => return Err(Problem::Ending),
@@ -98,6 +100,7 @@ fn add(store: &mut Store, jobs: &[Job], now: &str) -> Result<Vec<Added>, StoreEr
             incoming: &job.incoming,
             system: job.system.as_deref(),
             who: Some(&job.who),
+            way: job.way,
         })
         .collect();
     store.add_given(&given, now)

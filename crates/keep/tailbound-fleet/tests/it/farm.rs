@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tailbound_core::record::{End, Fact, Header, ThreadRecord};
+use tailbound_core::record::{End, Fact, Header, SecondRecord, ThreadRecord};
 use tailbound_core::{EndReason, Run, runfile, utc};
 use tailbound_fleet::serve::{Clock, Config, serve, tokens};
 use tailbound_store::{Role, Store, StoreLocation, Token};
@@ -23,31 +23,95 @@ const HEADER: &str = r#"{"schema":"tailbound-run/1","tool":"tailbound 0.1.0","id
  "means":"nanosleep","loads":["hackbench"],"requirement":{"deadline_ns":100000,"early_ns":null,"class":"hard","rate":null,"confidence":0.95},
  "raw":false,"paranoid":false},"machine":{}}"#;
 
+/// A run that never was.
+#[derive(Clone)]
+pub(crate) struct Planted<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) id: String,
+    pub(crate) started_s: i64,
+    pub(crate) release: &'a str,
+    pub(crate) governor: &'a str,
+    pub(crate) loads: &'a str,
+    /// Most activations are about as late.
+    pub(crate) usual_ns: i64,
+    /// The latest one.
+    pub(crate) max_ns: i64,
+    /// So that no two nights are the same.
+    pub(crate) shift_ns: i64,
+    /// Whether the file has a record of each second; without them it cannot be judged.
+    pub(crate) seconds: Seconds,
+}
+
+/// What a planted file says of its seconds.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Seconds {
+    None,
+    All,
+}
+
+impl Planted<'_> {
+    /// Its file: 20,000 activations.
+    pub(crate) fn file(&self) -> Vec<u8> {
+        let header = HEADER.replace("\"hackbench\"", &format!("\"{}\"", self.loads));
+        let mut header: Header = serde_json::from_str(&header).unwrap();
+        header.started = utc::rfc3339(self.started_s);
+        header.id.clone_from(&self.id);
+        let facts = [
+            ("kernel.release", self.release),
+            ("machine.model", self.model),
+            ("cpu.model", "Example <CPU>"),
+            ("cpu.governor", self.governor),
+        ];
+        header.machine =
+            facts.iter().map(|(name, value)| ((*name).to_owned(), Fact::of(*value))).collect();
+        let mut run = Run::new(header);
+        let mut thread = ThreadRecord {
+            cpu: Some(0),
+            context: "user".into(),
+            ended: "complete".into(),
+            ..ThreadRecord::default()
+        };
+        for (percent, n) in [(100, 10_000), (110, 9_000), (150, 900), (200, 90), (300, 9)] {
+            thread.wakeup.add_many(self.usual_ns * percent / 100 + self.shift_ns, n);
+        }
+        thread.wakeup.add(self.max_ns);
+        let least = self.usual_ns + self.shift_ns;
+        let seconds: i64 = if self.seconds == Seconds::All { 20 } else { 0 };
+        for second in 0..seconds {
+            let usual_ns = self.usual_ns * (20 + second * 7 % 5) / 10;
+            run.seconds.push(SecondRecord {
+                thread: 0,
+                second: second.unsigned_abs(),
+                n: 1_000,
+                max_ns: if second == 13 { self.max_ns } else { usual_ns },
+                argmax: 0,
+                min_ns: least,
+                sum_ns: 1_000 * (least + 10),
+                missed: 0,
+            });
+        }
+        run.threads.push(thread);
+        run.end = Some(End { reason: EndReason::Complete, measured_ns: 20_000_000_000, lines: 0 });
+        runfile::write_run(&run, Vec::new()).unwrap()
+    }
+}
+
 /// A run of `model` that began `days` before now: 20,000 activations, most of them at about `usual_ns`.
 pub(crate) fn run(model: &str, days: i64, release: &str, usual_ns: i64) -> Vec<u8> {
-    let mut header: Header = serde_json::from_str(HEADER).unwrap();
-    header.started = utc::rfc3339(NOW_S - days * 86_400);
-    header.id = format!("{model} {days}");
-    let facts =
-        [("kernel.release", release), ("machine.model", model), ("cpu.model", "Example <CPU>")];
-    header.machine =
-        facts.iter().map(|(name, value)| ((*name).to_owned(), Fact::of(*value))).collect();
-    let mut run = Run::new(header);
-    let mut thread = ThreadRecord {
-        cpu: Some(0),
-        context: "user".into(),
-        ended: "complete".into(),
-        ..ThreadRecord::default()
+    let planted = Planted {
+        model,
+        id: format!("{model} {days}"),
+        started_s: NOW_S - days * 86_400,
+        release,
+        governor: "performance",
+        loads: "hackbench",
+        usual_ns,
+        // A little of everything, so that no two days are the same.
+        max_ns: usual_ns * 4 + days * 131 % 17 * 100,
+        shift_ns: days * 37 % 11 * 10,
+        seconds: Seconds::None,
     };
-    // A little of everything, so that no two days are the same.
-    let shift = days * 37 % 11 * 10;
-    for (percent, n) in [(100, 10_000), (110, 9_000), (150, 900), (200, 90), (300, 9)] {
-        thread.wakeup.add_many(usual_ns * percent / 100 + shift, n);
-    }
-    thread.wakeup.add(usual_ns * 4 + days * 131 % 17 * 100);
-    run.threads.push(thread);
-    run.end = Some(End { reason: EndReason::Complete, measured_ns: 20_000_000_000, lines: 0 });
-    runfile::write_run(&run, Vec::new()).unwrap()
+    planted.file()
 }
 
 /// A server that runs.
@@ -93,7 +157,7 @@ impl Farm {
     pub(crate) fn looked(&self) {
         let began = std::time::Instant::now();
         let mut store = self.store();
-        while !store.due_series("", 1).unwrap().is_empty() {
+        while !store.due_series(tailbound_store::Whose::All, 1).unwrap().is_empty() {
             assert!(began.elapsed() < Duration::from_secs(120), "series are not looked at");
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -16,6 +16,7 @@ mod hostile;
 #[path = "../../../tailbound-store/tests/it/server.rs"]
 mod postgresql;
 mod prometheus;
+mod story;
 mod webhook;
 mod weight;
 mod work;
@@ -103,7 +104,7 @@ fn every_metric_of_the_dashboard_is_there() {
     let dashboard = std::fs::read_to_string(page).unwrap();
     let parsed: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
     let farm = Farm::start(|_| {});
-    filled(&farm);
+    story::told(&farm);
     let exposed = farm.get("/metrics", None).text();
     let there = metrics_in(&exposed);
     let mut asked = 0;
@@ -217,8 +218,9 @@ fn every_path_of_the_description_answers() {
     filled(&farm);
     let operator = farm.token(Role::Operator);
     let description = farm.get("/api/v1/openapi.json", None).json();
-    let runs = farm.get("/api/v1/systems/press/runs?limit=1", None).json();
-    let run = runs["runs"][0]["id"].as_str().unwrap().to_owned();
+    let runs = farm.get("/api/v1/systems/press/runs?limit=2", None).json();
+    let id = |n: usize| runs["runs"][n]["id"].as_str().unwrap().to_owned();
+    let (run, older) = (id(0), id(1));
     let _agent = farm.token(Role::Agent);
     let handed_out = farm.post("/api/v1/work", Some(&operator), work("0f", "press").as_bytes());
     assert_eq!(handed_out.status, 201, "{handed_out:?}");
@@ -232,7 +234,7 @@ fn every_path_of_the_description_answers() {
         if item.get("get").is_some() {
             // What is asked of two runs has no answer without them.
             let two = if path.ends_with("/changed") || path.ends_with("/compare") {
-                format!("{real}?run={run}&run={run}")
+                format!("{real}?run={run}&run={older}")
             } else {
                 real.clone()
             };
@@ -286,7 +288,7 @@ fn each_role_may_what_it_may() {
 }
 
 #[test]
-fn a_browser_logs_in_and_can_only_read() {
+fn a_browser_logs_in_and_can_read_and_write_notes_alone() {
     let farm = Farm::start(|config| config.open = false);
     let operator = farm.token(Role::Operator);
     let form = |token: &str, site: &str| {
@@ -319,6 +321,15 @@ fn a_browser_logs_in_and_can_only_read() {
     };
     assert_eq!(with("GET /", ""), 200);
     assert_eq!(with("POST /api/v1/runs", "{}"), 403);
+    // A note is written from a page of this server, and from no other.
+    let run =
+        farm.post("/api/v1/runs?system=press", Some(&operator), &run("Board", 1, "6.12.1", 5_000));
+    let path = format!("POST /runs/{}/note", run.json()["run"].as_str().unwrap());
+    assert_eq!(with(&path, "message=a"), 403);
+    let from = |site: &str| {
+        with(&format!("{path} HTTP/1.1\r\nSec-Fetch-Site: {site}\r\nX: "), "message=a")
+    };
+    assert_eq!((from("cross-site"), from("same-origin")), (403, 303));
     farm.store().revoke("operator", "2026").unwrap();
     assert_eq!(with("GET /api/v1/systems", ""), 401);
 }

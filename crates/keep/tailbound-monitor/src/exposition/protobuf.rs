@@ -8,6 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use tailbound_core::protobuf::Message;
+
 use super::{Family, Kind, Metric, Value, buckets, seconds};
 use crate::window::Series;
 
@@ -16,51 +18,6 @@ const SCHEMA: i32 = 2;
 /// Values up to this are zero: none of ours is.
 const ZERO_S: f64 = 2.938_735_877_055_719e-39;
 
-/// A message under way.
-#[derive(Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn varint(&mut self, mut n: u64) {
-        while n >= 0x80 {
-            self.0.push(u8::try_from(n & 0x7f).unwrap_or(0) | 0x80);
-            n >>= 7;
-        }
-        self.0.push(u8::try_from(n).unwrap_or(0));
-    }
-
-    fn key(&mut self, field: u64, wire: u64) {
-        self.varint(field << 3 | wire);
-    }
-
-    fn unsigned(&mut self, field: u64, n: u64) {
-        self.key(field, 0);
-        self.varint(n);
-    }
-
-    /// Small numbers of both signs are short.
-    fn signed(&mut self, field: u64, n: i64) {
-        self.unsigned(field, (n << 1 ^ n >> 63).cast_unsigned());
-    }
-
-    fn double(&mut self, field: u64, value: f64) {
-        self.key(field, 1);
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-
-    fn bytes(&mut self, field: u64, bytes: &[u8]) {
-        self.key(field, 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend_from_slice(bytes);
-    }
-
-    fn message(&mut self, field: u64, fill: impl FnOnce(&mut Self)) {
-        let mut inner = Self::default();
-        fill(&mut inner);
-        self.bytes(field, &inner.0);
-    }
-}
-
 /// The native bucket that has `upper_ns`: the first whose end, 2^(i/4) s, is not below it.
 fn bucket(upper_ns: u64) -> i32 {
     let place = seconds(upper_ns).log2() * f64::from(1 << SCHEMA);
@@ -68,15 +25,13 @@ fn bucket(upper_ns: u64) -> i32 {
     place.ceil() as i32
 }
 
-fn native(to: &mut Message, series: &Series) {
+fn native(to: Message, series: &Series) -> Message {
     let mut counts: BTreeMap<i32, u64> = BTreeMap::new();
     for (upper_ns, n) in &series.classes {
         let count = counts.entry(bucket(*upper_ns)).or_default();
         *count = count.saturating_add(*n);
     }
-    to.signed(5, i64::from(SCHEMA));
-    to.double(6, ZERO_S);
-    to.unsigned(7, 0);
+    let mut to = to.sint(5, i64::from(SCHEMA)).double(6, ZERO_S).uint(7, 0);
     // Neighbours are one span; the first begins at its place, the others so far behind the one before.
     let mut spans: Vec<(i32, u64)> = Vec::new();
     let mut next: Option<i32> = None;
@@ -92,46 +47,39 @@ fn native(to: &mut Message, series: &Series) {
         spans.push((0, 0));
     }
     for (offset, length) in spans {
-        to.message(12, |span| {
-            span.signed(1, i64::from(offset));
-            span.unsigned(2, length);
-        });
+        let span = Message::default().sint(1, i64::from(offset)).uint(2, length);
+        to = to.message(12, &span);
     }
     let mut before = 0i64;
     for n in counts.values() {
         let n = i64::try_from(*n).unwrap_or(i64::MAX);
-        to.signed(13, n.saturating_sub(before));
+        to = to.sint(13, n.saturating_sub(before));
         before = n;
     }
+    to
 }
 
-fn histogram(to: &mut Message, series: &Series) {
-    to.unsigned(1, series.n);
-    to.double(2, seconds(series.sum_ns));
+fn histogram(series: &Series) -> Message {
+    let mut to = Message::default().uint(1, series.n).double(2, seconds(series.sum_ns));
     for (end, n) in buckets(series).chain([(f64::INFINITY, series.n)]) {
-        to.message(3, |bucket| {
-            bucket.unsigned(1, n);
-            bucket.double(2, end);
-        });
+        to = to.message(3, &Message::default().uint(1, n).double(2, end));
     }
-    native(to, series);
+    native(to, series)
 }
 
-fn metric(to: &mut Message, of: &Metric<'_>, kind: Kind) {
+fn metric(of: &Metric<'_>, kind: Kind) -> Message {
+    let mut to = Message::default();
     if let Some((comm, policy)) = of.whose {
         for (name, value) in [("comm", comm.as_str()), ("policy", &policy.to_string())] {
-            to.message(1, |label| {
-                label.bytes(1, name.as_bytes());
-                label.bytes(2, value.as_bytes());
-            });
+            to = to.message(1, &Message::default().text(1, name).text(2, value));
         }
     }
     match &of.value {
         Value::Number(value) => {
             let field = if kind == Kind::Counter { 3 } else { 2 };
-            to.message(field, |number| number.double(1, *value));
+            to.message(field, &Message::default().double(1, *value))
         }
-        Value::Histogram(series) => to.message(7, |h| histogram(h, series)),
+        Value::Histogram(series) => to.message(7, &histogram(series)),
     }
 }
 
@@ -139,22 +87,18 @@ fn metric(to: &mut Message, of: &Metric<'_>, kind: Kind) {
 pub(super) fn page(families: &[Family<'_>]) -> Vec<u8> {
     let mut out = Message::default();
     for of in families.iter().filter(|f| !f.metrics.is_empty()) {
-        let mut family = Message::default();
-        family.bytes(1, of.name.as_bytes());
-        family.bytes(2, of.help.as_bytes());
         let kind = match of.kind {
             Kind::Counter => 0,
             Kind::Gauge => 1,
             Kind::Histogram => 4,
         };
-        family.unsigned(3, kind);
+        let mut family = Message::default().text(1, of.name).text(2, of.help).uint(3, kind);
         for one in &of.metrics {
-            family.message(4, |m| metric(m, one, of.kind));
+            family = family.message(4, &metric(one, of.kind));
         }
-        out.varint(family.0.len() as u64);
-        out.0.extend_from_slice(&family.0);
+        out = out.delimited(&family);
     }
-    out.0
+    out.finish()
 }
 
 #[cfg(test)]
@@ -269,7 +213,7 @@ mod tests {
     #[test]
     fn each_bucket_has_the_upper_end_of_its_classes() {
         for class in 0..168 {
-            let upper = tailbound_sys::bpf::classes::upper(class);
+            let upper = tailbound_trace::bpf::classes::upper(class);
             let i = f64::from(bucket(upper));
             let end = |i: f64| (i / 4.0).exp2();
             let s = seconds(upper);

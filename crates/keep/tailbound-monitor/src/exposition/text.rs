@@ -6,20 +6,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Family, Kind, Value, Whose, buckets, seconds};
+use tailbound_core::exposition::{self, label};
 
-fn label(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '\\' => out.push_str("\\\\"),
-            '"' => out.push_str("\\\""),
-            '\n' => out.push_str("\\n"),
-            c => out.push(c),
-        }
-    }
-    out
-}
+use super::{Family, Kind, Value, Whose, buckets, seconds};
 
 fn labels(whose: &Whose) -> String {
     format!("comm=\"{}\",policy=\"{}\"", label(&whose.0), whose.1)
@@ -38,7 +27,7 @@ pub(super) fn page(families: &[Family<'_>]) -> String {
             Kind::Gauge => "gauge",
             Kind::Histogram => "histogram",
         };
-        push(&mut out, format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
+        exposition::Family { name, kind, help }.text(&mut out);
         for metric in metrics {
             let whose = metric.whose.map(labels);
             match (&metric.value, whose) {

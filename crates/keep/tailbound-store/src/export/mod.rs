@@ -7,7 +7,6 @@ mod kcidb;
 mod parquet;
 #[cfg(test)]
 mod tests;
-mod thrift;
 
 use std::io::{self, Write};
 
@@ -148,7 +147,7 @@ impl Store {
         of: Of,
         format: TableFormat,
         filter: &Filter,
-        to: &mut dyn Write,
+        to: &mut (dyn Write + Send),
     ) -> Result<u64, StoreError> {
         let (columns, chosen) = match of {
             Of::Runs => of_runs(),
@@ -156,7 +155,7 @@ impl Store {
         };
         let mut rows: Box<dyn Rows + '_> = match format {
             TableFormat::Csv => Box::new(Csv::begin(to, &columns)?),
-            TableFormat::Parquet => Box::new(parquet::Parquet::begin(to, columns)?),
+            TableFormat::Parquet => Box::new(parquet::Parquet::begin(to, &columns)?),
         };
         let mut n = 0;
         match of {

@@ -1,253 +1,174 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A table as a Parquet file: plain values, pages packed by Zstandard, every column may be null.
 //!
-//! Memory: one group of rows. Own code: the crate `parquet` has a hundred thousand lines, for encodings that
-//! nobody needs who only writes. Source: <https://github.com/apache/parquet-format>, `parquet.thrift` and `Encodings.md`.
+//! Memory: one group of rows. Not here: the format, which is the crate `parquet`'s.
+//! Source: <https://github.com/apache/parquet-format>, `LogicalTypes.md`.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
-use super::thrift::{Compact, Element};
+use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::Type;
+
 use super::{Column, Holds, Rows};
-use crate::buckets::put as varint;
 use crate::value::Value;
 
-const MAGIC: &[u8; 4] = b"PAR1";
 /// Rows of a group, and bytes of its values: whatever comes first ends it.
 pub(super) const GROUP_ROWS: usize = 1 << 16;
 const GROUP_BYTES: usize = 64 << 20;
 const LEVEL: i32 = 3;
 
-// Numbers of `parquet.thrift`.
-const INT64: i32 = 2;
-const DOUBLE: i32 = 5;
-const BYTE_ARRAY: i32 = 6;
-const OPTIONAL: i32 = 1;
-const UTF8: i32 = 0;
-const TIMESTAMP_MICROS: i32 = 10;
-const PLAIN: i32 = 0;
-const RLE: i32 = 3;
-const ZSTD: i32 = 6;
-
-impl Holds {
-    fn physical(self) -> i32 {
-        match self {
-            Self::Int | Self::Time => INT64,
-            Self::Real => DOUBLE,
-            Self::Text => BYTE_ARRAY,
-        }
-    }
+/// The values of a column in the group that is being filled.
+#[derive(Debug)]
+enum Values {
+    Whole(Vec<i64>),
+    Real(Vec<f64>),
+    Text(Vec<ByteArray>),
 }
 
 /// A column of the group that is being filled.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Filling {
-    /// Which rows have a value: runs of the same answer.
-    present: Vec<(bool, u64)>,
-    values: Vec<u8>,
+    holds: Holds,
+    /// 1 for each row that has a value, else 0: the levels of a column that may be null.
+    present: Vec<i16>,
+    values: Values,
 }
 
 impl Filling {
-    fn put(&mut self, value: &Value, holds: Holds) {
-        let before = self.values.len();
-        match (holds, value) {
-            (Holds::Int, Value::Int(n)) => self.values.extend(n.to_le_bytes()),
-            (Holds::Real, Value::Real(n)) => self.values.extend(n.to_le_bytes()),
-            (Holds::Time, Value::Text(text)) => {
-                self.values.extend(super::us_of(text).iter().flat_map(|us| us.to_le_bytes()));
-            }
-            (Holds::Text, Value::Text(text)) => {
-                if let Ok(n) = u32::try_from(text.len()) {
-                    self.values.extend(n.to_le_bytes());
-                    self.values.extend(text.as_bytes());
-                }
-            }
-            _ => {}
-        }
-        let is = self.values.len() > before;
-        match self.present.last_mut() {
-            Some((same, n)) if *same == is => *n += 1,
-            _ => self.present.push((is, 1)),
-        }
+    fn of(holds: Holds) -> Self {
+        let values = match holds {
+            Holds::Int | Holds::Time => Values::Whole(Vec::new()),
+            Holds::Real => Values::Real(Vec::new()),
+            Holds::Text => Values::Text(Vec::new()),
+        };
+        Self { holds, present: Vec::new(), values }
     }
 
-    /// The page's bytes before they are packed: levels with their length, then values.
-    fn page(&self) -> Vec<u8> {
-        let mut levels = Vec::new();
-        for (is, n) in &self.present {
-            varint(n << 1, &mut levels);
-            levels.push((*is).into());
-        }
-        let length = u32::try_from(levels.len()).unwrap_or(u32::MAX);
-        [&length.to_le_bytes()[..], &levels, &self.values].concat()
+    /// Takes the next row's value; how many bytes that were.
+    fn put(&mut self, value: &Value) -> usize {
+        let bytes = match (&mut self.values, value, self.holds) {
+            (Values::Whole(all), Value::Int(n), Holds::Int) => {
+                all.push(*n);
+                Some(size_of::<i64>())
+            }
+            (Values::Whole(all), Value::Text(text), Holds::Time) => super::us_of(text).map(|us| {
+                all.push(us);
+                size_of::<i64>()
+            }),
+            (Values::Real(all), Value::Real(n), _) => {
+                all.push(*n);
+                Some(size_of::<f64>())
+            }
+            (Values::Text(all), Value::Text(text), _) => {
+                all.push(text.as_str().into());
+                Some(text.len())
+            }
+            _ => None,
+        };
+        self.present.push(bytes.is_some().into());
+        bytes.unwrap_or(0)
     }
-}
-
-/// Where a column of a written group is.
-#[derive(Debug)]
-struct Chunk {
-    at: i64,
-    plain: i64,
-    packed: i64,
-}
-
-/// A group of rows that was written.
-#[derive(Debug)]
-struct Group {
-    rows: i64,
-    chunks: Vec<Chunk>,
 }
 
 /// A file that is being written.
-pub(super) struct Parquet<W: Write> {
-    out: W,
-    at: usize,
-    columns: Vec<Column>,
+pub(super) struct Parquet<W: Write + Send> {
+    out: SerializedFileWriter<W>,
     filling: Vec<Filling>,
     rows: usize,
-    groups: Vec<Group>,
+    bytes: usize,
 }
 
-/// A length as the format has it; files of this writer are far below its end.
-fn long(n: usize) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
+/// The file's own error where it is one: its kind tells a reader who has enough from a full disk.
+fn refused(e: ParquetError) -> io::Error {
+    match e {
+        ParquetError::External(e) => e.downcast().map_or_else(io::Error::other, |e| *e),
+        e => io::Error::other(e),
+    }
 }
 
-fn int(n: usize) -> io::Result<i32> {
-    i32::try_from(n).map_err(|_| io::Error::other("a page of Parquet has at most 2 GiB"))
+fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
+    let one = |column: &Column| {
+        let (physical, logical) = match column.holds {
+            Holds::Int => (Physical::INT64, None),
+            Holds::Real => (Physical::DOUBLE, None),
+            Holds::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Holds::Time => {
+                let unit = TimeUnit::MICROS;
+                (Physical::INT64, Some(LogicalType::timestamp(true, unit)))
+            }
+        };
+        let column = Type::primitive_type_builder(&column.name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical);
+        column.build().map(Arc::new)
+    };
+    let columns = columns.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    Type::group_type_builder("tailbound").with_fields(columns).build()
 }
 
-impl<W: Write> Parquet<W> {
-    pub(super) fn begin(mut out: W, columns: Vec<Column>) -> io::Result<Self> {
-        out.write_all(MAGIC)?;
-        let filling = columns.iter().map(|_| Filling::default()).collect();
-        Ok(Self { out, at: MAGIC.len(), columns, filling, rows: 0, groups: Vec::new() })
+impl<W: Write + Send> Parquet<W> {
+    pub(super) fn begin(out: W, columns: &[Column]) -> io::Result<Self> {
+        let level = ZstdLevel::try_new(LEVEL).map_err(refused)?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(level))
+            .set_dictionary_enabled(false)
+            .set_statistics_enabled(EnabledStatistics::None)
+            .set_created_by(concat!("tailbound version ", env!("CARGO_PKG_VERSION")).to_owned());
+        let schema = Arc::new(schema(columns).map_err(refused)?);
+        let out = SerializedFileWriter::new(out, schema, Arc::new(properties.build()));
+        let filling = columns.iter().map(|column| Filling::of(column.holds)).collect();
+        Ok(Self { out: out.map_err(refused)?, filling, rows: 0, bytes: 0 })
     }
 
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.out.write_all(bytes)?;
-        self.at += bytes.len();
-        Ok(())
-    }
-
-    fn end_group(&mut self) -> io::Result<()> {
-        let rows = std::mem::take(&mut self.rows);
-        if rows == 0 {
+    fn end_group(&mut self) -> Result<(), ParquetError> {
+        if self.rows == 0 {
             return Ok(());
         }
-        let mut chunks = Vec::new();
-        for column in std::mem::take(&mut self.filling) {
-            let plain = column.page();
-            let packed = zstd::bulk::compress(&plain, LEVEL)?;
-            let head = page_head(int(rows)?, int(plain.len())?, int(packed.len())?);
-            chunks.push(Chunk {
-                at: long(self.at),
-                plain: long(head.len() + plain.len()),
-                packed: long(head.len() + packed.len()),
-            });
-            self.put(&head)?;
-            self.put(&packed)?;
-            self.filling.push(Filling::default());
+        (self.rows, self.bytes) = (0, 0);
+        let mut group = self.out.next_row_group()?;
+        for column in &mut self.filling {
+            let full = std::mem::replace(column, Filling::of(column.holds));
+            match &full.values {
+                Values::Whole(all) => chunk::<Int64Type, W>(&mut group, all, &full.present)?,
+                Values::Real(all) => chunk::<DoubleType, W>(&mut group, all, &full.present)?,
+                Values::Text(all) => chunk::<ByteArrayType, W>(&mut group, all, &full.present)?,
+            }
         }
-        self.groups.push(Group { rows: long(rows), chunks });
-        Ok(())
-    }
-
-    fn foot(&self) -> Vec<u8> {
-        let mut foot = Compact::default();
-        foot.i32(1, 2);
-        foot.list(2, Element::Struct, self.columns.len() + 1);
-        foot.struct_element(|it| {
-            it.text(4, "tailbound");
-            it.i32(5, i32::try_from(self.columns.len()).unwrap_or(i32::MAX));
-        });
-        for column in &self.columns {
-            foot.struct_element(|it| schema(it, column));
-        }
-        foot.i64(3, self.groups.iter().map(|g| g.rows).sum());
-        foot.list(4, Element::Struct, self.groups.len());
-        for group in &self.groups {
-            foot.struct_element(|it| {
-                it.list(1, Element::Struct, group.chunks.len());
-                for (column, chunk) in self.columns.iter().zip(&group.chunks) {
-                    it.struct_element(|it| described(it, column, chunk, group.rows));
-                }
-                it.i64(2, group.chunks.iter().map(|c| c.plain).sum());
-                it.i64(3, group.rows);
-            });
-        }
-        foot.text(6, concat!("tailbound version ", env!("CARGO_PKG_VERSION")));
-        foot.end()
+        group.close().map(drop)
     }
 }
 
-impl<W: Write> Rows for Parquet<W> {
+/// Writes the next column of a group.
+fn chunk<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: &[T::T],
+    present: &[i16],
+) -> Result<(), ParquetError> {
+    let missing = || ParquetError::General("a column too many".to_owned());
+    let mut column = group.next_column()?.ok_or_else(missing)?;
+    column.typed::<T>().write_batch(values, Some(present), None)?;
+    column.close()
+}
+
+impl<W: Write + Send> Rows for Parquet<W> {
     fn row(&mut self, row: &[Value]) -> io::Result<()> {
-        for ((column, filling), value) in self.columns.iter().zip(&mut self.filling).zip(row) {
-            filling.put(value, column.holds);
+        for (filling, value) in self.filling.iter_mut().zip(row) {
+            self.bytes = self.bytes.saturating_add(filling.put(value));
         }
         self.rows += 1;
-        let bytes: usize = self.filling.iter().map(|f| f.values.len()).sum();
-        if self.rows >= GROUP_ROWS || bytes >= GROUP_BYTES { self.end_group() } else { Ok(()) }
+        if self.rows >= GROUP_ROWS || self.bytes >= GROUP_BYTES {
+            self.end_group().map_err(refused)?;
+        }
+        Ok(())
     }
 
     fn end(&mut self) -> io::Result<()> {
-        self.end_group()?;
-        let foot = self.foot();
-        self.put(&foot)?;
-        self.put(&u32::try_from(foot.len()).unwrap_or(u32::MAX).to_le_bytes())?;
-        self.put(MAGIC)
+        self.end_group().map_err(refused)?;
+        self.out.finish().map(drop).map_err(refused)
     }
-}
-
-fn page_head(rows: i32, plain: i32, packed: i32) -> Vec<u8> {
-    let mut head = Compact::default();
-    head.i32(1, 0);
-    head.i32(2, plain);
-    head.i32(3, packed);
-    head.within(5, |it| {
-        it.i32(1, rows);
-        it.i32(2, PLAIN);
-        it.i32(3, RLE);
-        it.i32(4, RLE);
-    });
-    head.end()
-}
-
-fn schema(it: &mut Compact, column: &Column) {
-    it.i32(1, column.holds.physical());
-    it.i32(3, OPTIONAL);
-    it.text(4, &column.name);
-    match column.holds {
-        Holds::Int | Holds::Real => {}
-        Holds::Text => {
-            it.i32(6, UTF8);
-            it.within(10, |it| it.within(1, |_| {}));
-        }
-        Holds::Time => {
-            it.i32(6, TIMESTAMP_MICROS);
-            it.within(10, |it| {
-                it.within(8, |it| {
-                    it.yes(1);
-                    it.within(2, |it| it.within(2, |_| {}));
-                });
-            });
-        }
-    }
-}
-
-fn described(it: &mut Compact, column: &Column, chunk: &Chunk, rows: i64) {
-    it.i64(2, chunk.at);
-    it.within(3, |it| {
-        it.i32(1, column.holds.physical());
-        it.list(2, Element::I32, 2);
-        it.i32_element(PLAIN);
-        it.i32_element(RLE);
-        it.list(3, Element::Text, 1);
-        it.text_element(&column.name);
-        it.i32(4, ZSTD);
-        it.i64(5, rows);
-        it.i64(6, chunk.plain);
-        it.i64(7, chunk.packed);
-        it.i64(9, chunk.at);
-    });
 }

@@ -4,6 +4,7 @@
 //! Context: tests. Run files are written by the run file's own writer.
 #![expect(clippy::disallowed_methods, reason = "the server's programs are started by the test")]
 
+mod asked;
 mod backup;
 mod export;
 mod page;
@@ -330,6 +331,7 @@ fn what_strangers_call_things_is_one_short_line() {
             incoming: &read,
             system: Some("press\n2026-11-25 operator: forged"),
             who: Some("agent x\ny"),
+            way: tailbound_store::Way::Machine,
         };
         store.add_given(&[given], NOW).unwrap_or_else(|e| panic!("{e}"));
         let audit = store.audited(10).unwrap_or_else(|e| panic!("{e}"));

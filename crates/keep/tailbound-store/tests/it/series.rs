@@ -3,17 +3,17 @@
 //!
 //! Context: tests.
 
-use tailbound_store::{DueSeries, SeriesState, Store, StoreLocation};
+use tailbound_store::{DueSeries, SeriesState, Since, Store, StoreLocation, Whose};
 
 use crate::{NOW, added, file, incoming, on_both};
 
 fn due(store: &mut Store) -> Vec<(String, i64)> {
-    let due = store.due_series("", 100).unwrap_or_else(|e| panic!("{e}"));
+    let due = store.due_series(Whose::All, 100).unwrap_or_else(|e| panic!("{e}"));
     due.into_iter().map(|DueSeries { newest, due, .. }| (newest, due)).collect()
 }
 
 fn looked_at(store: &mut Store) {
-    for series in store.due_series("", 100).unwrap_or_else(|e| panic!("{e}")) {
+    for series in store.due_series(Whose::All, 100).unwrap_or_else(|e| panic!("{e}")) {
         let kept = store.keep_series(&series, SeriesState::Well, "null", NOW);
         kept.unwrap_or_else(|e| panic!("{e}"));
     }
@@ -27,7 +27,7 @@ fn a_series_is_due_when_its_runs_change_and_only_then() {
         added(&mut store, &[day(1), day(3), day(2)], Some("a"));
         assert_eq!(due(&mut store), [("2026-01-03T00:00:00Z".to_owned(), 3)], "{place}");
         // A run that comes while it is looked at makes it due still.
-        let series = store.due_series("", 1).unwrap_or_else(|e| panic!("{e}")).remove(0);
+        let series = store.due_series(Whose::All, 1).unwrap_or_else(|e| panic!("{e}")).remove(0);
         added(&mut store, &[day(4)], Some("a"));
         let kept = store.keep_series(&series, SeriesState::Worse, "{\"x\":1}", NOW);
         kept.unwrap_or_else(|e| panic!("{e}"));
@@ -35,11 +35,19 @@ fn a_series_is_due_when_its_runs_change_and_only_then() {
         looked_at(&mut store);
         assert_eq!(added(&mut store, &[day(4)], Some("a")).len(), 1);
         assert_eq!(due(&mut store), [], "{place}: the same run again is nothing new");
-        let kept = store.kept_series("", "2026-01-04").unwrap_or_else(|e| panic!("{e}"));
+        let kept = store
+            .kept_series(Whose::All, &Since::from("2026-01-04"))
+            .unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(kept.len(), 1);
         assert_eq!((kept[0].name.as_str(), kept[0].state), ("a", Some(SeriesState::Well)));
-        assert_eq!(store.kept_series("", "2026-02").map(|all| all.len()).ok(), Some(0));
-        assert_eq!(store.kept_series("nobody", "").map(|all| all.len()).ok(), Some(0));
+        assert_eq!(
+            store.kept_series(Whose::All, &Since::from("2026-02")).map(|all| all.len()).ok(),
+            Some(0)
+        );
+        assert_eq!(
+            store.kept_series(Whose::System("nobody"), &Since::Ever).map(|all| all.len()).ok(),
+            Some(0)
+        );
 
         // Made again, nothing is known any more; deleted, another run is the newest, and the last one takes the series with it.
         store.rebuild(&mut |_, _| {}).unwrap_or_else(|e| panic!("{e}"));
@@ -55,7 +63,7 @@ fn a_series_is_due_when_its_runs_change_and_only_then() {
 }
 
 /// A store as the version before this table left it.
-const BEFORE: &str = "DROP TABLE series; DELETE FROM tailbound_schema WHERE number = 8";
+const BEFORE: &str = "DROP TABLE series; DELETE FROM tailbound_schema WHERE number = 10";
 
 #[test]
 fn a_store_of_the_version_before_has_all_its_series_due() {

@@ -108,7 +108,7 @@ pub(super) mod tests {
         }
         let names = b"\0.modinfo\0.shstrtab\0";
         let mut file = vec![0u8; 64];
-        file.splice(..6, *b"\x7fELF\x02\x01");
+        file.splice(..7, *b"\x7fELF\x02\x01\x01");
         let mut at = |bytes: &[u8]| {
             let start = file.len() as u64;
             file.extend_from_slice(bytes);

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use crate::cyclictest::status::{self, Status};
 use crate::cyclictest::{histogram, told, verbose};
 use crate::format::Format;
-use crate::runs::Piece;
+use crate::runs::{FormatOrigin, Piece};
 use crate::text::Lines;
 
 /// A stretch of one form.
@@ -67,7 +67,7 @@ fn is_end(line: &str) -> bool {
 }
 
 /// The runs of `bytes`; one without an end where there are no figures at all.
-pub(crate) fn split(format: Format, bytes: &[u8], chosen: bool) -> Vec<Piece> {
+pub(crate) fn split(format: Format, bytes: &[u8], origin: FormatOrigin) -> Vec<Piece> {
     let mut stretches: Vec<Stretch> = Vec::new();
     // Where the next stretch would begin: behind the last figures; and is there a head behind them?
     let (mut gap, mut headed) = ((0, 1), false);
@@ -117,7 +117,7 @@ pub(crate) fn split(format: Format, bytes: &[u8], chosen: bool) -> Vec<Piece> {
         headed = false;
         gap = (at, n + 1);
     }
-    if chosen {
+    if origin == FormatOrigin::Named {
         stretches.retain(|s| s.piece.format == format);
         if stretches.len() == 1 {
             return Vec::new();

@@ -14,13 +14,13 @@ mod findings;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tailbound_host::clock_id;
 use tailbound_rt::cyclic::{LoopEnd, Port as _, Schedule, Wake};
 use tailbound_rt::recorder::{Recorder, Writer};
 use tailbound_sys::clock::Nanosleep;
 use tailbound_sys::error::SysError;
 use tailbound_sys::readings::{READINGS, Reading};
 
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{Finished, RecordSlot, Running, ThreadContext, thread_spec};

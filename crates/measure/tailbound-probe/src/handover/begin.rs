@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use tailbound_core::Context;
+use tailbound_host::clock_id;
 
 use tailbound_rt::handover::Block;
 use tailbound_sys::handover::{Channel, Medium, own_ipc_namespace};
@@ -13,7 +14,6 @@ use tailbound_sys::shared::Shared;
 use super::local::{BACK, Receiving, Sending};
 use super::options::{self, Arrangement, arrangement, sender_policy};
 use super::{remote, skew};
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, Setup};
 use crate::peer::{Guardian, Peer};

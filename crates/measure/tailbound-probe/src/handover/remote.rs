@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_core::policy::Policy;
 use tailbound_core::{Finding, Impact};
+use tailbound_host::clock_id;
 use tailbound_rt::cyclic::{LoopEnd, Port as _, Schedule};
 use tailbound_rt::handover::line::{Close, Control, Phase};
 use tailbound_rt::handover::{Block, Give, Log, relayed};
@@ -25,7 +26,6 @@ use tailbound_sys::{limits, mem, sched, signal, thread};
 
 use super::local::{BACK, Logs, Sending, of_phase};
 use super::options::{Arrangement, sender_policy};
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::Setup;
 use crate::peer::{Peer, Role, number};

@@ -13,11 +13,11 @@ use tailbound_core::policy::Policy;
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Context, Finding, Impact};
+use tailbound_host::clock_id;
 use tailbound_rt::skew::{self, Skew, Table};
 use tailbound_sys::{clock, thread};
 
 use super::begin::Group;
-use crate::attributes::clock_id;
 use crate::kind::Setup;
 use crate::thread_group::{ProbeOutput, ThreadResult, thread_spec};
 

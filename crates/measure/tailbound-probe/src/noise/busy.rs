@@ -8,11 +8,11 @@
 
 use tailbound_core::policy::Policy;
 use tailbound_core::units::format_ns_i64;
+use tailbound_host::clock_id;
 use tailbound_rt::cyclic::Port;
 use tailbound_sys::clock::Nanosleep;
 use tailbound_sys::counter;
 
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;

@@ -14,6 +14,9 @@ use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Finding, Impact};
 use tailbound_host::Root;
+use tailbound_host::smi::{self, NoSmiCount};
+use tailbound_record::ObserveError;
+use tailbound_record::observe;
 use tailbound_rt::poll::Tally;
 
 use crate::error::ProbeError;
@@ -21,8 +24,6 @@ use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
 use crate::noise::polled::{self, PollSettings};
 use crate::noise::tracer;
-use crate::observe::{self, ObserveError};
-use crate::smi::{self, NoSmiCount};
 use crate::thread_group::{ProbeOutput, Running};
 
 pub(crate) static KIND: ProbeKind = ProbeKind {

@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use tailbound_core::number::Real as _;
 use tailbound_core::{Context, Finding, Impact};
+use tailbound_host::clock_id;
 use tailbound_rt::strike::{self, Struck, Target};
 use tailbound_rt::ticks::{Counter, Scale, Taker};
 use tailbound_sys::perf::{Samples, Source};
 use tailbound_sys::{SysError, counter};
 
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::figures::of_cpu;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};

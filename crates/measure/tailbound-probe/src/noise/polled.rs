@@ -11,11 +11,10 @@ use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
 use tailbound_core::record::FigureRecord;
 use tailbound_core::{Context, Finding, Impact};
-use tailbound_host::Root;
+use tailbound_host::{Root, clock_id};
 use tailbound_rt::poll::{self, Polling, Settings, Sinks};
 use tailbound_sys::clock::{self, Nanosleep};
 
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::Setup;
 use crate::noise::findings;

@@ -10,11 +10,11 @@ use tailbound_core::number::Real as _;
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Finding, Impact};
+use tailbound_host::clock_id;
 use tailbound_rt::cyclic::LoopEnd;
 use tailbound_rt::queue::{self, Drained, Feed, RATE_MAX};
 use tailbound_sys::SysError;
 
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::figures::of_cpu;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};

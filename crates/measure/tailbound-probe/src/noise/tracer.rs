@@ -13,17 +13,17 @@ use tailbound_core::plan::{Observe, Plan};
 use tailbound_core::record::FigureRecord;
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Finding, Impact, Policy};
+use tailbound_host::clock_id;
+use tailbound_record::{Gap, Observer, trace_clock_id};
 use tailbound_rt::cyclic::{LoopEnd, Port, Schedule};
 use tailbound_rt::recorder::Recorder;
 use tailbound_rt::window::Windows;
 use tailbound_sys::SysError;
 use tailbound_sys::clock::{self, Nanosleep};
 
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::Setup;
 use crate::noise::hwlat::duty_finding;
-use crate::observe::{Gap, Observer, trace_clock_id};
 use crate::thread_group::{Finished, ProbeOutput, RecordSlot, Running, ThreadContext, thread_spec};
 
 /// From one look at the trace to the next.

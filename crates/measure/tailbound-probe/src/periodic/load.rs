@@ -14,6 +14,7 @@ use tailbound_core::finding::Impact;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::policy::Policy;
 use tailbound_core::{Context, Finding};
+use tailbound_host::clock_id;
 use tailbound_rt::cyclic::{LoopEnd, Schedule};
 use tailbound_rt::recorder::{Recorder, Writer};
 use tailbound_sys::clock::{CLOCK_THREAD_CPUTIME_ID, now_ns};
@@ -22,7 +23,6 @@ use tailbound_sys::thread;
 
 use super::work::{self, Work};
 use super::{figure, span};
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{

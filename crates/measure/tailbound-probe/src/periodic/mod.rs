@@ -14,7 +14,7 @@ mod work;
 use tailbound_core::number::Real as _;
 use tailbound_core::policy::Policy;
 
-use crate::attributes::allowed;
+use crate::allowed::allowed;
 use crate::error::ProbeError;
 use crate::figures::figure;
 use crate::kind::Setup;

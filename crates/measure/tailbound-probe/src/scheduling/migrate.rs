@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::policy::Policy;
+use tailbound_host::clock_id;
 use tailbound_rt::cyclic::LoopEnd;
 use tailbound_rt::recorder::Writer;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
@@ -22,7 +23,6 @@ use super::ledger::Ledger;
 use super::pace::Pace;
 use super::trials::{self, Timed};
 use super::{count, of_phase, span};
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{

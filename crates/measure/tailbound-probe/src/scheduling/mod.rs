@@ -26,7 +26,7 @@ use tailbound_core::policy::Policy;
 use tailbound_core::record::FigureRecord;
 use tailbound_rt::recorder::Recorder;
 
-use crate::attributes::allowed;
+use crate::allowed::allowed;
 use crate::error::ProbeError;
 use crate::figures::figure;
 use crate::kind::Setup;

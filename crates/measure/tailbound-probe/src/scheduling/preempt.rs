@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
+use tailbound_host::clock_id;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
 use tailbound_sys::error::SysError;
 
@@ -20,7 +21,6 @@ use super::bell::{Bell, Closing};
 use super::count;
 use super::ledger::Ledger;
 use super::trials::{self, Timed};
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{

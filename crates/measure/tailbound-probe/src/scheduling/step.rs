@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::policy::Policy;
-use tailbound_host::attributes;
+use tailbound_host::{attributes, clock_id};
 use tailbound_rt::cyclic::Port as _;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC, Nanosleep};
 use tailbound_sys::error::SysError;
@@ -25,7 +25,6 @@ use tailbound_sys::shared::Shared;
 use super::count;
 use super::ledger::Ledger;
 use super::trials::{self, Timed};
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::peer::{self, Peer, Role};

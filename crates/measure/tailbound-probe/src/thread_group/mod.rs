@@ -20,13 +20,12 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use tailbound_core::Context;
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
-use tailbound_host::attributes;
+use tailbound_host::{attributes, clock_id};
 use tailbound_rt::cyclic::LoopEnd;
 use tailbound_sys::clock;
 use tailbound_sys::error::SysError;
 use tailbound_sys::thread::{self, ThreadSpec};
 
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::watchdog::Watchdog;
 use context::{Body, Shared, Work};

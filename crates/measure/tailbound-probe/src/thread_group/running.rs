@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use tailbound_core::record::Clocks;
+use tailbound_record::MeasuredThread;
 use tailbound_sys::clock;
 use tailbound_sys::error::SysError;
 use tailbound_sys::thread::Thread;
@@ -101,6 +102,17 @@ impl Running {
     /// Each slot and its recorders.
     pub fn recorders(&self) -> impl Iterator<Item = (RecordSlot, &Recorders)> {
         self.places.iter().map(|p| (p.slot, &*p.recorders))
+    }
+
+    /// The threads of the slots, for those who record beside them.
+    #[must_use]
+    pub fn measured_threads(&self) -> Vec<MeasuredThread> {
+        let thread = |place: &SlotOwner| {
+            let tid = self.members.get(place.member)?.tid.load(Ordering::Relaxed);
+            let RecordSlot { thread, cpu, phase_ns, context } = place.slot;
+            Some(MeasuredThread { thread, tid: i32::try_from(tid).ok()?, cpu, phase_ns, context })
+        };
+        self.places.iter().filter_map(thread).collect()
     }
 
     /// Kernel thread ids, those of helpers among them.

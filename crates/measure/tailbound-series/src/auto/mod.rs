@@ -9,11 +9,13 @@
 //! ```text
 //! design.rs  how many runs of which length     steps.rs  stage by stage, and who goes on
 //! cost.rs    what the loads lost               found.rs  what came of it
+//! answer.rs  in sentences and for scripts
 //! ```
 //! Not here: how a set of changes is measured ([`Bench`]: this machine, the lab).
 //! Source: Karnin, Koren, Somekh, "Almost Optimal Exploration in Multi-Armed Bandits", 2013
 //! (successive halving).
 
+mod answer;
 mod cost;
 mod design;
 mod found;
@@ -21,6 +23,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
+pub use answer::Trial;
 pub use cost::{Cost, costs};
 pub use design::{Design, DesignError};
 pub use found::{Answered, CandidateRecord, ExperimentResult, Fate, Stage};

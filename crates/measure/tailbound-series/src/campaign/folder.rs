@@ -13,7 +13,7 @@
 use std::path::{Path, PathBuf};
 
 use tailbound_core::campaign::Part;
-use tailbound_core::limits;
+use tailbound_core::{limits, runfile};
 use tailbound_stats::campaign::{CampaignRun, CampaignSystem, State};
 use tailbound_sys::given;
 use tailbound_sys::new_file::{self, Existing};
@@ -111,6 +111,13 @@ pub fn keep_failed(system: &Path, part: &str, why: &str) -> Result<(), SeriesErr
 pub fn forget_failed(system: &Path, part: &str) {
     // It need not be there.
     drop(std::fs::remove_file(failed_file(system, part)));
+}
+
+/// Is it the file of a run that came to its planned end?
+#[must_use]
+pub fn is_complete(file: &Path) -> bool {
+    let read = given::open(file).ok().map(std::io::BufReader::new).map(runfile::read_run);
+    matches!(read, Some(Ok(run)) if run.ended_as_planned())
 }
 
 /// What is there of each of `parts`, in every system's folder of `folder`; links begin with `prefix`.

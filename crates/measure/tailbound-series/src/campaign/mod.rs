@@ -8,16 +8,20 @@
 //! ```text
 //! shipped.rs  campaigns in the program, or a file      folder.rs  runs and their state, from files alone
 //! options.rs  how long, where, which of its runs       make.rs    runs on this machine, one child each
-//! follow.rs   what a run says while it is made
+//! follow.rs   what a run says while it is made          words.rs   how far it is
+//! folders.rs  several folders as evidence
 //! ```
 
 pub mod folder;
+mod folders;
 mod follow;
 mod make;
 mod options;
 mod shipped;
+mod words;
 
 pub use folder::Folder;
+pub use folders::{absolute, campaign_of, evidence};
 pub use follow::{Follow, SoFar};
 pub use make::{Ahead, CampaignCaller, Now, Progress, make};
 pub use options::{LONG_NS, Long, Options, wanted};

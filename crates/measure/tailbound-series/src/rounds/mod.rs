@@ -7,12 +7,15 @@
 //! ```text
 //! series.rs  what is compared, in which order      description.rs  what a folder says of its series
 //! make.rs    round by round, the runs that are not there yet
+//! words.rs   variants as people write them, and how far it is
 //! ```
 
 mod description;
 mod make;
 mod series;
+mod words;
 
 pub use description::{DescriptionError, NAME_MAX, ROUNDS_MAX, is_name, variants};
 pub use make::{Next, Progress, make};
 pub use series::{Series, Variant};
+pub use words::{VariantError, comparable, named_words};

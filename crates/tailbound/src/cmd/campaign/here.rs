@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tailbound_core::campaign::Part;
-use tailbound_core::units::{format_ns_i64, format_span, grouped};
 use tailbound_series::campaign::{
     self as series, Ahead, CampaignEnd, Chosen, Folder, Follow, Now, Progress, SoFar,
 };
@@ -67,21 +66,8 @@ impl Progress for Shown {
     }
 
     fn begins(&mut self, ahead: &Ahead<'_>) {
-        let there = match ahead.kept {
-            0 => String::new(),
-            kept => format!("{kept} runs are complete already; "),
-        };
-        let and = match ahead.benchmarks {
-            0 => String::new(),
-            n => format!(", and what {n} benchmarks take"),
-        };
         if !self.quiet {
-            say::note(&format!(
-                "{there}{} to be made, about {}{and}; {}",
-                ahead.open,
-                format_span(ahead.left_ns),
-                ahead.folder.display()
-            ));
+            say::note(&ahead.to_string());
         }
     }
 
@@ -93,14 +79,7 @@ impl Progress for Shown {
         }
         self.last = Instant::now();
         follow.look();
-        let whole = |ns: i64| format_span(ns / 1_000_000_000 * 1_000_000_000);
-        let so_far = follow.so_far().map_or_else(String::new, |s| format!("; so far {}", fell(s)));
-        let text = format!(
-            "{}: {} elapsed, about {} left{so_far}",
-            which(now),
-            whole(now.elapsed_ns),
-            whole(now.left_ns)
-        );
+        let text = now.text(follow.so_far());
         if self.terminal {
             let width = tailbound_sys::terminal::size(&io::stderr()).map_or(80, |(c, _)| c);
             let line: String = text.chars().take(width.saturating_sub(1)).collect();
@@ -111,22 +90,13 @@ impl Progress for Shown {
     }
 
     fn done(&mut self, now: &Now<'_>, so_far: Option<SoFar>) {
-        let text = so_far.map_or_else(|| "its benchmarks are timed".to_owned(), fell);
-        self.note(&format!("{}: {text}", which(now)));
+        let text = so_far.map_or_else(|| "its benchmarks are timed".to_owned(), |s| s.to_string());
+        self.note(&format!("{}: {text}", now.which()));
     }
 
     fn failed(&mut self, part: &str, why: &str) {
         self.note(&format!("{part}: failed: {why}"));
     }
-}
-
-fn which(now: &Now<'_>) -> String {
-    format!("run {} of {}, {}", now.at + 1, now.of, now.part)
-}
-
-/// `12,000 fell due, none later than 83.4 µs`
-fn fell(so_far: SoFar) -> String {
-    format!("{} fell due, none later than {}", grouped(so_far.due), format_ns_i64(so_far.max_ns))
 }
 
 impl Shown {
@@ -137,10 +107,7 @@ impl Shown {
             return;
         }
         self.told = Some((now.at, Instant::now()));
-        let s = |ns: i64| u64::try_from(ns / 1_000_000_000).unwrap_or(0);
-        let line = serde_json::json!({"part": now.part, "at": now.at + 1, "of": now.of,
-            "elapsed_s": s(now.elapsed_ns), "left_s": s(now.left_ns)});
-        if writeln!(program, "{line}").is_err() {
+        if writeln!(program, "{}", now.json()).is_err() {
             self.program = None;
         }
     }

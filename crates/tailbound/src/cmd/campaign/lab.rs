@@ -11,12 +11,12 @@ use tailbound_lab::{Labelled, Request};
 use tailbound_series::campaign::{CampaignEnd, Chosen, Folder, folder};
 use tailbound_series::{Caller as _, SeriesError};
 use tailbound_stats::Analysis;
+use tailbound_sys::new_file::Existing;
 
 use super::options;
 use crate::caller::Machine;
 use crate::cli_campaign::CampaignRunArgs;
-use crate::cmd::lab::cells::{self, Bench};
-use crate::cmd::lab::run;
+use crate::cmd::lab::bench;
 use crate::input;
 use crate::say::{self, Failure};
 
@@ -39,7 +39,7 @@ pub(super) fn make(
 ) -> Result<CampaignEnd, Failure> {
     let can: Vec<&Part> = parts.iter().filter(|p| p.not_in_lab.is_none()).collect();
     length(args, chosen, &can)?;
-    let bench = Bench::open(&args.host)?;
+    let bench = bench(&args.host)?;
     let emulator = bench.ready(&request(args, chosen, parts.first().ok_or_else(Failure::bug)?)?)?;
     let mut all = Vec::new();
     for part in can {
@@ -76,7 +76,7 @@ pub(super) fn make(
         let Some(job) = open.get(at) else { return String::new() };
         let title = format!("{} on {}", job.part, job.labelled.kernel);
         let kept = match made {
-            Ok(made) => keep(job, &made).map(|()| cells::summary(&title, &made)),
+            Ok(made) => keep(job, &made).map(|()| made.summary(&title)),
             Err(e) => {
                 let why = e.to_string();
                 folder::keep_failed(&job.system, &job.part, &why)
@@ -95,7 +95,7 @@ pub(super) fn make(
         (None, Ok(())) => Ok(CampaignEnd::default()),
         // Ended by a signal.
         (None, Err(e)) if e.is_cut_off() => Ok(CampaignEnd::by_signal()),
-        (None, Err(e)) => Err(e),
+        (None, Err(e)) => Err(e.into()),
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) fn make(
 fn keep(job: &Job, made: &tailbound_lab::Made) -> Result<(), Failure> {
     folder::forget_failed(&job.system, &job.part);
     let file = folder::run_file(&job.system, &job.part);
-    run::keep(&file, &made.run, &made.console, true)?;
+    tailbound_lab::keep(&file, &made.run, &made.console, Existing::Replace)?;
     let page = tailbound_report::html(&[Analysis::of(&made.run)], &[input::name(&file)]);
     input::write(&folder::report_file(&job.system, &job.part), &page, true)
 }

@@ -2,54 +2,37 @@
 //! The answers to the questions of the flow: from flags, else from what was measured, else from
 //! the person at the terminal.
 //!
-//! Not here: what a run tells of its machine (`tailbound_series::decide::measured`).
+//! Not here: what the answers come to (`tailbound_stats::decide`).
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
-use tailbound_series::decide::{Sides, measured};
-use tailbound_stats::decide::flow::{self, AnswerEvidence, Answers, FlowAnswer};
+use tailbound_stats::decide::{Answers, FlowAnswer, GivenAnswers, Sides};
 
 use crate::cli_decide::DecideArgs;
 use crate::say::Failure;
 
 /// What the flags and the runs answer.
 pub(super) fn answers(args: &DecideArgs, given: &Sides) -> Result<Answers, Failure> {
-    let run = given.runs.first();
-    let flag = |word: &Option<String>, or: AnswerEvidence| match word.as_deref() {
-        Some("yes") => AnswerEvidence::new(FlowAnswer::Yes, "as given"),
-        Some(_) => AnswerEvidence::new(FlowAnswer::No, "as given"),
-        None => or,
+    let flag = |word: &Option<String>| match word.as_deref() {
+        Some("yes") => Some(FlowAnswer::Yes),
+        Some(_) => Some(FlowAnswer::No),
+        None => None,
     };
-    let throughput = given.deadline.as_ref().map_or_else(AnswerEvidence::default, |d| {
-        AnswerEvidence::new(FlowAnswer::No, format!("a deadline of {d} is required"))
-    });
-    let utilisation = match &args.utilisation {
-        Some(text) => percent(text)?,
-        None => run.map_or_else(AnswerEvidence::default, measured::utilisation_high),
+    let given_answers = GivenAnswers {
+        throughput_only: flag(&args.throughput_only),
+        barriers: flag(&args.barriers),
+        memory_full: flag(&args.memory_full),
+        virtualised: flag(&args.virtualised),
+        utilisation_percent: args.utilisation.as_deref().map(percent).transpose()?,
     };
-    Ok(Answers {
-        throughput_only: flag(&args.throughput_only, throughput),
-        utilisation_high: utilisation,
-        barriers: flag(&args.barriers, AnswerEvidence::default()),
-        memory_full: flag(
-            &args.memory_full,
-            run.map_or_else(AnswerEvidence::default, measured::memory_full),
-        ),
-        virtualised: flag(
-            &args.virtualised,
-            run.map_or_else(AnswerEvidence::default, measured::virtualised),
-        ),
-        long_items: AnswerEvidence::default(),
-    })
+    Ok(given_answers.with(given))
 }
 
-fn percent(text: &str) -> Result<AnswerEvidence, Failure> {
+fn percent(text: &str) -> Result<f64, Failure> {
     let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
-    let percent = number.filter(|p| (0.0..=100.0).contains(p)).ok_or_else(|| {
+    number.filter(|p| (0.0..=100.0).contains(p)).ok_or_else(|| {
         Failure::usage(format!("--utilisation {text}: write a percentage, for example 80%"))
-    })?;
-    let high = if percent >= measured::HIGH_PERCENT { FlowAnswer::Yes } else { FlowAnswer::No };
-    Ok(AnswerEvidence::new(high, format!("{percent} %, as given")))
+    })
 }
 
 /// Asks the person at the terminal what is still unknown and on the way.
@@ -62,23 +45,16 @@ pub(super) fn request(
     if args.no_ask || args.json || args.svg.is_some() || !person {
         return Ok(answers);
     }
-    let mut seen: Vec<&str> = Vec::new();
+    let mut asked: Vec<&str> = Vec::new();
     if unit_ns.is_some() {
         // Answered by the length, later.
-        seen.push("long-items");
+        asked.push("long-items");
     }
-    loop {
-        let path = flow::walk(&answers);
-        let open = path
-            .steps
-            .iter()
-            .find(|s| s.taken && s.known.answer == FlowAnswer::Unknown && !seen.contains(&s.id));
-        let Some(step) = open else { return Ok(answers) };
-        seen.push(step.id);
-        let hint = if step.known.from.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", step.known.from)
+    while let Some(step) = answers.open(&asked) {
+        asked.push(step.id);
+        let hint = match step.known.from.as_str() {
+            "" => String::new(),
+            from => format!(" ({from})"),
         };
         let mut err = io::stderr().lock();
         let shown = write!(err, "{}{hint} [y/n, Enter: not known] ", step.question);
@@ -86,19 +62,11 @@ pub(super) fn request(
         drop(err);
         let mut line = String::new();
         io::stdin().lock().read_line(&mut line).map_err(Failure::cannot)?;
-        let answer = match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => FlowAnswer::Yes,
-            "n" | "no" => FlowAnswer::No,
-            _ => continue,
-        };
-        let known = AnswerEvidence::new(answer, "as answered");
-        match step.id {
-            "throughput-only" => answers.throughput_only = known,
-            "utilisation-high" => answers.utilisation_high = known,
-            "barriers" => answers.barriers = known,
-            "memory-full" => answers.memory_full = known,
-            "virtualised" => answers.virtualised = known,
-            _ => answers.long_items = known,
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => answers.answer(step.id, FlowAnswer::Yes),
+            "n" | "no" => answers.answer(step.id, FlowAnswer::No),
+            _ => {}
         }
     }
+    Ok(answers)
 }

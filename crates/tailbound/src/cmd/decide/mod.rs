@@ -10,9 +10,7 @@ use std::process::ExitCode;
 use tailbound_core::number::Real as _;
 use tailbound_core::units;
 use tailbound_report::decide as report;
-use tailbound_series::SeriesError;
-use tailbound_series::decide::{Files, Named, Sides};
-use tailbound_stats::decide::choose;
+use tailbound_stats::decide::{Files, Named, Sides, choose};
 
 use crate::cli_decide::{Also, DecideArgs};
 use crate::input;
@@ -68,9 +66,7 @@ fn sides(args: &DecideArgs, deadline_ns: Option<i64>) -> Result<Sides, Failure> 
         let file = path.display().to_string();
         let text = String::from_utf8(input::bytes(path)?)
             .map_err(|e| Failure::usage(format!("--published {file}: {e}")))?;
-        return Ok(
-            Sides::of_published(&text, &file, &input::name(path)).map_err(SeriesError::from)?
-        );
+        return Sides::of_published(&text, &file, &input::name(path)).map_err(Failure::usage);
     }
     let named = |paths: &[PathBuf]| -> Result<Vec<Named>, Failure> {
         let runs = input::runs(paths)?;
@@ -78,5 +74,5 @@ fn sides(args: &DecideArgs, deadline_ns: Option<i64>) -> Result<Sides, Failure> 
     };
     let files =
         Files { real: named(&args.real)?, fast: named(&args.fast)?, rest: named(&args.runs)? };
-    Ok(Sides::of_files(files, deadline_ns).map_err(SeriesError::from)?)
+    Sides::of_files(files, deadline_ns).map_err(Failure::usage)
 }

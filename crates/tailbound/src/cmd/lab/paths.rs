@@ -4,11 +4,9 @@
 use std::process::ExitCode;
 
 use serde_json::json;
+use tailbound_lab::watching::{self, Depth};
 
-use super::cells::Bench;
-use super::progress::Shown;
-use super::request;
-use super::watching::{self, Depth};
+use super::{bench, request};
 use crate::cli_lab::LabPathsArgs;
 use crate::say::{self, Failure};
 
@@ -20,7 +18,7 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     if args.theory {
         watching::theory_possible(words.smp.unwrap_or(1))?;
     }
-    let bench = Bench::open(&args.host)?;
+    let bench = bench(&args.host)?;
     let emulator = bench.ready(&words)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
     let [one] = labelled.as_slice() else {
@@ -29,8 +27,8 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
         ));
     };
     let depth = if args.theory { Depth::Bound } else { Depth::Trees };
-    let shown = Shown::new(args.host.quiet, 1).in_steps(depth.steps());
-    let watched = watching::watch(&bench, &emulator, &one.cell, depth, &shown)?;
+    let shown = bench.tasks(1, Some(depth.steps()));
+    let watched = watching::watch(&bench, &emulator, &one.cell, depth, &*shown)?;
     watched.plain.notes.iter().for_each(|mended| shown.note(mended));
     shown.clear();
     if args.host.json {

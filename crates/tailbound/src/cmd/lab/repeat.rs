@@ -5,9 +5,8 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use tailbound_lab::repeat;
-use tailbound_lab::target::Target;
 
-use super::cells::{self, Bench};
+use super::bench;
 use super::run::keep;
 use crate::cli_lab::LabRepeatArgs;
 use crate::input;
@@ -17,49 +16,29 @@ use crate::say::{self, Failure};
 pub(super) fn repeat(args: &LabRepeatArgs) -> Result<ExitCode, Failure> {
     // What was watched was added to the run, and is not repeated.
     let (run, before) = input::lab_run(&args.run)?;
-    let record = run.header.lab.as_deref().ok_or_else(Failure::bug)?;
-    let bench = Bench::open(&args.host)?;
-    let emulator = bench.ready_again(record)?;
-    let target = args.target.as_deref().map(Target::read).transpose()?;
-    let guest = args.host.guest.clone();
-    let cell =
-        repeat::cell(record, guest, target.as_ref(), &mut |name, arch| bench.obtain(name, arch))?;
-    let mut result = None;
-    bench.make(&[cell], &emulator, &mut |_, made| {
-        let note =
-            made.as_ref().map_or_else(|_| "failed".to_owned(), |m| cells::summary("repeated", m));
-        result = Some(made);
-        note
-    })?;
-    let made = result.ok_or_else(|| Failure::cannot("nothing was made"))??;
-    let now = cells::bytes(&made.run)?;
+    let bench = bench(&args.host)?;
+    let again = repeat::again(&bench, &run, &before, args.target.as_deref())?;
     if let Some(out) = &args.out {
-        keep(out, &made.run, &made.console, args.force)?;
+        keep(out, &again.made, args.force)?;
     }
-    let same = before == now;
-    let reasons = made
-        .run
-        .header
-        .lab
-        .as_deref()
-        .map_or_else(Vec::new, |new| repeat::differences(record, new));
-    let line = first_difference(&before, &now);
+    let same = again.first_different_line.is_none();
     if args.host.json {
         say::answer_json(&json!({
-            "identical": same, "bytes": now.len(), "first_different_line": line, "differences": reasons,
+            "identical": same, "bytes": again.bytes, "first_different_line": again.first_different_line,
+            "differences": again.differences,
         }))?;
     } else if same {
         say::answer(&format!(
             "Identical: {} bytes, repeated with {} on this machine.",
-            now.len(),
-            emulator.version
+            again.bytes, again.qemu
         ))?;
     } else {
-        let mut text = format!("Different, from line {} on.", line.unwrap_or(0));
-        for reason in &reasons {
+        let mut text =
+            format!("Different, from line {} on.", again.first_different_line.unwrap_or(0));
+        for reason in &again.differences {
             text.push_str(&format!("\n  {reason}"));
         }
-        if reasons.is_empty() {
+        if again.differences.is_empty() {
             text.push_str(
                 "\n  Everything that a run is a function of is the same: something is not pinned. Please report it with both files.",
             );
@@ -67,13 +46,4 @@ pub(super) fn repeat(args: &LabRepeatArgs) -> Result<ExitCode, Failure> {
         say::answer(&text)?;
     }
     Ok(ExitCode::from(u8::from(!same)))
-}
-
-fn first_difference(before: &[u8], now: &[u8]) -> Option<usize> {
-    let (mut a, mut b) = (before.split(|c| *c == b'\n'), now.split(|c| *c == b'\n'));
-    (1usize..).find_map(|line| match (a.next(), b.next()) {
-        (None, None) => Some(None),
-        (x, y) if x == y => None,
-        _ => Some(Some(line)),
-    })?
 }

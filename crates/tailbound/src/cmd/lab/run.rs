@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::Value;
-use tailbound_lab::Labelled;
+use tailbound_lab::keep::keep_run;
+use tailbound_lab::matrix::{CellRun, Cells};
+use tailbound_lab::watching::{self, Watching};
+use tailbound_lab::{Labelled, Made, bench};
 use tailbound_report::matrix;
 use tailbound_stats::Analysis;
+use tailbound_sys::new_file::Existing;
 
-use super::cells::{self, Bench};
-use super::{request, watching};
+use super::request;
 use crate::cli_lab::LabRunArgs;
 use crate::input;
 use crate::names;
@@ -24,7 +27,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
         watching::possible(&words)?;
     }
     let words = words;
-    let bench = Bench::open(&args.host)?;
+    let bench = super::bench(&args.host)?;
     let emulator = bench.ready(&words)?;
     let draft = words.draft(&bench.store)?;
     nothing_there(args, &places(args, &draft, &request::more(&words, &args.subject.probe)))?;
@@ -33,43 +36,10 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     let more = request::more(&words, &args.subject.probe);
     let files = places(args, &labelled, &more);
     nothing_there(args, &files)?;
-    let mut runs: Vec<Option<Result<tailbound_core::Run, String>>> = Vec::new();
-    runs.resize_with(labelled.len(), || None);
-    let mut costs = vec![Value::Null; labelled.len()];
-    let mut broken = None;
-    let mut write = |at: usize, made: Result<tailbound_lab::Made, tailbound_lab::LabError>| {
-        let (Some(l), Some(path)) = (labelled.get(at), files.get(at)) else { return String::new() };
-        let (run, note) = match made {
-            Ok(made) => {
-                let note = cells::summary(&l.title(), &made);
-                if let Some(place) = costs.get_mut(at) {
-                    *place = cells::cost(&made.cost);
-                }
-                match keep(path, &made.run, &made.console, args.force) {
-                    Ok(()) => (Ok(made.run), note),
-                    Err(e) => {
-                        let text = e.text.clone();
-                        broken = Some(e);
-                        (Ok(made.run), text)
-                    }
-                }
-            }
-            Err(e) => (Err(e.to_string()), format!("{}: failed", l.title())),
-        };
-        if let Some(place) = runs.get_mut(at) {
-            *place = Some(run);
-        }
-        note
-    };
-    let all: Vec<_> = labelled.iter().map(|l| l.cell.clone()).collect();
-    if args.paths {
-        watching::all(&bench, &all, &emulator, args.host.quiet, &mut write)?;
-    } else {
-        bench.make(&all, &emulator, &mut write)?;
-    }
-    if let Some(failure) = broken {
-        return Err(failure);
-    }
+    let watching = if args.paths { Watching::Paths } else { Watching::Off };
+    let cells = Cells { bench: &bench, emulator: &emulator, labelled: &labelled, watching };
+    let all = cells.make_all(&files, &mut |path, made| Ok(keep(path, made, args.force)?))?;
+    let (runs, costs) = all.into_iter().unzip();
     let made = as_cells(&labelled, runs, &files);
     let report = report(args, &made, &files)?;
     answer(args, &made, &files, report.as_deref(), costs)
@@ -111,7 +81,7 @@ fn nothing_there(args: &LabRunArgs, files: &[PathBuf]) -> Result<(), Failure> {
 /// What was made, as the report knows it.
 pub(super) fn as_cells(
     labelled: &[Labelled],
-    runs: Vec<Option<Result<tailbound_core::Run, String>>>,
+    runs: Vec<Option<CellRun>>,
     files: &[PathBuf],
 ) -> Vec<matrix::Cell> {
     let made = labelled.iter().zip(runs).zip(files);
@@ -122,7 +92,7 @@ pub(super) fn as_cells(
     .collect()
 }
 
-fn cell(l: &Labelled, run: Result<tailbound_core::Run, String>, file: &str) -> matrix::Cell {
+fn cell(l: &Labelled, run: CellRun, file: &str) -> matrix::Cell {
     let load = if l.load == "none" { String::new() } else { l.load.clone() };
     matrix::Cell {
         labels: matrix::Labels { kernel: l.kernel.clone(), load, append: l.append.clone() },
@@ -224,20 +194,11 @@ fn console_file(run: &Path) -> PathBuf {
 }
 
 /// Writes the run and, beside it, the console.
-pub(in crate::cmd) fn keep(
-    path: &Path,
-    run: &tailbound_core::Run,
-    console: &[u8],
-    force: bool,
-) -> Result<(), Failure> {
-    let text = String::from_utf8(cells::bytes(run)?).map_err(Failure::cannot)?;
-    if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder)
-            .map_err(|e| Failure::cannot(format!("{}: {e}", folder.display())))?;
-    }
-    input::write(path, &text, force)?;
+pub(super) fn keep(path: &Path, made: &Made, force: bool) -> Result<(), Failure> {
     if path == Path::new("-") {
-        return Ok(());
+        let text = String::from_utf8(bench::bytes(&made.run)?).map_err(Failure::cannot)?;
+        return say::answer(&text);
     }
-    input::write_bytes(&console_file(path), console, force)
+    keep_run(path, &made.run, Existing::replaced_if(force))?;
+    input::write_bytes(&console_file(path), &made.console, force)
 }

@@ -48,7 +48,7 @@ impl Wanted {
         &self,
         store: &mut Store,
         filter: &Filter,
-        to: &mut dyn Write,
+        to: &mut (dyn Write + Send),
     ) -> Result<u64, StoreError> {
         let rows = match self {
             Self::Table(of, format) => store.export(*of, *format, filter, to)?,
@@ -68,7 +68,7 @@ pub(super) fn export(args: &StoreExportArgs) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("--json: standard output has the rows: give -o a name"));
         }
         let mut store = opened(&args.store)?;
-        let mut to = BufWriter::new(io::stdout().lock());
+        let mut to = BufWriter::new(io::stdout());
         return match wanted.write(&mut store, &filter, &mut to) {
             // Who reads has enough.
             Err(StoreError::Io(e)) if e.kind() == io::ErrorKind::BrokenPipe => {

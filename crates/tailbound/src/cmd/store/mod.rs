@@ -5,15 +5,17 @@ mod backup;
 mod export;
 mod regressions;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::{Map, json};
-use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
-use tailbound_core::{csv, utc};
+use serde_json::json;
+use tailbound_core::units::parse_ns;
+use tailbound_core::utc;
 use tailbound_report::table::Table;
-use tailbound_store::{Added, Filter, Incoming, Listed, Store, StoreError, StoreLocation, Value};
+use tailbound_store::{
+    Age, FilesAdded, Filter, Incoming, Listed, QueryRows, Store, StoreError, StoreLocation, short,
+};
 
 use crate::cli_store::{
     ChosenArgs, StoreAddArgs, StoreArg, StoreGetArgs, StoreLsArgs, StoreNoteArgs, StorePruneArgs,
@@ -22,24 +24,13 @@ use crate::cli_store::{
 use crate::input;
 use crate::say::{self, Failure};
 
-/// Runs that are added together: one wait for the disk for all of them.
-const TOGETHER: usize = 32;
-/// Letters of an identity that people are shown.
-const SHOWN: usize = 12;
 /// From one word about the progress to the next.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 const NS_PER_S: i64 = 1_000_000_000;
-const S_PER_DAY: i64 = 86_400;
 
 impl From<StoreError> for Failure {
     fn from(e: StoreError) -> Self {
-        match e {
-            StoreError::Database { .. }
-            | StoreError::Full { .. }
-            | StoreError::Io(_)
-            | StoreError::Damaged { .. } => Self::cannot(e),
-            _ => Self::usage(e),
-        }
+        Self::new(e.kind(), e)
     }
 }
 
@@ -105,10 +96,6 @@ pub(super) fn made(arg: &StoreArg) -> Result<Store, Failure> {
     Ok(Store::open_or_make(&place, &now())?)
 }
 
-fn short(id: &str) -> &str {
-    id.get(..SHOWN).unwrap_or(id)
-}
-
 /// Says where it is, at most every two seconds.
 struct Progress(Option<Instant>);
 
@@ -146,48 +133,27 @@ fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
     let paths = input::files(&args.runs)?;
     let mut store = made(&args.store)?;
     let mut progress = Progress::new(false);
-    let (mut new, mut already) = (Vec::new(), 0usize);
-    let mut refused: Vec<(String, String)> = Vec::new();
-    for (nth, some) in paths.chunks(TOGETHER).enumerate() {
-        let mut runs: Vec<Incoming> = Vec::with_capacity(some.len());
-        for path in some {
-            let read = input::plain(path).map_err(|e| e.to_string());
-            match read.and_then(|source| Incoming::read(source).map_err(|e| e.to_string())) {
-                Ok(run) => runs.push(run),
-                Err(e) => {
-                    let reason =
-                        e.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&e).to_owned();
-                    refused.push((path.display().to_string(), reason));
-                }
-            }
-        }
-        let told = store.add(&runs, args.system.as_deref(), &at)?;
-        for (run, added) in runs.iter().zip(told) {
-            match added {
-                Added::New => new.push(run.packed.id.clone()),
-                Added::Already => already += 1,
-            }
-        }
-        progress.at(|| format!("{} of {} files", nth * TOGETHER + some.len(), paths.len()));
-    }
+    let mut read = |path: &Path| {
+        let source = input::plain(path).map_err(|e| e.to_string())?;
+        Incoming::read(source).map_err(|e| e.to_string())
+    };
+    let added = FilesAdded::to(
+        &mut store,
+        &paths,
+        (args.system.as_deref(), &|| at.clone()),
+        &mut read,
+        &mut |done| progress.at(|| format!("{done} of {} files", paths.len())),
+    )?;
     let place = store.place().to_string();
     if args.json {
-        let refused: Vec<_> =
-            refused.iter().map(|(file, reason)| json!({"file": file, "reason": reason})).collect();
-        say::answer_json(
-            &json!({"schema": "tailbound-store-add/1", "store": place, "added": new, "already": already, "refused": refused}),
-        )?;
+        say::answer_json(&added.json(&place))?;
     } else {
-        let there = match already {
-            0 => String::new(),
-            n => format!(", {n} were there already"),
-        };
-        say::answer(&format!("{} of {} runs added to {place}{there}.", new.len(), paths.len()))?;
-        for (file, reason) in &refused {
+        say::answer(&added.text(&place))?;
+        for (file, reason) in &added.refused {
             say::note(&format!("not added: {file}: {reason}"));
         }
     }
-    Ok(ExitCode::from(if refused.is_empty() { 0 } else { 2 }))
+    Ok(ExitCode::from(if added.refused.is_empty() { 0 } else { 2 }))
 }
 
 /// What was chosen, and at most `most` of them; 0: all.
@@ -207,18 +173,8 @@ fn ls(args: &StoreLsArgs) -> Result<ExitCode, Failure> {
         say::answer_json(&json!({"schema": "tailbound-store-ls/1", "runs": list}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = Table::new(&[
-        "run",
-        "began",
-        "system",
-        "kernel",
-        "loads",
-        "activations",
-        "latest",
-        "verdict",
-    ])
-    .with_words(&[0, 1, 2, 3, 4, 7]);
-    list.iter().for_each(|run| table.row(row(run)));
+    let mut table = Table::new(&Listed::HEADS).with_words(&Listed::WORDS);
+    list.iter().for_each(|run| table.row(run.cells()));
     let style = say::style(&args.color.when);
     let mut text = table.text(style.width).join("\n");
     let all = store.count()?;
@@ -230,19 +186,6 @@ fn ls(args: &StoreLsArgs) -> Result<ExitCode, Failure> {
     }
     say::answer_in(&text, style)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn row(run: &Listed) -> Vec<String> {
-    vec![
-        short(&run.id).to_owned(),
-        run.started.get(..16).unwrap_or(&run.started).replace('T', " "),
-        run.system.clone(),
-        run.kernel.clone().unwrap_or_else(|| "unknown".to_owned()),
-        if run.loads.is_empty() { "none".to_owned() } else { run.loads.clone() },
-        grouped(run.activations.unsigned_abs()),
-        run.max_ns.map_or_else(|| "unknown".to_owned(), format_ns_i64),
-        run.outcome.clone(),
-    ]
 }
 
 fn get(args: &StoreGetArgs) -> Result<ExitCode, Failure> {
@@ -284,29 +227,15 @@ fn query(args: &StoreQueryArgs) -> Result<ExitCode, Failure> {
         args.sql.clone()
     };
     let mut store = opened(&args.store)?;
-    let mut rows: Vec<Vec<Value>> = Vec::new();
-    let names = store.query(&sql, seconds, &mut |_, row| {
-        rows.push(row.to_vec());
-        Ok(())
-    })?;
+    let rows = QueryRows::of(&mut store, &sql, seconds)?;
     if args.json {
-        let of = |row: &Vec<Value>| {
-            let named = names.iter().cloned().zip(row.iter().map(Value::json));
-            serde_json::Value::Object(named.collect::<Map<_, _>>())
-        };
-        say::answer_json(&rows.iter().map(of).collect::<Vec<_>>().into())?;
+        say::answer_json(&rows.json())?;
     } else if args.csv {
-        let mut text = names.iter().map(|n| csv::field(n)).collect::<Vec<_>>().join(",") + "\r\n";
-        let line = |row: &Vec<Value>| row.iter().map(Value::csv).collect::<Vec<_>>().join(",");
-        rows.iter().for_each(|row| text.push_str(&(line(row) + "\r\n")));
-        say::answer_bytes(text.as_bytes())?;
+        say::answer_bytes(rows.csv().as_bytes())?;
     } else {
-        let heads: Vec<&str> = names.iter().map(String::as_str).collect();
-        let words: Vec<usize> = (0..names.len())
-            .filter(|at| rows.iter().any(|row| matches!(row.get(*at), Some(Value::Text(_)))))
-            .collect();
-        let mut table = Table::new(&heads).with_words(&words);
-        rows.iter().for_each(|row| table.row(row.iter().map(Value::shown).collect()));
+        let heads: Vec<&str> = rows.names.iter().map(String::as_str).collect();
+        let mut table = Table::new(&heads).with_words(&rows.words());
+        rows.cells().for_each(|cells| table.row(cells));
         let style = say::style(&args.color.when);
         say::answer_in(&table.text(style.width).join("\n"), style)?;
     }
@@ -327,28 +256,10 @@ fn note(args: &StoreNoteArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A number of days or years, in seconds.
-fn age_s(text: &str) -> Result<i64, Failure> {
-    let wrong = || {
-        Failure::usage(format!(
-            "--older-than: `{text}` is no age: days or years, for example 90d or 2y"
-        ))
-    };
-    let (number, days) = match (text.strip_suffix('d'), text.strip_suffix('y')) {
-        (Some(number), _) => (number, 1),
-        (_, Some(number)) => (number, 365),
-        _ => return Err(wrong()),
-    };
-    let number: i64 = number.parse().map_err(|_| wrong())?;
-    number
-        .checked_mul(days)
-        .and_then(|d| d.checked_mul(S_PER_DAY))
-        .filter(|s| *s >= 0)
-        .ok_or_else(wrong)
-}
-
 fn prune(args: &StorePruneArgs) -> Result<ExitCode, Failure> {
-    let before = utc::rfc3339(now_s().saturating_sub(age_s(&args.older_than)?));
+    let age: Age =
+        args.older_than.parse().map_err(|e| Failure::usage(format!("--older-than: {e}")))?;
+    let before = utc::rfc3339(now_s().saturating_sub(age.s));
     let mut store = opened(&args.store)?;
     let all = store.count()?;
     let go = store.may_go(&before)?;
@@ -376,22 +287,4 @@ fn rebuild(args: &StoreRebuildArgs) -> Result<ExitCode, Failure> {
         say::answer(&format!("The tables were made again from {done} run files."))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_are_days_and_years() {
-        let age = |text: &str| age_s(text).ok();
-        assert_eq!(
-            (age("90d"), age("2y"), age("0d")),
-            (Some(90 * 86_400), Some(730 * 86_400), Some(0))
-        );
-        assert_eq!(
-            (age("90"), age("-1d"), age("d"), age("99999999999999999y")),
-            (None, None, None, None)
-        );
-    }
 }

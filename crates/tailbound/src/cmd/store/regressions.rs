@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use serde_json::json;
 use tailbound_core::utc;
 use tailbound_fleet::regressions::search;
+use tailbound_store::{Age, Since};
 
-use super::{S_PER_DAY, now_s, opened};
+use super::{now_s, opened};
 use crate::cli_store::{RegressionsFormat, StoreRegressionsArgs};
 use crate::say::{self, Failure};
 
@@ -15,11 +16,12 @@ const _: () = assert!(crate::cli_store::DAYS == tailbound_fleet::regressions::DA
 
 pub(super) fn regressions(args: &StoreRegressionsArgs) -> Result<ExitCode, Failure> {
     let mut store = opened(&args.store)?;
-    let mut since = utc::rfc3339(now_s().saturating_sub(args.days * S_PER_DAY));
+    let mut since = utc::rfc3339(now_s().saturating_sub(Age::days(args.days).s));
     since.truncate(10);
+    let since = Since::From(since);
     let only = match &args.system {
         None => None,
-        Some(name) => Some(store.system(name, &since)?.ok_or_else(|| {
+        Some(name) => Some(store.system_named(name)?.ok_or_else(|| {
             Failure::usage(format!("--system: there is no system `{name}` in {}", store.place()))
         })?),
     };

@@ -7,25 +7,26 @@ use std::time::Duration;
 use serde_json::json;
 use tailbound_core::units;
 use tailbound_host::Root;
-use tailbound_tune::journal::{self, Journal, Places, Transaction};
-use tailbound_tune::{HereError, Plan, Recipe, apply_guarded, apply_here, needs_root};
+use tailbound_tune::journal::{self, Journal, Places};
+use tailbound_tune::{
+    HereError, KeepEvent, Plan, Recipe, apply_guarded, apply_here, chosen, keep, needs_root, words,
+};
 
 use crate::cli_tune::{ApplyArgs, HowArgs, WhichArgs};
 use crate::say::{self, Failure};
-
-use super::keep::keep;
-use super::{recipe as recipes, text};
 
 /// Largest saved plan that is read, in bytes.
 const PLAN_MAX: u64 = 64 << 20;
 /// Exit status where a change was refused and all were undone.
 const REFUSED: u8 = 1;
+/// Exit status where something is not as it was.
+const LEFT: u8 = 1;
 
 /// `tailbound tune apply`
 pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode, Failure> {
     match &args.plan {
-        None if args.keep => keep(&recipes::of(&args.recipe)?, args.how.all),
-        None => recipe(&recipes::of(&args.recipe)?, &args.how),
+        None if args.keep => kept(&args.recipe.words().recipe()?, args.how.all),
+        None => recipe(&args.recipe.words().recipe()?, &args.how),
         Some(path) => {
             let bad =
                 |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
@@ -40,13 +41,37 @@ pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode, Failure> {
 
 /// Plans a recipe and applies it.
 pub(super) fn recipe(recipe: &Recipe, how: &HowArgs) -> Result<ExitCode, Failure> {
-    planned(&recipes::plan(recipe)?, how)
+    planned(&super::plan_of(recipe)?, how)
+}
+
+/// `tailbound tune apply --keep`
+fn kept(recipe: &Recipe, all: bool) -> Result<ExitCode, Failure> {
+    let left = keep(recipe, &mut |event| match event {
+        KeepEvent::Planned(plan) => say::answer(&words::plan(plan, all)),
+        KeepEvent::InForce => say::answer(
+            "\nIn force until this program ends (Ctrl-C); what appears meanwhile is changed too",
+        ),
+        KeepEvent::Appeared(plan) => say::answer(&words::appeared(plan)),
+        KeepEvent::NotNow(why) => {
+            say::note(&format!("tailbound: {why}"));
+            Ok(())
+        }
+        KeepEvent::Remark(remark) => {
+            say::note(&remark);
+            Ok(())
+        }
+    })?;
+    if left == 0 {
+        say::answer("Undone: everything as before")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(ExitCode::from(LEFT))
 }
 
 fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
     let after_ns = how.confirm.as_deref().map(until_undone).transpose()?;
     if !how.json {
-        say::answer(&text::plan(plan, how.all))?;
+        say::answer(&words::plan(plan, how.all))?;
     }
     if how.dry_run || plan.steps.is_empty() {
         if how.json {
@@ -72,25 +97,10 @@ fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
     let is_refused = applied.made == 0 && !applied.skipped.is_empty();
     let status = ExitCode::from(if is_refused { REFUSED } else { 0 });
     if how.json {
-        say::answer_json(&json!({
-            "applied": applied.made > 0,
-            "number": applied.number,
-            "made": applied.made,
-            "already": applied.already,
-            "skipped": applied.skipped,
-            "plan": plan,
-        }))?;
-        return Ok(status);
+        say::answer_json(&words::applied_json(plan, &applied))?;
+    } else {
+        say::answer(&format!("\n{}", words::applied_text(plan, &applied, how.confirm.as_deref())))?;
     }
-    let (first, passed) = text::applied(plan, &applied);
-    let mut out = format!("\n{first}");
-    passed.iter().for_each(|line| out.push_str(&format!("\n  {line}")));
-    out.push_str(&match &how.confirm {
-        _ if applied.made == 0 => String::new(),
-        Some(time) => format!("\nIt is undone in {time} unless you run: tailbound tune confirm"),
-        None => "\nTo undo: tailbound tune undo".to_owned(),
-    });
-    say::answer(&out)?;
     Ok(status)
 }
 
@@ -110,24 +120,10 @@ pub(super) fn confirm(args: &WhichArgs) -> Result<ExitCode, Failure> {
     let places = Places::of_machine();
     let _lock = journal::lock(&places).map_err(Failure::cannot)?;
     let all = journal::all(&places).map_err(Failure::cannot)?;
-    let transaction = one(&all, args.number)?;
+    let transaction = chosen::one(&all, args.number)?;
     Journal::resume(transaction)
         .and_then(|mut j| j.append(&journal::Entry::Confirmed))
         .map_err(Failure::cannot)?;
     say::answer(&format!("Change {} stays", transaction.number))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The transaction that was named, or the last that has not ended.
-pub(super) fn one(all: &[Transaction], number: Option<u32>) -> Result<&Transaction, Failure> {
-    match number {
-        Some(n) => all.iter().find(|t| t.number == n).ok_or_else(|| {
-            Failure::usage(format!("there is no change {n}: see `tailbound tune history`"))
-        }),
-        None => all
-            .iter()
-            .rev()
-            .find(|t| !t.has_ended())
-            .ok_or_else(|| Failure::usage("nothing is applied: see `tailbound tune history`")),
-    }
 }

@@ -4,25 +4,26 @@
 mod apply;
 mod auto;
 mod exec;
-mod guard;
-mod hands;
-mod keep;
-mod look;
 mod plan;
-mod recipe;
 mod settings;
 mod show;
 mod status;
-mod text;
 mod undo;
-mod view;
 
+use std::path::Path;
 use std::process::ExitCode;
+
+use tailbound_host::Root;
+use tailbound_tune::{Plan, Recipe, TuneError, holder, typed};
 
 use crate::cli_tune::Tune;
 use crate::say::Failure;
 
-pub(crate) use guard::{guard, hold};
+impl From<TuneError> for Failure {
+    fn from(e: TuneError) -> Self {
+        Self::new(e.kind(), e)
+    }
+}
 
 /// `tailbound tune`
 pub(crate) fn tune(what: &Tune) -> Result<ExitCode, Failure> {
@@ -37,26 +38,55 @@ pub(crate) fn tune(what: &Tune) -> Result<ExitCode, Failure> {
         Tune::Status(args) => status::status(args),
         Tune::Verify(args) => status::verify(args),
         Tune::History(args) => status::history(args),
-        Tune::Isolate(args) => apply::recipe(&recipe::isolate(args)?, &args.how),
-        Tune::Move(args) => apply::recipe(&recipe::move_threads(args)?, &args.how),
-        Tune::Irq(args) => apply::recipe(&recipe::interrupts(args)?, &args.how),
-        Tune::Set(args) => apply::recipe(&recipe::set(args)?, &args.how),
+        Tune::Isolate(args) => {
+            let recipe = typed::isolated(&args.cpus, !args.no_partition);
+            apply::recipe(&Recipe { allow_cpu0: args.allow_cpu0, ..recipe }, &args.how)
+        }
+        Tune::Move(args) => apply::recipe(&typed::moved(&args.threads, &args.cpus), &args.how),
+        Tune::Irq(args) => {
+            let (cpus, policy) = (args.cpus.as_deref(), args.policy.as_deref());
+            apply::recipe(&typed::interrupts(&args.interrupts, cpus, policy), &args.how)
+        }
+        Tune::Set(args) => {
+            let recipe = match &args.policy {
+                Some(policy) => typed::with_policy(&args.what, policy),
+                None => typed::settings(&args.what, &args.cpus.words())?,
+            };
+            apply::recipe(&recipe, &args.how)
+        }
         Tune::Auto(args) => auto::auto(args),
         Tune::Exec(args) => exec::exec(args),
     }
 }
 
+/// The plan of a recipe on this machine.
+fn plan_of(recipe: &Recipe) -> Result<Plan, Failure> {
+    Ok(recipe.plan(&Root::real()).map_err(TuneError::from)?)
+}
+
+/// `tailbound tune-guard NUMBER MILLISECONDS`
+pub(crate) fn guard(number: u32, ms: u64) -> Result<ExitCode, Failure> {
+    tailbound_tune::guard(number, ms)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `tailbound tune-holder MICROSECONDS NOTE`
+pub(crate) fn hold(us: i32, note: &Path) -> Result<ExitCode, Failure> {
+    holder::hold(us, note).map_err(Failure::cannot)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// The text of a shipped profile or of a file, which is one.
 #[cfg(feature = "lab")]
 pub(crate) fn profile_text(name: &str) -> Result<String, Failure> {
-    Ok(tailbound_tune::Recipe::of(&recipe::profile(name)?).profile)
+    Ok(Recipe::of(&typed::profile(name)?).profile)
 }
 
 /// The text of a profile of these `SETTING=VALUE`.
 #[cfg(feature = "lab")]
 pub(crate) fn profile_of(name: &str, settings: &[String]) -> Result<String, Failure> {
     let mut written = tailbound_tune::Written { name: name.to_owned(), ..Default::default() };
-    recipe::add(&mut written, settings.iter().map(String::as_str))?;
+    typed::add(&mut written, settings.iter().map(String::as_str))?;
     tailbound_tune::Profile::of(written.clone()).map_err(Failure::usage)?;
-    Ok(tailbound_tune::Recipe::of(&written).profile)
+    Ok(Recipe::of(&written).profile)
 }

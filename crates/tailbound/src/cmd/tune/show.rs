@@ -7,22 +7,15 @@ use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use tailbound_core::CpuSet;
-use tailbound_core::units;
-use tailbound_host::{Cpus, CpusError, Root};
-use tailbound_report::machine::{self, Choice, Kind, Look, MachineView, Sort, Which};
-use tailbound_sys::clock;
+use tailbound_host::{Cpus, Root};
+use tailbound_report::machine::{self, Choice, Kind, MachineView, Sort, Which};
 use tailbound_sys::signal::Signals;
+use tailbound_tune::view::{self, Start};
+use tailbound_tune::{chosen_cpus, look_interval_ns, look_now};
 
-use super::hands::OwnHands;
-use super::look::look;
-use super::view::{self, Start};
 use crate::cli_tune_show::{Table, TuneShowArgs};
 use crate::say::{self, Failure};
 
-/// Shortest time between two looks, in ns: a shorter one counts single events.
-const INTERVAL_MIN_NS: i64 = 10_000_000;
-/// Longest, in ns.
-const INTERVAL_MAX_NS: i64 = 86_400_000_000_000;
 /// Ended by a signal before there was an answer: undecided.
 const CUT_OFF: u8 = 5;
 
@@ -31,9 +24,9 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
     let asked = Asked::of(args)?;
     let root = Root::real();
     if args.live {
-        return live(asked, &root, say::style(&args.color.when).color);
+        return live(asked, say::style(&args.color.when).color);
     }
-    let before = now(&root, asked.which)?;
+    let before = look_now(&root, asked.which)?;
     let shown = match asked.interval_ns {
         0 => before.totals(),
         interval_ns => {
@@ -42,7 +35,7 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
             if signals.wait(ms).is_some() {
                 return Ok(ExitCode::from(CUT_OFF));
             }
-            now(&root, asked.which)?.since(&before)
+            look_now(&root, asked.which)?.since(&before)
         }
     };
     let shown = asked.chosen(shown);
@@ -58,7 +51,7 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The interactive view.
-fn live(asked: Asked, root: &Root, color: bool) -> Result<ExitCode, Failure> {
+fn live(asked: Asked, color: bool) -> Result<ExitCode, Failure> {
     let start = Start {
         choice: asked.choice,
         sort: asked.sort,
@@ -66,8 +59,7 @@ fn live(asked: Asked, root: &Root, color: bool) -> Result<ExitCode, Failure> {
         interval_ns: asked.interval_ns,
         color,
     };
-    let look = || now(root, Which::Both);
-    view::run(start, &look, &mut OwnHands::default())?;
+    view::run(start)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -96,7 +88,10 @@ impl Asked {
         }
         let cpus = match &args.cpus {
             None => CpuSet::default(),
-            Some(text) => chosen_cpus(&read_cpus()?, text).map_err(Failure::usage)?,
+            Some(text) => {
+                let cpus = Cpus::read(&Root::real()).map_err(Failure::cannot)?;
+                chosen_cpus(&cpus, text)?
+            }
         };
         Ok(Self {
             which,
@@ -114,7 +109,7 @@ impl Asked {
                 None => Sort::default(),
                 Some(text) => text.parse().map_err(|e| Failure::usage(format!("--sort: {e}")))?,
             },
-            interval_ns: interval(&args.interval)?,
+            interval_ns: look_interval_ns(&args.interval)?,
         })
     }
 
@@ -122,84 +117,5 @@ impl Asked {
         self.choice.apply(&mut shown);
         self.sort.apply(&mut shown);
         shown
-    }
-}
-
-/// A look at the machine as it is now.
-fn now(root: &Root, which: Which) -> Result<Look, Failure> {
-    Ok(look(root, &read_cpus()?, clock::now_ns(clock::CLOCK_MONOTONIC), which))
-}
-
-fn read_cpus() -> Result<Cpus, Failure> {
-    Cpus::read(&Root::real()).map_err(Failure::cannot)
-}
-
-/// The CPUs that `text` means. Any that is there may be looked at, also one that this process may not use:
-/// an isolated one is taken from the cpuset of all others.
-fn chosen_cpus(cpus: &Cpus, text: &str) -> Result<CpuSet, CpusError> {
-    let chosen = match text.trim() {
-        "all" => cpus.present.clone(),
-        "isolated" if cpus.isolated.is_empty() => return Err(CpusError::NoneIsolated),
-        "isolated" => cpus.isolated.clone(),
-        list => list.parse()?,
-    };
-    let absent = chosen.minus(&cpus.present);
-    if chosen.is_empty() {
-        Err(CpusError::Empty)
-    } else if absent.is_empty() {
-        Ok(chosen)
-    } else {
-        Err(CpusError::Absent { cpus: absent, present: cpus.present.clone() })
-    }
-}
-
-fn interval(text: &str) -> Result<i64, Failure> {
-    let ns = match text.trim() {
-        "0" => 0,
-        text => units::parse_ns(text).map_err(|e| Failure::usage(format!("--interval: {e}")))?,
-    };
-    if ns == 0 || (INTERVAL_MIN_NS..=INTERVAL_MAX_NS).contains(&ns) {
-        return Ok(ns);
-    }
-    Err(Failure::usage(format!(
-        "--interval {}: rates take between {} and {}; 0 shows totals since boot",
-        tailbound_core::printable::excerpt(text, 40),
-        units::spaced(INTERVAL_MIN_NS),
-        units::spaced(INTERVAL_MAX_NS)
-    )))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_cpu_that_is_there_may_be_looked_at() {
-        let set = |text: &str| text.parse::<CpuSet>().unwrap_or_default();
-        let cpus = Cpus {
-            present: set("0-3"),
-            online: set("0-3"),
-            allowed: set("0-1"),
-            cpuset: Some(set("0-1")),
-            isolated: set("3"),
-        };
-        let of = |text: &str| chosen_cpus(&cpus, text).map(|c| c.to_string()).ok();
-        assert_eq!(of("2-3").as_deref(), Some("2-3"));
-        assert_eq!(of("isolated").as_deref(), Some("3"));
-        assert_eq!(of("all").as_deref(), Some("0-3"));
-        for wrong in ["4", "", "x", "3-1"] {
-            assert_eq!(of(wrong), None, "{wrong}");
-        }
-    }
-
-    #[test]
-    fn intervals_are_times_within_reason() {
-        let of = |text| interval(text).map_err(|e| e.kind.exit_status());
-        assert_eq!(of("0"), Ok(0));
-        assert_eq!(of("0s"), Ok(0));
-        assert_eq!(of("250ms"), Ok(250_000_000));
-        for wrong in ["1", "1us", "-1s", "2d", "soon", ""] {
-            assert_eq!(of(wrong), Err(2), "{wrong}");
-        }
     }
 }

@@ -7,12 +7,14 @@
 use std::fs;
 use std::path::Path;
 
-use tailbound_bisect::Journal;
 use tailbound_core::theory::{Evidence, Execution, TheoryRecord, Variable, VariableRecord, Vector};
 use tailbound_host::Root;
 use tailbound_host::root::{Found, Missing};
 use tailbound_host::threads::Thread;
-use tailbound_hunt::{Candidate, End, Entry, Evaluator, Figures, Outcome, Search, hunt, lab};
+use tailbound_search::bisect::Journal;
+use tailbound_search::hunt::{
+    Candidate, End, Entry, Evaluator, Figures, Outcome, Search, hunt, lab,
+};
 use tailbound_stats::theory;
 use tailbound_tune::journal::{self, Places};
 use tailbound_tune::{

@@ -13,7 +13,7 @@ use tailbound_core::units::format_ns_i64;
 use super::super::rows;
 use super::{Across, LETTER, look, marks, rect};
 use crate::escape::xml;
-use crate::svg::plot::number;
+use crate::svg::number;
 use crate::table::cut;
 
 /// Height of all of it.

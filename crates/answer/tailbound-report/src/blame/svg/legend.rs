@@ -9,7 +9,7 @@ use tailbound_core::number::Real as _;
 
 use super::{LETTER, look};
 use crate::escape::xml;
-use crate::svg::plot::number;
+use crate::svg::number;
 
 const LEGEND_ROW: f64 = 18.0;
 /// Most entries: a file may bring any number of words that this version does not know.

@@ -20,7 +20,8 @@ use super::nest::{Nested, nested};
 use super::{PICTURES_MAX, look, marks, title};
 use crate::escape::xml;
 use crate::pictures::Figure;
-use crate::svg::plot::number;
+use crate::svg::canvas::{AxisGrid, Canvas};
+use crate::svg::number;
 use crate::svg::{Layout, Scale, Unit};
 use crate::table::Table;
 
@@ -144,15 +145,17 @@ fn draw(record: &BlameRecord, layout: Layout) -> String {
     let bottom = top + ROW * lanes.len().real();
     let end = bottom + bar::HEIGHT;
     let height = end + 38.0;
-    let mut out = format!(
-        "<svg class=\"tb {}\" role=\"img\" aria-label=\"{}\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\
-         <rect class=\"back\" width=\"100%\" height=\"100%\"/>{legend}",
-        layout.variant,
-        xml(&title(record)),
-        w = number(layout.width),
-        h = number(height),
-    );
-    axis(&mut out, &across, top, end, if wide { 9 } else { 4 });
+    let canvas = Canvas {
+        variant: layout.variant,
+        words: &title(record),
+        width: layout.width,
+        height,
+        data: "",
+    };
+    let mut out = canvas.open();
+    out.push_str(&legend);
+    let (x, labels) = (&across.x, if wide { 9 } else { 4 });
+    AxisGrid { x, left, width: across.width, top, bottom: end, labels }.draw(&mut out);
     for (i, lane) in lanes.iter().enumerate() {
         draw_lane(&mut out, lane, &across, top + ROW * (i.real() + 1.0) - 4.0, (from, to));
     }
@@ -165,21 +168,6 @@ fn draw(record: &BlameRecord, layout: Layout) -> String {
         number(end + 32.0),
     );
     out
-}
-
-fn axis(out: &mut String, across: &Across, top: f64, bottom: f64, labels: usize) {
-    for tick in across.x.ticks(labels).iter().filter(|t| t.labelled) {
-        let at = across.left + across.x.at(tick.value) * across.width;
-        let _ = write!(
-            out,
-            "<path class=\"grid\" d=\"M{at} {}V{}\"/><text x=\"{at}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-            number(top),
-            number(bottom),
-            number(bottom + 15.0),
-            xml(&Unit::Ns.label(tick.value)),
-            at = number(at),
-        );
-    }
 }
 
 fn draw_lane(

@@ -7,9 +7,9 @@
 //! `track_event/track_descriptor.proto`, `track_event.proto`, `counter_descriptor.proto`,
 //! `debug_annotation.proto` (numbers of the fields).
 
+use tailbound_core::protobuf::Message;
 use tailbound_core::record::Clocks;
 
-use super::super::protobuf::Message;
 use crate::blame::nested;
 use crate::escape::terminal;
 

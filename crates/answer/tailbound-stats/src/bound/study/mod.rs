@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Does the bound hold as often as it says? Series of which the truth is known, drawn again and
-//! again: the study of docs/bound.md.
+//! again: the study of docs/results/bound.md.
 //!
 //! Units: none (values of a second), but times in seconds.
 //! Values of one second are maxima of 1000 activations; where these are independent, the

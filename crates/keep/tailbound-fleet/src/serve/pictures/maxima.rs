@@ -11,7 +11,7 @@ use tailbound_report::pictures::Figure;
 use tailbound_report::svg::plot::Look;
 use tailbound_report::svg::{Layout, Plot, Scale, Unit};
 use tailbound_report::table::Table;
-use tailbound_store::{Maximum, SLOT_S};
+use tailbound_store::{LoadMaxima, Maximum, SLOT_S};
 
 use super::{S_PER_DAY, WIDE, day_s, ends};
 
@@ -27,39 +27,63 @@ pub(in super::super) fn step_s(first: &str, last: &str) -> i64 {
     (slots + POINTS_MAX - 1).div_euclid(POINTS_MAX) * SLOT_S
 }
 
-/// The picture; `None`: there is nothing to draw. `worse`: since when a series is worse, s since 1970.
-pub(in super::super) fn maxima(
-    all: &[Maximum],
-    step_s: i64,
-    deadline_ns: Option<i64>,
-    worse: &[i64],
-) -> Option<Figure> {
-    let known: Vec<&Maximum> = all.iter().filter(|m| m.max_ns > 0).collect();
-    let (first, last) = (known.first()?, known.last()?);
-    let low = known.iter().map(|m| m.max_ns).min()?.real();
-    let high = known.iter().map(|m| m.max_ns).max()?.real();
-    let deadline = deadline_ns.filter(|d| *d > 0).map(|d| d.real());
-    let (low, high) = ends(low, high, deadline);
-    let end_s = last.began_s + step_s;
-    let middle = |m: &Maximum| m.began_s.real() + step_s.real() / 2.0;
-    let mut line: Vec<Option<(f64, f64)>> = Vec::new();
+/// A workload's name for people.
+fn named(load: &LoadMaxima) -> String {
+    if load.loads.is_empty() { "without load".to_owned() } else { load.loads.clone() }
+}
+
+/// Time and latency; `None`: a gap.
+type Points = Vec<Option<(f64, f64)>>;
+
+/// Points of a workload, with a gap where nothing was measured.
+fn line_of(load: &LoadMaxima, step_s: i64) -> Points {
+    let mut line = Vec::new();
     let mut before: Option<i64> = None;
-    for m in &known {
+    for m in load.maxima.iter().filter(|m| m.max_ns > 0) {
         // Where nothing was measured nothing is drawn.
         if before.is_some_and(|b| m.began_s > b + step_s) {
             line.push(None);
         }
-        line.push(Some((middle(m), m.max_ns.real())));
+        line.push(Some((m.began_s.real() + step_s.real() / 2.0, m.max_ns.real())));
         before = Some(m.began_s);
     }
-    let dots: Vec<(f64, f64)> = line.iter().copied().flatten().collect();
+    line
+}
+
+/// The picture, a colour a workload: points of different loads are joined by no line. `None`: there is nothing to draw. `worse`:
+/// since when a series is worse, s since 1970.
+pub(in super::super) fn maxima(
+    by_load: &[LoadMaxima],
+    step_s: i64,
+    deadline_ns: Option<i64>,
+    worse: &[i64],
+) -> Option<Figure> {
+    let mut all: Vec<(&LoadMaxima, &Maximum)> =
+        by_load.iter().flat_map(|l| l.maxima.iter().map(move |m| (l, m))).collect();
+    all.sort_by_key(|(_, m)| m.began_s);
+    let known: Vec<(&LoadMaxima, &Maximum)> =
+        all.iter().copied().filter(|(_, m)| m.max_ns > 0).collect();
+    let ((_, first), (_, last)) = (known.first()?, known.last()?);
+    let low = known.iter().map(|(_, m)| m.max_ns).min()?.real();
+    let high = known.iter().map(|(_, m)| m.max_ns).max()?.real();
+    let deadline = deadline_ns.filter(|d| *d > 0).map(|d| d.real());
+    let (low, high) = ends(low, high, deadline);
+    let end_s = last.began_s + step_s;
+    let lines: Vec<(String, Points)> =
+        by_load.iter().map(|l| (named(l), line_of(l, step_s))).collect();
     let draw = |layout: Layout| {
         let x = Scale::linear(first.began_s.real(), end_s.real(), Unit::Utc);
         let y = Scale::log(low, high, Unit::Ns);
         let layout = layout.with_area_height(200.0);
         let mut plot = Plot::new(layout, x, y, "day", "latest");
-        plot.line(&line, Look::Nth(0));
-        plot.dots(&dots, Look::Nth(0), true);
+        for (n, (name, line)) in lines.iter().enumerate() {
+            let dots: Vec<(f64, f64)> = line.iter().copied().flatten().collect();
+            if lines.len() > 1 {
+                plot.name(name, Look::Nth(n));
+            }
+            plot.line(line, Look::Nth(n));
+            plot.dots(&dots, Look::Nth(n), true);
+        }
         if let Some(d) = deadline {
             plot.rule_y(d, &format!("deadline {}", format_ns(d)));
         }
@@ -68,18 +92,30 @@ pub(in super::super) fn maxima(
         }
         plot.finish("The latest of each five minutes over all days")
     };
-    let mut table = Table::new(&["from", "latest"]);
-    for m in known.iter().rev().take(ROWS_MAX) {
-        table.row(vec![Unit::Utc.label(m.began_s.real()), format_ns_i64(m.max_ns)]);
+    let mut table = Table::new(&["from", "latest", "loads"]).with_words(&[2]);
+    for (load, m) in known.iter().rev().take(ROWS_MAX) {
+        table.row(vec![Unit::Utc.label(m.began_s.real()), format_ns_i64(m.max_ns), named(load)]);
     }
-    let whole = known.iter().filter(|m| m.whole_runs).count();
+    let rows = match known.len().saturating_sub(ROWS_MAX) {
+        0 => String::new(),
+        n => format!(" The numbers are the newest {ROWS_MAX}; {n} earlier ones are in the API."),
+    };
+    let whole = known.iter().filter(|(_, m)| m.whole_runs).count();
     let left_out = all.len() - known.len();
-    let points: Vec<_> = known.iter().map(|m| json!([m.began_s + step_s / 2, m.max_ns])).collect();
+    let series: Vec<_> = by_load
+        .iter()
+        .map(|l| {
+            let points = l.maxima.iter().filter(|m| m.max_ns > 0);
+            let points: Vec<_> =
+                points.map(|m| json!([m.began_s + step_s / 2, m.max_ns])).collect();
+            json!({"name": named(l), "kind": "line", "reach": step_s, "points": points})
+        })
+        .collect();
     Some(Figure {
         id: "latest",
         title: "Latest over time".to_owned(),
         caption: format!(
-            "A point: the latest wake-up within {}, of all runs then, whatever their loads.{}{}{} Where nothing was measured nothing is drawn.",
+            "A point: the latest wake-up within {}, a colour for each load.{}{}{} Where nothing was measured nothing is drawn.{rows}",
             format_span(step_s * 1_000_000_000),
             if step_s > SLOT_S { " With fewer days it is five minutes." } else { "" },
             match whole {
@@ -98,7 +134,7 @@ pub(in super::super) fn maxima(
         wide: draw(WIDE),
         narrow: draw(Layout::NARROW),
         table,
-        series: json!([{"name": "latest", "kind": "line", "reach": step_s, "points": points}]),
+        series: json!(series),
     })
 }
 
@@ -110,6 +146,27 @@ mod tests {
         Maximum { began_s, max_ns, whole_runs }
     }
 
+    fn of(loads: &str, maxima: &[Maximum]) -> LoadMaxima {
+        let (workload, probe) = (loads.to_owned(), "cyclic".to_owned());
+        LoadMaxima { workload, probe, loads: loads.to_owned(), maxima: maxima.to_vec() }
+    }
+
+    #[test]
+    fn different_loads_are_joined_by_no_line() {
+        let loads = [
+            of("cpu", &[at(0, 1_000, true), at(600, 1_000, true)]),
+            of("disk", &[at(300, 90_000, true)]),
+        ];
+        let figure = maxima(&loads, 300, None, &[]).unwrap_or_else(|| panic!("nothing is drawn"));
+        // A line would have a second point.
+        for line in figure.wide.split("<path class=\"s c").skip(1) {
+            let drawn = line.split('>').next().unwrap_or_default();
+            assert!(!drawn.contains('L'), "{drawn}");
+        }
+        assert_eq!(figure.series.as_array().map(Vec::len), Some(2));
+        assert!(figure.wide.contains("disk") && figure.table.html().contains("disk"));
+    }
+
     #[test]
     fn a_gap_is_a_gap_and_a_whole_run_is_said_to_be_one() {
         let all = [
@@ -118,7 +175,7 @@ mod tests {
             at(90_000, 50_000, true),
             at(90_300, 0, false),
         ];
-        let figure = maxima(&all, 300, Some(40_000), &[90_000])
+        let figure = maxima(&[of("", &all)], 300, Some(40_000), &[90_000])
             .unwrap_or_else(|| panic!("nothing is drawn"));
         let line = figure.wide.split("<path class=\"s c0\"").nth(1).unwrap_or_default();
         assert_eq!(line.split('>').next().unwrap_or_default().matches('M').count(), 2, "{line}");

@@ -15,7 +15,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tailbound_agent::hook::Hook;
 use tailbound_core::utc;
-use tailbound_store::{Notice, Receiver, Store, StoreError, StoreLocation, SystemRow};
+use tailbound_store::{Notice, Receiver, Since, Store, StoreError, StoreLocation};
 
 use super::app::Clock;
 use super::page::log;
@@ -159,6 +159,7 @@ fn looked(shared: &Shared, only: Option<&BTreeSet<String>>) -> Result<(), StoreE
     let now = utc::rfc3339(now_s);
     let mut since = utc::rfc3339(now_s - DAYS * S_PER_DAY);
     since.truncate(10);
+    let since = Since::From(since);
     let mut store = Store::open(&shared.place, &now)?;
     let first = store.told_until("", "")?.is_none();
     if first {
@@ -169,8 +170,7 @@ fn looked(shared: &Shared, only: Option<&BTreeSet<String>>) -> Result<(), StoreE
     match only {
         Some(names) => {
             for name in names {
-                let system: Option<SystemRow> = store.system(name, &since)?;
-                if let Some(system) = system {
+                if let Some(system) = store.system_named(name)? {
                     found.extend(kept(&mut store, &since, Some(&system))?.regressions);
                 }
             }

@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::number::Real as _;
 use tailbound_core::policy::Policy;
+use tailbound_host::clock_id;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
 use tailbound_sys::error::SysError;
 
 use super::bell::Closing;
 use super::{span, trials};
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{Finished, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec};

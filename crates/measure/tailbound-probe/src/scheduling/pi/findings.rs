@@ -4,9 +4,10 @@
 //!
 //! Units: ns since the begin of the trial.
 
-use super::super::{count, span};
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::record::{Lane, Span, TimelineRecord};
+
+use super::super::{count, span};
 
 use super::super::ledger::Ledger;
 use super::super::pace::Stretch;

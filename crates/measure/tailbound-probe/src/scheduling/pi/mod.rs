@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tailbound_core::Context;
 use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
+use tailbound_host::clock_id;
 use tailbound_rt::cyclic::{LoopEnd, Schedule};
 use tailbound_rt::recorder::Recorder;
 use tailbound_sys::error::SysError;
@@ -28,7 +29,6 @@ use tailbound_sys::sched::gettid;
 
 use super::bell::Closing;
 use super::{of_phase, trials};
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::place::{Places, Where};

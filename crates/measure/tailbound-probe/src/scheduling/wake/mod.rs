@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::policy::Policy;
+use tailbound_host::clock_id;
 use tailbound_rt::cyclic::Port as _;
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC, Nanosleep};
 use tailbound_sys::error::SysError;
@@ -25,7 +26,6 @@ use super::bell::{Bell, Closing};
 use super::count;
 use super::ledger::Ledger;
 use super::trials::{self, Timed};
-use crate::attributes::clock_id;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{Finished, ProbeOutput, RecordSlot, Running, ThreadContext, thread_spec};

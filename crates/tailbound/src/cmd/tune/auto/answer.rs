@@ -8,14 +8,15 @@ use serde_json::{Value, json};
 use tailbound_core::units::format_span;
 use tailbound_report::compare::Answer;
 use tailbound_report::experiment::{Experiment, Row, SCHEMA};
-use tailbound_series::auto::{Answered, Design, ExperimentResult, UNTOUCHED};
-use tailbound_stats::compare::sentence::{margin_words, sentence};
+use tailbound_series::auto::{
+    Answered, CandidateRecord, Design, ExperimentResult, Trial, UNTOUCHED,
+};
 use tailbound_stats::compare::{Settings, Systems};
+use tailbound_tune::candidates::{Candidate, profile};
 use tailbound_tune::{Recipe, apply_here};
 
-use super::candidates::{Candidate, profile};
 use crate::cli_tune_auto::AutoArgs;
-use crate::cmd::tune::recipe;
+use crate::cmd::tune::plan_of;
 use crate::input;
 use crate::say::{self, Failure};
 
@@ -23,10 +24,18 @@ use crate::say::{self, Failure};
 pub(super) struct Asked<'a> {
     pub(super) args: &'a AutoArgs,
     pub(super) candidates: &'a [Candidate],
+    /// Their names.
+    pub(super) names: &'a [String],
     pub(super) notes: Vec<String>,
     pub(super) design: Design,
     pub(super) settings: Settings,
     pub(super) folder: &'a Path,
+}
+
+impl Asked<'_> {
+    fn trial(&self) -> Trial<'_> {
+        Trial { changes: self.names, settings: &self.settings }
+    }
 }
 
 /// Says it, and keeps what helps.
@@ -38,11 +47,11 @@ pub(super) fn answer(asked: &Asked<'_>, found: &ExperimentResult) -> Result<Exit
     if let Some(written) = &written {
         input::write(&file, &Recipe::of(written).profile, true)?;
     }
-    let mut sentences = sentences(asked, found, &kept);
+    let mut sentences = sentences(asked, found);
     let applied = match &written {
         Some(written) if !asked.args.lab && !asked.args.no_apply => {
             let rt_cpus = asked.args.rt_cpus.clone().unwrap_or_default();
-            let plan = recipe::plan(&Recipe { rt_cpus, ..Recipe::of(written) })?;
+            let plan = plan_of(&Recipe { rt_cpus, ..Recipe::of(written) })?;
             let done = apply_here(&plan).map_err(Failure::cannot)?;
             sentences.push(format!(
                 "They are applied as change {}. To undo: tailbound tune undo.",
@@ -82,7 +91,7 @@ pub(super) fn answer(asked: &Asked<'_>, found: &ExperimentResult) -> Result<Exit
     Ok(ExitCode::from(if found.interrupted { 5 } else { 0 }))
 }
 
-fn sentences(asked: &Asked<'_>, found: &ExperimentResult, kept: &[&Candidate]) -> Vec<String> {
+fn sentences(asked: &Asked<'_>, found: &ExperimentResult) -> Vec<String> {
     if found.interrupted {
         let restored = if asked.args.lab { "" } else { " Every setting is as before." };
         return vec![format!(
@@ -90,50 +99,12 @@ fn sentences(asked: &Asked<'_>, found: &ExperimentResult, kept: &[&Candidate]) -
             asked.folder.display()
         )];
     }
-    let mut out = Vec::new();
-    if kept.is_empty() {
-        out.push(format!(
-            "None of {} changes helps by more than the margin ({}): nothing is kept.",
-            asked.candidates.len(),
-            margin_words(&asked.settings.margin)
-        ));
-    } else {
-        let names: Vec<&str> = kept.iter().map(|c| c.name.as_str()).collect();
-        out.push(format!(
-            "{} of {} changes help and are kept: {}.",
-            kept.len(),
-            asked.candidates.len(),
-            names.join(", ")
-        ));
-    }
-    if let Some(d) = found.confirmed().and_then(|a| a.difference.as_ref().ok()) {
-        out.push(sentence(d, UNTOUCHED, "kept", &asked.settings));
-    }
-    if let Some(e) = found.confirmed().and_then(|a| a.difference.as_ref().ok()?.exceedance.as_ref())
-    {
-        let [before, after] = e.beyond;
-        out.push(format!(
-            "Later than the deadline: {before} activations of the untouched system, {after} with what is kept."
-        ));
-    }
-    let costs: Vec<String> = found
-        .confirmed()
-        .into_iter()
-        .flat_map(|a| &a.costs)
-        .map(|c| format!("{} {:.0} %", c.load, c.ratio * 100.0))
-        .collect();
-    if !costs.is_empty() {
-        out.push(format!(
-            "What the loads get done, of what they did before: {}.",
-            costs.join(", ")
-        ));
-    }
-    out
+    asked.trial().sentences(found)
 }
 
 fn rows<'a>(candidates: &[Candidate], found: &'a ExperimentResult) -> Vec<Row<'a>> {
     let difference = |a: &'a Answered| a.difference.as_ref().ok();
-    let row = |(t, c): (&tailbound_series::auto::CandidateRecord, &Candidate)| {
+    let row = |(t, c): (&CandidateRecord, &Candidate)| {
         let alone = found.alone(t.candidate).map(|(_, a)| a);
         Row {
             change: c.name.clone(),
@@ -150,33 +121,12 @@ fn rows<'a>(candidates: &[Candidate], found: &'a ExperimentResult) -> Vec<Row<'a
 }
 
 fn design(asked: &Asked<'_>, found: &ExperimentResult) -> Vec<String> {
-    let mut out = vec![format!(
-        "Each measurement lasted {}; a change helps if it is earlier by more than the margin ({}), and one regression of any figure makes it none.",
-        if asked.args.lab {
-            format!("{} activations of virtual time", asked.args.loops.unwrap_or(super::LAB_LOOPS))
-        } else {
-            format_span(asked.design.run_ns)
-        },
-        margin_words(&asked.settings.margin)
-    )];
-    for stage in &found.stages {
-        let sets: Vec<&str> = stage.answers.iter().map(|a| a.set.name.as_str()).collect();
-        out.push(format!(
-            "Stage {}: {} rounds of {} and {}, in turn and in random order.",
-            stage.name,
-            stage.rounds,
-            stage.reference,
-            sets.join(", ")
-        ));
-    }
-    out.push(
-        "Candidates are ranked by the mean of the logarithms of the ratios of p99 and above and of the block maximum."
-            .to_owned(),
-    );
-    out.push(
-        "Only the last stage says how much is gained: its runs had no part in the choice."
-            .to_owned(),
-    );
+    let length = if asked.args.lab {
+        format!("{} activations of virtual time", asked.args.loops.unwrap_or(super::LAB_LOOPS))
+    } else {
+        format_span(asked.design.run_ns)
+    };
+    let mut out = asked.trial().design(found, &length);
     out.extend(asked.notes.iter().cloned());
     out
 }
@@ -193,28 +143,7 @@ fn last(asked: &Asked<'_>, found: &ExperimentResult) -> Result<Option<Answer>, F
 }
 
 fn as_json(asked: &Asked<'_>, found: &ExperimentResult, applied: Option<u32>) -> Value {
-    let answered = |a: &Answered| {
-        let members: Vec<&str> = a
-            .set
-            .members
-            .iter()
-            .filter_map(|c| asked.candidates.get(*c))
-            .map(|c| c.name.as_str())
-            .collect();
-        json!({
-            "set": a.set.name,
-            "changes": members,
-            "score": a.score(),
-            "difference": a.difference.as_ref().ok(),
-            "refused": a.difference.as_ref().err(),
-            "loads": a.costs,
-        })
-    };
-    let stage = |s: &tailbound_series::auto::Stage| {
-        let sets: Vec<Value> = s.answers.iter().map(answered).collect();
-        json!({ "stage": s.name, "rounds": s.rounds, "reference": s.reference, "sets": sets })
-    };
-    let change = |(t, c): (&tailbound_series::auto::CandidateRecord, &Candidate)| {
+    let change = |(t, c): (&CandidateRecord, &Candidate)| {
         json!({
             "name": c.name,
             "settings": c.settings.settings,
@@ -228,9 +157,9 @@ fn as_json(asked: &Asked<'_>, found: &ExperimentResult, applied: Option<u32>) ->
         "interrupted": found.interrupted,
         "design": asked.design,
         "changes": found.tried.iter().zip(asked.candidates).map(change).collect::<Vec<_>>(),
-        "kept": found.kept().iter().filter_map(|c| asked.candidates.get(*c)).map(|c| &c.name).collect::<Vec<_>>(),
+        "kept": asked.trial().names(&found.kept()),
         "applied": applied,
-        "stages": found.stages.iter().map(stage).collect::<Vec<_>>(),
+        "stages": asked.trial().stages_json(found),
         "notes": asked.notes,
     })
 }

@@ -8,17 +8,17 @@ use std::process::ExitCode;
 use tailbound_core::Run;
 use tailbound_core::plan::RunConfig;
 use tailbound_core::record::Round;
-use tailbound_lab::{Cell, Request, System};
+use tailbound_lab::{Cell, Request, System, keep};
 use tailbound_series::auto::{Bench, Design, DesignError, Set, StageRuns, search};
 use tailbound_series::rounds::ROUNDS_MAX;
+use tailbound_sys::new_file::Existing;
 use tailbound_tune::Recipe;
+use tailbound_tune::candidates::{Candidate, profile};
 
 use super::answer::{self, Asked};
-use super::candidates::{Candidate, profile};
 use super::{LAB_LOOPS, made, too_short};
 use crate::cli_tune_auto::AutoArgs;
-use crate::cmd::lab::cells;
-use crate::cmd::lab::run::keep;
+use crate::cmd::lab::bench;
 use crate::say::{self, Failure};
 
 /// Where nobody says how many: the fewest that `compare` gives intervals for.
@@ -31,7 +31,7 @@ pub(super) struct Lab<'a> {
     pub(super) config: RunConfig,
     pub(super) folder: &'a Path,
     pub(super) first_seed: u32,
-    pub(super) bench: cells::Bench<'a>,
+    pub(super) bench: tailbound_lab::Bench<'a>,
 }
 
 impl Lab<'_> {
@@ -110,10 +110,11 @@ impl Bench for Lab<'_> {
                         seed: 0,
                     });
                     let file = folder.join(format!("{:03}-{name}.tailbound.jsonl", round + 1));
-                    if let Err(e) = keep(&file, &made.run, &made.console, true) {
+                    let kept = keep(&file, &made.run, &made.console, Existing::Replace);
+                    if let Err(e) = kept.map_err(Failure::from) {
                         broken.get_or_insert(e);
                     }
-                    let note = cells::summary(&format!("round {}, {name}", round + 1), &made);
+                    let note = made.summary(&format!("round {}, {name}", round + 1));
                     runs.push((at, made.run));
                     note
                 }
@@ -165,10 +166,18 @@ pub(super) fn auto(
         config,
         folder: &folder,
         first_seed: u32::try_from(args.judge.seed.unwrap_or(1)).unwrap_or(1),
-        bench: cells::Bench::open(&args.host)?,
+        bench: bench(&args.host)?,
     };
     let found = search(&names, &design, settings, &mut lab)?;
     let (notes, settings) = (Vec::new(), *settings);
-    let asked = Asked { args, candidates: &candidates, notes, design, settings, folder: &folder };
+    let asked = Asked {
+        args,
+        candidates: &candidates,
+        names: &names,
+        notes,
+        design,
+        settings,
+        folder: &folder,
+    };
     answer::answer(&asked, &found)
 }

@@ -11,8 +11,8 @@ use tailbound_run::{Request, resolve};
 use tailbound_series::auto::{Bench, Set, StageRuns};
 use tailbound_series::rounds::{self as series, Series, Variant};
 use tailbound_tune::Recipe;
+use tailbound_tune::candidates::{Candidate, profile};
 
-use super::candidates::{Candidate, profile};
 use crate::caller::Machine;
 use crate::cmd::rounds::Shown;
 use crate::input;

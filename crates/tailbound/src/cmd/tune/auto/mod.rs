@@ -2,13 +2,13 @@
 //! `tailbound tune auto`: which changes make this machine less late, found out by measurement.
 //!
 //! ```text
-//! candidates.rs  what is tried            machine.rs  measured on this machine
-//! answer.rs      what came of it          guest.rs    measured in the lab
+//! machine.rs  measured on this machine     guest.rs  measured in the lab
+//! answer.rs   what came of it
 //! ```
-//! Not here: which sets are measured, and who is kept (`tailbound_series::auto`).
+//! Not here: what is tried (`tailbound_tune::candidates`), which sets are measured and who is kept
+//! (`tailbound_series::auto`).
 
 mod answer;
-mod candidates;
 #[cfg(feature = "lab")]
 mod guest;
 mod machine;
@@ -20,7 +20,9 @@ use tailbound_core::plan::RunConfig;
 use tailbound_core::units::parse_ns;
 use tailbound_core::utc;
 use tailbound_series::auto::{Design, DesignError, search};
+use tailbound_series::rounds::is_name;
 use tailbound_sys::clock;
+use tailbound_tune::candidates;
 
 use crate::cli_config;
 use crate::cli_tune_auto::AutoArgs;
@@ -42,7 +44,7 @@ pub(super) fn auto(args: &AutoArgs) -> Result<ExitCode, Failure> {
     if args.judge.require_equivalent {
         return Err(Failure::usage("--require-equivalent: nothing here has to be equivalent"));
     }
-    let all = candidates::asked(args)?;
+    let all = candidates::asked(&args.candidates(), &is_name)?;
     let now = clock::now_ns(clock::CLOCK_REALTIME);
     let folder = || {
         let stamp: String = utc::from_ns(now).chars().filter(char::is_ascii_alphanumeric).collect();
@@ -83,7 +85,15 @@ pub(super) fn auto(args: &AutoArgs) -> Result<ExitCode, Failure> {
         ));
     }
     let found = search(&names, &design, &settings, &mut here)?;
-    let asked = Asked { args, candidates: &candidates, notes, design, settings, folder: &folder };
+    let asked = Asked {
+        args,
+        candidates: &candidates,
+        names: &names,
+        notes,
+        design,
+        settings,
+        folder: &folder,
+    };
     answer::answer(&asked, &found)
 }
 

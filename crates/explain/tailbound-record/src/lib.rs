@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Records what the kernel did: beside a measurement, or while a foreign program or the whole machine is watched.
+//!
+//! Context: SETUP (until the trace runs), COLD. Units: ns. Each recorder has a trace instance, programs in the kernel
+//! or sampling events of its own, and leaves none behind.
+//! Not here: what is measured (`tailbound-probe`), what the records mean (`tailbound-trace`), tracefs itself
+//! (`tailbound-host`), system calls (`tailbound-sys`).
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod blame;
+mod bpf;
+mod call_trace;
+mod error;
+pub mod hot;
+mod measured_thread;
+pub mod observe;
+mod own_trace;
+pub mod recording;
+pub mod rules;
+pub mod section_trace;
+mod trace_clock;
+mod trace_ring;
+pub mod watch;
+pub mod watched;
+
+pub use blame::{Blamed, Blamer};
+pub use error::ObserveError;
+pub use measured_thread::MeasuredThread;
+pub use observe::{Gap, Observed, Observer};
+pub use trace_clock::trace_clock_id;

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who made wake-ups late in a file that trace-cmd recorded.
+//!
+//! Units: ns on the trace's clock. One thread reads and decodes, another follows: both
+//! take about as long.
+//! Not here: the layout of the file (`crate::dat`), the rules (`follow`).
+
+use std::io::{Read, Seek};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+
+use tailbound_core::units::grouped;
+
+use super::{BlameSelection, BlameSummary, DueTimes, Follow, Ground, WatchFilter};
+use crate::dat::{self, DatError, Info, MergeItem, ReadEnd, TraceFile};
+use crate::event::{Entry, EventDecoder, WANTED};
+
+/// Events that go from one thread to the other at once, and how many such batches may wait.
+const BATCH: usize = 4096;
+const BATCHES: usize = 8;
+/// How many emptied ones may wait to be filled again.
+const EMPTIED: usize = 16;
+
+/// Why nothing can be said of a file.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordedError {
+    /// It cannot be read.
+    #[error(transparent)]
+    File(#[from] DatError),
+    /// Events without which nothing can be said are not in it.
+    #[error("it has no {}, without which no wake-up can be followed. Record with `{}`", .missing.join(" and no "), dat::RECORD)]
+    Lacking {
+        /// Which, `SYSTEM:NAME`.
+        missing: Vec<String>,
+    },
+}
+
+/// What a file told.
+#[derive(Debug)]
+pub struct RecordedBlame {
+    /// Who made its threads late.
+    pub found: BlameSummary,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+    /// What the file is.
+    pub info: Info,
+    /// How its reading ended.
+    pub end: ReadEnd,
+    /// It was read to its end.
+    pub whole: bool,
+}
+
+impl RecordedBlame {
+    /// Reads and follows `trace` as far as `go_on`, which is given the bytes so far, says; `ground` has what is
+    /// known of the machine it was recorded on.
+    ///
+    /// # Errors
+    /// [`RecordedError`].
+    pub fn of<R: Read + Seek + Send>(
+        mut trace: TraceFile<R>,
+        (watched, wanted): (WatchFilter, BlameSelection),
+        ground: Ground,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Self, RecordedError> {
+        let (symbols, comms) = trace.take_names();
+        let info = trace.info().clone();
+        let decoder = EventDecoder::new(&info.formats);
+        needed(&info.formats.iter().map(|f| f.name.as_str()).collect::<Vec<_>>())?;
+        let mut notes = info.notes.clone();
+        if symbols.is_empty() {
+            notes.push(
+                "the file does not tell the kernel's functions (/proc/kallsyms was hidden from who recorded it): they have no names"
+                    .to_owned(),
+            );
+        }
+        let mut follow = Follow::new(watched, Arc::new(symbols), ground, wanted);
+        comms.iter().for_each(|(pid, comm)| follow.name_thread(*pid, comm));
+        if !info.clock.is_the_timers() {
+            follow.due_times(DueTimes::CarriedOver);
+        }
+        let (end, whole) = both(trace, &decoder, &mut follow, go_on)?;
+        let found = follow.finish();
+        let seen: Vec<&str> = info
+            .formats
+            .iter()
+            .filter(|f| end.ids.contains(&f.id))
+            .map(|f| f.name.as_str())
+            .collect();
+        if whole && end.damaged == 0 {
+            needed(&seen)?;
+        }
+        notes.extend(end.notes.iter().cloned());
+        notes.extend(told(&info, &end, &decoder, &seen, whole));
+        Ok(Self { found, notes, info, end, whole })
+    }
+
+    /// Where the events come from, in a sentence.
+    #[must_use]
+    pub fn origin(&self) -> String {
+        let info = &self.info;
+        let cpus = info.cpus.map_or_else(String::new, |n| format!(", {n} CPUs"));
+        let system = info.uname.as_deref().map_or_else(String::new, |u| format!(", {u}"));
+        format!(
+            "A file of trace-cmd (version {}){cpus}{system}; clock: {}.",
+            info.version, info.clock
+        )
+    }
+
+    /// Lost events.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        lost(&self.info, &self.end)
+    }
+}
+
+/// Nothing can be said without these.
+fn needed(names: &[&str]) -> Result<(), RecordedError> {
+    let missing: Vec<String> = WANTED
+        .iter()
+        .filter(|w| w.needed && !names.contains(&w.name))
+        .map(|w| format!("{}:{}", w.system, w.name))
+        .collect();
+    if missing.is_empty() { Ok(()) } else { Err(RecordedError::Lacking { missing }) }
+}
+
+/// What goes from the reader to the follower.
+#[derive(Default)]
+struct Batch {
+    entries: Vec<Entry>,
+    holes: Vec<u64>,
+    bytes: u64,
+}
+
+/// Reads and follows at the same time; `false`: `go_on` ended it before the end.
+fn both<R: Read + Seek + Send>(
+    trace: TraceFile<R>,
+    decoder: &EventDecoder,
+    follow: &mut Follow,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<(ReadEnd, bool), DatError> {
+    std::thread::scope(|scope| {
+        let (send, batches) = mpsc::sync_channel(BATCHES);
+        let (back, empty) = mpsc::sync_channel(EMPTIED);
+        let reader = scope.spawn(move || read(trace, decoder, &send, &empty));
+        let mut whole = true;
+        // The reader ends by itself once nobody takes its batches.
+        for mut batch in batches {
+            take(&mut batch, follow);
+            whole = go_on(batch.bytes);
+            if !whole {
+                break;
+            }
+            batch.entries.clear();
+            drop(back.try_send(batch.entries));
+        }
+        match reader.join() {
+            Ok(end) => Ok((end?, whole)),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn take(batch: &mut Batch, follow: &mut Follow) {
+    batch.holes.drain(..).for_each(|t_ns| follow.lost(t_ns));
+    batch.entries.iter().for_each(|e| follow.entry(e));
+}
+
+fn read<R: Read + Seek>(
+    trace: TraceFile<R>,
+    decoder: &EventDecoder,
+    send: &SyncSender<Batch>,
+    empty: &Receiver<Vec<Entry>>,
+) -> Result<ReadEnd, DatError> {
+    let mut batch = Batch::default();
+    let end = trace.read(decoder, &mut |seen| {
+        match seen {
+            MergeItem::Entry(e) => batch.entries.push(*e),
+            MergeItem::Lost(t_ns) => batch.holes.push(t_ns),
+            MergeItem::Bytes(bytes) => batch.bytes = bytes,
+        }
+        if batch.entries.len() < BATCH {
+            return true;
+        }
+        let entries = empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
+        let next = Batch { entries, holes: Vec::new(), bytes: batch.bytes };
+        send.send(std::mem::replace(&mut batch, next)).is_ok()
+    })?;
+    drop(send.send(batch));
+    Ok(end)
+}
+
+/// What a reader must know of the trace.
+fn told(
+    info: &Info,
+    end: &ReadEnd,
+    decoder: &EventDecoder,
+    seen: &[&str],
+    whole: bool,
+) -> Vec<String> {
+    let mut out = Vec::new();
+    if !whole {
+        out.push(
+            "it was ended before the whole trace was read: the rest is not in these figures"
+                .to_owned(),
+        );
+    }
+    let timers = seen.contains(&"hrtimer_expire_entry") && seen.contains(&"hrtimer_start");
+    if !info.clock.is_the_timers() && timers {
+        out.push(format!(
+            "the trace's clock is `{}` and that of timers is `mono`: when a timer was due is carried over from the kernel's own look at the clock at its expiry, and the time from there to the record of it is left out (record with -C mono)",
+            info.clock
+        ));
+    }
+    for lacking in decoder.lacking() {
+        out.push(format!("{lacking}: the event is not used"));
+    }
+    let x86 = info.uname.as_deref().is_none_or(|u| u.ends_with("86_64") || u.ends_with("86"));
+    // What has a description was recorded, if it happened.
+    let recorded: Vec<&str> = info.formats.iter().map(|f| f.name.as_str()).collect();
+    let lacks = dat::lacking(&recorded, x86);
+    for lack in &lacks {
+        out.push(format!("the trace has no {}: {}", lack.events, lack.lost));
+    }
+    if lacks.is_empty() && !timers {
+        out.push(
+            "no timer expired in the trace, or none was recorded: lateness counts from the wake-up"
+                .to_owned(),
+        );
+    }
+    if !lacks.is_empty() {
+        out.push(format!("all that is understood is recorded with `{}`", dat::RECORD));
+    }
+    let lost = lost(info, end);
+    if lost > 0 || end.holes > 0 {
+        let places = grouped(end.holes);
+        out.push(match lost {
+            0 => format!("events were lost at {places} places, and the file does not say how many"),
+            n => format!("{} events were lost, at {places} places that the file tells", grouped(n)),
+        });
+    }
+    if end.damaged > 1 {
+        out.push(format!(
+            "{} pages or records are damaged and were left out",
+            grouped(end.damaged)
+        ));
+    }
+    if end.twice > 0 {
+        out.push(format!(
+            "{} events were in two of the buffers, and count once",
+            grouped(end.twice)
+        ));
+    }
+    out
+}
+
+/// Lost events: the pages and the kernel's counters tell the same ones, and neither all.
+fn lost(info: &Info, end: &ReadEnd) -> u64 {
+    info.lost.max(end.lost)
+}

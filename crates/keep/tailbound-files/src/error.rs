@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a file cannot be read, written or signed, by who can mend it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tailbound_core::FailureKind;
+use tailbound_import::ImportError;
+
+/// Why it cannot.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// It cannot be read, or is not what it should be.
+    #[error("{}: {why}", .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// No reader knows it.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A folder has no run files.
+    #[error("{}: no run files (*.tailbound.jsonl, also .gz or .zst) in this folder", .0.display())]
+    NoRuns(PathBuf),
+    /// A result file is there already.
+    #[error("{} exists already: choose another name, or give --force to overwrite it", .0.display())]
+    Exists(PathBuf),
+    /// A link, a folder, a device stands in the place of a result file: the words are to be mended, not the machine.
+    #[error("{} is not written: {source}", .path.display())]
+    InTheWay {
+        /// Where.
+        path: PathBuf,
+        /// What it is.
+        source: io::Error,
+    },
+    /// A result file cannot be written.
+    #[error("{} cannot be written: {source}", .path.display())]
+    Unwritten {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nobody knows where a key would be.
+    #[error("HOME is not set: name the key with --key")]
+    NoHome,
+    /// A key would be replaced.
+    #[error("{} exists already: a key is never replaced; choose another --key", .0.display())]
+    KeyExists(PathBuf),
+    /// A key that is to have a password gets none.
+    #[error("no password could be asked for ({0}): give --no-password, or use a terminal")]
+    Password(minisign::PError),
+    /// A key or a signature cannot be made.
+    #[error("{0}")]
+    Key(minisign::PError),
+}
+
+impl FilesError {
+    /// Who can mend it.
+    #[must_use]
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Self::Unwritten { .. } | Self::Key(_) => FailureKind::Cannot,
+            _ => FailureKind::Usage,
+        }
+    }
+
+    pub(crate) fn of(path: &Path, why: &dyn std::fmt::Display) -> Self {
+        Self::File { path: path.to_owned(), why: why.to_string() }
+    }
+}

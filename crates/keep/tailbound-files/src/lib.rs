@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files of runs: read whoever wrote them, written without destroying others, signed.
+//!
+//! ```text
+//! read.rs    a run of a file of ours or of another tool    folder.rs  the run files of a folder
+//! write.rs   result files                                  named.rs   what people call a file
+//! signature.rs  keys and signatures
+//! ```
+//! Standard input and output, progress and what a person is told are the caller's.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod error;
+pub mod folder;
+pub mod named;
+pub mod read;
+pub mod signature;
+pub mod write;
+
+pub use error::FilesError;

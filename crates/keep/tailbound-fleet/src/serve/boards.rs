@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the farm's morning is made of: each system with its last night, what became worse, since when it is silent, and what is
+//! known of it already. Page, API and `/metrics` show these and nothing else.
+//!
+//! Units: ns; times are RFC 3339 in UTC.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Serialize;
+use tailbound_agent::wire::AgentStatus;
+use tailbound_core::utc;
+use tailbound_store::{
+    Acknowledgement, ConditionChange, Since, SystemRow, Verdict, Whose, Work, WorkState,
+    acknowledged,
+};
+
+use super::app::App;
+use super::page::Problem;
+use super::{regressions, work};
+use crate::regressions::{Regression, RegressionSearch};
+
+/// Without a run for so long a system is silent.
+pub(super) const SILENT_S: i64 = 2 * 86_400;
+/// An agent asks at least so often.
+pub(super) const UNHEARD_S: i64 = 180;
+
+/// A series that became worse.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Worse {
+    /// What is known of it.
+    #[serde(flatten)]
+    pub(super) regression: Regression,
+    /// Who knows it already.
+    pub(super) acknowledged: Option<Acknowledgement>,
+}
+
+/// A workload that is not met, and who knows it already.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct KnownMiss {
+    /// `workload.id`.
+    pub(super) workload: String,
+    /// Who knows it.
+    pub(super) acknowledged: Acknowledgement,
+}
+
+/// A system on the morning page.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Board {
+    /// What the store has of it.
+    #[serde(flatten)]
+    pub(super) system: SystemRow,
+    /// The state of its last night in words.
+    pub(super) state: String,
+    /// What is left of the deadline where it is least, of 1.
+    pub(super) headroom: Option<f64>,
+    /// Its newest run, where that is too long ago.
+    pub(super) silent_since: Option<String>,
+    /// What became worse, the newest first.
+    pub(super) worse: Vec<Worse>,
+    /// Series of it with runs that were not looked at yet.
+    pub(super) waiting: usize,
+    /// Workloads that are not met and known.
+    pub(super) known: Vec<KnownMiss>,
+    /// On which days kernel, configuration or method changed.
+    pub(super) changes: Vec<ConditionChange>,
+}
+
+impl Board {
+    /// Was a workload of the last night not met?
+    pub(super) fn is_not_met(&self) -> bool {
+        self.system.night.as_ref().is_some_and(|n| n.verdict == Verdict::NotMet)
+    }
+
+    /// Is every workload that is not met known already?
+    pub(super) fn is_known(&self) -> bool {
+        let misses = self.system.night.iter().flat_map(|n| &n.workloads);
+        misses
+            .filter(|w| w.verdict == Verdict::NotMet)
+            .all(|w| self.known.iter().any(|k| k.workload == w.workload))
+    }
+
+    /// The first of what became worse that nobody acknowledged.
+    pub(super) fn is_newly_worse(&self) -> bool {
+        self.worse.iter().any(|w| w.acknowledged.is_none())
+    }
+
+    /// What needs a look first comes first.
+    fn urgency(&self) -> (u8, String) {
+        let verdict = self.system.night.as_ref().map(|n| n.verdict);
+        let rank = match verdict {
+            Some(Verdict::NotMet) if !self.is_known() => 0,
+            Some(Verdict::NotMet) => 1,
+            _ if self.is_newly_worse() => 2,
+            _ if self.silent_since.is_some() => 3,
+            Some(Verdict::Unfit | Verdict::Undecided | Verdict::Unknown) => 4,
+            _ => 5,
+        };
+        (rank, self.system.name.clone())
+    }
+}
+
+/// The farm in one line.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Morning {
+    /// Systems in all.
+    pub(super) systems: usize,
+    /// Of them: a workload of the last night was not met.
+    pub(super) not_met: usize,
+    /// Something became worse.
+    pub(super) worse: usize,
+    /// Series with runs that were not looked at yet.
+    pub(super) waiting: usize,
+    /// Silent.
+    pub(super) silent: usize,
+    /// Since when the one that is silent for longest is.
+    pub(super) silent_since: Option<String>,
+    /// Agents that ask no more, by the names of their systems.
+    pub(super) unheard: Vec<String>,
+}
+
+/// All systems, what needs a look first; and all of it in one line.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Boards {
+    /// In one line.
+    pub(super) morning: Morning,
+    /// Each system.
+    pub(super) systems: Vec<Board>,
+}
+
+/// Of the store's systems, with their days since `since`.
+pub(super) async fn all(app: &Arc<App>, since: Since) -> Result<Boards, Problem> {
+    let found = regressions::found(app).await?;
+    let (rows, mut changes, known, handed_out, agents) = app
+        .ask(move |store| {
+            let mut changes = store.condition_changes(Whose::All, &since)?;
+            let rows = store.systems(&since)?;
+            changes.retain(|id, _| rows.iter().any(|row| row.id == *id));
+            Ok((
+                rows,
+                changes,
+                store.acknowledgements()?,
+                store.all_work(work::LISTED)?,
+                store.tokens()?,
+            ))
+        })
+        .await?;
+    let now_s = app.now_s();
+    let mut by: BTreeMap<String, RegressionSearch> = BTreeMap::new();
+    for regression in found.regressions {
+        by.entry(regression.system.clone()).or_default().regressions.push(regression);
+    }
+    for system in found.waiting_of {
+        by.entry(system).or_default().waiting += 1;
+    }
+    let mut systems: Vec<Board> = rows
+        .into_iter()
+        .map(|row| {
+            let found = by.remove(&row.id).unwrap_or_default();
+            let changes = changes.remove(&row.id).unwrap_or_default();
+            board(row, found, changes, &known, now_s)
+        })
+        .collect();
+    systems.sort_by_cached_key(Board::urgency);
+    let with_token: BTreeSet<&str> =
+        agents.iter().filter(|t| t.revoked.is_none()).filter_map(|t| t.system.as_deref()).collect();
+    let unheard = unheard(&app.agents.all(now_s), &handed_out, &with_token, now_s - app.began_s);
+    Ok(Boards { morning: morning(&systems, unheard), systems })
+}
+
+/// One system.
+pub(super) fn board(
+    row: SystemRow,
+    found: RegressionSearch,
+    changes: Vec<ConditionChange>,
+    known: &[Acknowledgement],
+    now_s: i64,
+) -> Board {
+    let newest = row.last.as_ref().map(|l| l.started.clone());
+    let silent_since = newest.filter(|at| seconds(at).is_some_and(|s| now_s - s > SILENT_S));
+    let worse = found.regressions.into_iter().map(|regression| {
+        let acknowledged =
+            acknowledged(known, &row.id, &regression.workload, &regression.since).cloned();
+        Worse { regression, acknowledged }
+    });
+    let misses = row.night.iter().flat_map(|n| &n.workloads).filter_map(|w| {
+        let since = w.not_met_since.as_deref()?;
+        let acknowledged = acknowledged(known, &row.id, &w.workload, since)?.clone();
+        Some(KnownMiss { workload: w.workload.clone(), acknowledged })
+    });
+    Board {
+        state: row.night.as_ref().map_or_else(|| "no run".to_owned(), |n| n.words()),
+        headroom: row.night.as_ref().and_then(|n| n.worst()?.headroom()),
+        silent_since,
+        worse: worse.collect(),
+        waiting: found.waiting,
+        known: misses.collect(),
+        changes,
+        system: row,
+    }
+}
+
+pub(super) fn seconds(rfc3339: &str) -> Option<i64> {
+    utc::from_date_time(rfc3339.get(..10)?, rfc3339.get(11..19)?)
+}
+
+fn morning(systems: &[Board], unheard: Vec<String>) -> Morning {
+    let count = |is: fn(&Board) -> bool| systems.iter().filter(|b| is(b)).count();
+    Morning {
+        systems: systems.len(),
+        not_met: count(Board::is_not_met),
+        worse: count(|b| !b.worse.is_empty()),
+        waiting: systems.iter().map(|b| b.waiting).sum(),
+        silent: count(|b| b.silent_since.is_some()),
+        silent_since: systems.iter().filter_map(|b| b.silent_since.clone()).min(),
+        unheard,
+    }
+}
+
+/// Systems whose agents ask no more: those that asked since the server began, and those that ever had work. One that has work
+/// now says how far it is, and does not ask.
+fn unheard(
+    asked: &[AgentStatus],
+    handed_out: &[Work],
+    with_token: &BTreeSet<&str>,
+    up_s: i64,
+) -> Vec<String> {
+    let is_at = |system: &str, is: fn(WorkState) -> bool| {
+        handed_out.iter().any(|w| w.system == system && is(w.state))
+    };
+    let has_work = |system: &str| is_at(system, |state| state == WorkState::Running);
+    let late = |a: &&AgentStatus| i64::try_from(a.seen_s_ago).unwrap_or(i64::MAX) > UNHEARD_S;
+    let mut all: BTreeSet<String> = asked.iter().filter(late).map(|a| a.system.clone()).collect();
+    if up_s > UNHEARD_S {
+        let never = with_token.iter().filter(|system| {
+            asked.iter().all(|a| a.system != **system)
+                && is_at(system, |state| state != WorkState::Waiting)
+        });
+        all.extend(never.map(|system| (*system).to_owned()));
+    }
+    all.retain(|system| !has_work(system));
+    all.into_iter().collect()
+}

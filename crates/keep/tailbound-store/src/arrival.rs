@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! When a run began: what its own clock says, or when it arrived where that cannot be.
+//!
+//! Units: s since 1970; texts are RFC 3339 in UTC. Pure.
+//! A run whose clock is in the future would be the newest for years, and hide all that come after it. So what orders runs is
+//! a time that can be: a run began before it arrived. Of a machine that hands in its own runs it is also not long before.
+
+use tailbound_core::utc;
+
+/// A clock may be ahead of the store's by so much.
+pub const AHEAD_S: i64 = 3600;
+/// A machine's own spool keeps a run for so long at most before it arrives.
+pub const SPOOLED_S: i64 = 90 * 86_400;
+/// Clocks that nobody set begin in 1970, 1980 or on the first day of 2000: no run began before this.
+const UNSET_BEFORE: &str = "2001-01-01T00:00:00Z";
+
+/// How a run came into the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// By `store add` or by an operator: it may be years old.
+    #[default]
+    Archive,
+    /// From the machine itself, by its agent's token.
+    Machine,
+}
+
+impl Way {
+    /// As the store keeps it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Archive => "archive",
+            Self::Machine => "machine",
+        }
+    }
+
+    /// From what the store kept; a store of before there was this has nothing.
+    #[must_use]
+    pub fn of(word: Option<&str>) -> Self {
+        match word {
+            Some("machine") => Self::Machine,
+            _ => Self::Archive,
+        }
+    }
+}
+
+/// When a run arrived, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival<'a> {
+    /// When.
+    pub(crate) at: &'a str,
+    /// How.
+    pub(crate) way: Way,
+}
+
+/// When a run began, as far as that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// As its own clock says.
+    Own(String),
+    /// Its clock is not that of the store: a guest's in virtual time, which begins at the same instant each time.
+    Virtual(String),
+    /// Its clock cannot be right: it is ordered by its arrival.
+    Arrival { at: String, clock_said: String },
+}
+
+impl Start {
+    pub(crate) fn of(said: &str, arrival: Arrival<'_>, is_virtual: bool) -> Self {
+        if is_virtual {
+            return Self::Virtual(arrival.at.to_owned());
+        }
+        let s = |text: &str| utc::from_date_time(text.get(..10)?, text.get(11..19)?);
+        // Without one of both there is nothing to compare.
+        let (Some(began_s), Some(came_s)) = (s(said), s(arrival.at)) else {
+            return Self::Own(said.to_owned());
+        };
+        let is_wrong = began_s > came_s + AHEAD_S
+            || s(UNSET_BEFORE).is_some_and(|unset| began_s < unset)
+            || (arrival.way == Way::Machine && began_s < came_s - SPOOLED_S);
+        if is_wrong {
+            let (at, clock_said) = (arrival.at.to_owned(), said.to_owned());
+            return Self::Arrival { at, clock_said };
+        }
+        Self::Own(said.to_owned())
+    }
+
+    /// What orders it.
+    pub(crate) fn at(&self) -> &str {
+        match self {
+            Self::Own(at) | Self::Virtual(at) | Self::Arrival { at, .. } => at,
+        }
+    }
+
+    /// What its clock said, where that cannot be.
+    pub(crate) fn clock_said(&self) -> Option<&str> {
+        match self {
+            Self::Arrival { clock_said, .. } => Some(clock_said),
+            Self::Own(_) | Self::Virtual(_) => None,
+        }
+    }
+
+    /// When it began, where the clock of its records does not tell.
+    pub(crate) fn instead_of_clock(&self) -> Option<&str> {
+        match self {
+            Self::Own(_) => None,
+            Self::Virtual(at) | Self::Arrival { at, .. } => Some(at),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_cannot_be_right_is_not_believed() {
+        let came = "2026-11-25T06:00:00Z";
+        let said = |text: &str, way: Way| {
+            Start::of(text, Arrival { at: came, way }, false).clock_said().is_some()
+        };
+        let both = |text: &str| [said(text, Way::Archive), said(text, Way::Machine)];
+        for wrong in ["2099-01-01T00:00:00Z", "1970-01-01T00:03:00Z", "2026-11-25T07:00:01Z"] {
+            assert_eq!(both(wrong), [true; 2], "{wrong}");
+        }
+        for right in ["2026-11-25T05:59:00Z", "2026-11-25T06:30:00Z", "2026-09-01T00:00:00Z"] {
+            assert_eq!(both(right), [false; 2], "{right}");
+        }
+        // An archive may be old; a machine's own run that is half a year old has the clock of half a year ago.
+        assert_eq!(both("2026-05-01T00:00:00Z"), [false, true]);
+        assert_eq!(both("whenever"), [false; 2]);
+        let wrong =
+            Start::of("2099-01-01T00:00:00Z", Arrival { at: came, way: Way::Machine }, false);
+        assert_eq!((wrong.at(), wrong.instead_of_clock()), (came, Some(came)));
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The figure of a run that a search is about.
+//!
+//! Units: ns.
+
+use std::str::FromStr;
+
+use tailbound_core::Run;
+use tailbound_core::paths::{PathsRecord, SectionKind};
+use tailbound_stats::quantile;
+
+use crate::error::SearchError;
+
+/// Which.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Measure {
+    /// The latest of all due activations.
+    Max,
+    /// A quantile of them, from 0 to 1.
+    Quantile(f64),
+    /// The longest section that is not preemptible.
+    Section,
+}
+
+impl FromStr for Measure {
+    type Err = SearchError;
+
+    fn from_str(text: &str) -> Result<Self, SearchError> {
+        let percent = |p: &str| p.parse().ok().filter(|p| (0.0..100.0).contains(p) && *p > 0.0);
+        match text {
+            "max" => Ok(Self::Max),
+            "section" => Ok(Self::Section),
+            _ => match text.strip_prefix('p').and_then(percent) {
+                Some(p) => Ok(Self::Quantile(p / 100.0)),
+                None => Err(SearchError::usage(format!(
+                    "--measure {text}: max, section, or a percentile from p1 to p99.999"
+                ))),
+            },
+        }
+    }
+}
+
+impl Measure {
+    /// As a reader knows it.
+    pub(super) fn title(self) -> String {
+        match self {
+            Self::Max => "latest".to_owned(),
+            Self::Quantile(p) => quantile::label(p),
+            Self::Section => "longest section".to_owned(),
+        }
+    }
+
+    /// The figure of a run; why there is none.
+    pub(super) fn of_run(self, run: &Run) -> Result<i64, String> {
+        let context = run.judged_context().ok_or("nothing was measured")?;
+        let (_, due) = run.total(context);
+        match self {
+            Self::Max => due.max_ns.ok_or_else(|| "nothing was measured".to_owned()),
+            Self::Quantile(p) => {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "a latency that was measured in whole ns"
+                )]
+                let whole = |ns: f64| ns.round() as i64;
+                quantile::quantile(&due, p).ns().map(whole).ok_or_else(|| {
+                    format!(
+                        "{} needs {} activations: give more with --loops",
+                        quantile::label(p),
+                        quantile::needed(p)
+                    )
+                })
+            }
+            Self::Section => Err("sections are no figure of a run alone".to_owned()),
+        }
+    }
+
+    /// The longest section of a run that was looked at.
+    pub(super) fn of_paths(record: &PathsRecord) -> Result<i64, String> {
+        let longest = record.totals.iter().find(|t| t.kind == SectionKind::NotPreemptible);
+        longest.map(|t| t.longest_ns).ok_or_else(|| "no section was seen".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_and_anything_else_says_what_there_is() {
+        assert_eq!("max".parse::<Measure>().unwrap(), Measure::Max);
+        assert_eq!("section".parse::<Measure>().unwrap(), Measure::Section);
+        assert_eq!("p99.9".parse::<Measure>().unwrap().title(), "p99.9");
+        for wrong in ["p0", "p100", "pnan", "mean", "p", "p-5"] {
+            let e = wrong.parse::<Measure>().unwrap_err();
+            assert!(
+                e.to_string().contains("p99.999") && e.kind() == tailbound_core::FailureKind::Usage,
+                "{wrong}: {e}"
+            );
+        }
+    }
+}

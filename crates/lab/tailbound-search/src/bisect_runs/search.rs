@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A search from its ends to its answer.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tailbound_core::units;
+use tailbound_lab::matrix::RunReader;
+use tailbound_lab::{Bench, Emulator, LabError, Request, hash, program};
+
+use super::answer::{Answered, Found};
+use super::folder;
+use super::measure::Measure;
+use super::meter::LabMeter;
+use super::variants::Variants;
+use super::{BisectAnswer, BisectOptions};
+use crate::bisect::{Culprits, Ends, Journal, Judged, Limit, Measured, Span, Step, recall};
+use crate::error::SearchError;
+
+/// What every search is given.
+pub(super) struct Way<'a> {
+    pub(super) bench: &'a Bench<'a>,
+    pub(super) kind: &'static str,
+    pub(super) options: &'a BisectOptions,
+    pub(super) read: &'a RunReader<'a>,
+}
+
+/// The two ends, as they were measured.
+pub(super) struct Measurements {
+    pub(super) good: Step,
+    pub(super) bad: Step,
+    pub(super) controls: Vec<Step>,
+}
+
+/// What was found, and why it ended before its end.
+type Searched<T> = (Found<T>, Result<(), SearchError>);
+
+/// Everything that a figure depends on, so that a journal is never gone on with by another search.
+fn subject(
+    way: &Way<'_>,
+    base: &Request,
+    what: &str,
+    bench: &Bench<'_>,
+    emulator: &Emulator,
+) -> Result<String, SearchError> {
+    let guest = hash::of_file(&program::find(base.arch()?, base.guest.as_deref())?)?;
+    let mut kernels = Vec::new();
+    for (name, arch) in base.names()? {
+        kernels.push(bench.obtain(&name, arch)?.record.sha256);
+    }
+    let all = format!(
+        "{} {base:?} {what} {} {} {guest} {} {kernels:?}",
+        way.kind, way.options.measure, way.options.seeds, emulator.version
+    );
+    let hash = hash::of_bytes(all.as_bytes());
+    Ok(format!("{} {}", way.kind, hash.get(..16).unwrap_or(&hash)))
+}
+
+/// The measure and the limit; refuses what cannot be searched before anything boots.
+pub(super) fn readable(
+    options: &BisectOptions,
+    base: &Request,
+) -> Result<(Measure, Option<i64>), SearchError> {
+    let measure: Measure = options.measure.parse()?;
+    let asked = options.limit.as_deref().map(units::parse_ns).transpose();
+    let asked = asked.map_err(|e| SearchError::usage(format!("--limit: {e}")))?;
+    if base.kvm {
+        return Err(SearchError::usage(
+            "bisect --kvm: in real time of a shared host one run answers nothing; leave it out",
+        ));
+    }
+    if measure == Measure::Section {
+        tailbound_lab::paths::possible(base.arch()?, base.kvm, base.smp.unwrap_or(1))?;
+        tailbound_lab::paths::one_cpu("bisect", base.smp.unwrap_or(1))?;
+    }
+    Ok((measure, asked))
+}
+
+/// What is the same for every kind: the lab, the folder, the ends; then `go` searches and answers.
+fn with_ends<T: Clone, V: Variants<T>>(
+    way: &Way<'_>,
+    base: &Request,
+    what: &str,
+    make: &mut dyn FnMut(&Path) -> Result<V, SearchError>,
+    (good, bad, about): (T, T, usize),
+    go: impl FnOnce(&mut LabMeter<'_, V>, &mut Journal, Limit) -> Searched<T>,
+) -> Result<BisectAnswer, SearchError> {
+    let (measure, asked) = readable(way.options, base)?;
+    let bench = way.bench;
+    let emulator = bench.ready(base)?;
+    let subject = subject(way, base, what, bench, &emulator)?;
+    let (folder, mut journal, notes) = folder::open(way.options, &subject, measure, way.read)?;
+    notes.iter().for_each(|note| bench.note(note));
+    let recalled = journal.steps().len();
+    let mut ends = vec![(good.clone(), false), (bad.clone(), false)];
+    if way.options.has_controls {
+        ends.extend([(good.clone(), true), (bad.clone(), true)]);
+    }
+    let mut lab = LabMeter {
+        bench,
+        emulator: &emulator,
+        options: way.options,
+        read: way.read,
+        measure,
+        folder: &folder,
+        variants: make(&folder)?,
+        limit: None,
+        about: about + ends.len(),
+        believed: BTreeSet::new(),
+    };
+    let steps = recall(&mut lab, &mut journal, &ends)
+        .map_err(|e| interrupted(e, &folder, "the ends are not measured yet"))?;
+    let measurements = measured(steps)?;
+    let limit = limit(&measurements, asked)?;
+    lab.limit = Some(limit);
+    let (found, ended) = go(&mut lab, &mut journal, limit);
+    let answered = Answered {
+        way,
+        measurements: &measurements,
+        limit,
+        limit_is_given: asked.is_some(),
+        journal: &journal,
+        recalled,
+        found,
+    };
+    answered.tell(&mut lab, ended)
+}
+
+fn interrupted(e: SearchError, folder: &Path, known: &str) -> SearchError {
+    if !e.is_cut_off() {
+        return e;
+    }
+    let text = format!(
+        "interrupted: {known}; what was measured is kept in {}, and the same command goes on",
+        folder.display()
+    );
+    SearchError::Interrupted(text)
+}
+
+fn measured(steps: Vec<Option<Step>>) -> Result<Measurements, SearchError> {
+    let mut all = Vec::new();
+    for step in steps.into_iter().flatten() {
+        if let Measured::Unfit(why) = &step.measured {
+            let title = step.title.as_deref().unwrap_or(&step.key);
+            return Err(SearchError::cannot(format!("an end has no figure: {title}: {why}")));
+        }
+        all.push(step);
+    }
+    let mut all = all.into_iter();
+    match (all.next(), all.next()) {
+        (Some(good), Some(bad)) => Ok(Measurements { good, bad, controls: all.collect() }),
+        _ => Err(LabError::Bug.into()),
+    }
+}
+
+/// The figure of a step that has one.
+pub(super) fn value(step: &Step) -> Option<i64> {
+    match step.measured {
+        Measured::ValueNs(ns) => Some(ns),
+        Measured::Unfit(_) => None,
+    }
+}
+
+fn limit(m: &Measurements, asked: Option<i64>) -> Result<Limit, SearchError> {
+    let control = |at: usize| m.controls.get(at).and_then(value);
+    let ends = Ends {
+        good_ns: value(&m.good).into_iter().chain(control(0)).collect(),
+        bad_ns: value(&m.bad).into_iter().chain(control(1)).collect(),
+    };
+    ends.limit(asked).map_err(|e| {
+        SearchError::usage(format!(
+            "{e}. Another --measure (p50, p99), more --loops or more --seeds may tell them apart"
+        ))
+    })
+}
+
+/// Among changes without an order.
+pub(super) fn among_changes<V: Variants<Vec<usize>>>(
+    way: &Way<'_>,
+    base: &Request,
+    what: &str,
+    make: &mut dyn FnMut(&Path) -> Result<V, SearchError>,
+    n: usize,
+    name: impl Fn(&V, usize) -> String,
+) -> Result<BisectAnswer, SearchError> {
+    let all: Vec<usize> = (0..n).collect();
+    let halves = usize::try_from(Span::new(0, n).about()).unwrap_or(0);
+    // The change alone, and the rest without it.
+    let about = if n > 1 { halves + 2 } else { 0 };
+    with_ends(way, base, what, make, (Vec::new(), all, about), |lab, journal, limit| {
+        let mut culprits = Culprits::new(n);
+        let ended = culprits.search(&mut Judged { meter: lab, journal, limit });
+        let names = |of: &[usize]| -> Vec<String> {
+            of.iter().map(|at| name(&lab.variants, *at)).collect()
+        };
+        let found = Found {
+            among: format!("{n} changes"),
+            culprits: culprits
+                .found
+                .iter()
+                .map(|c| (names(&c.members), c.is_minimal, Vec::new(), c.members.clone()))
+                .collect(),
+            rest_is_good: Some(culprits.rest_is_good),
+            left: left(&culprits, &names),
+            notes: Vec::new(),
+        };
+        (found, ended)
+    })
+}
+
+/// What an interrupted search knows.
+fn left(culprits: &Culprits, names: &dyn Fn(&[usize]) -> Vec<String>) -> String {
+    let mut text = String::new();
+    for one in &culprits.found {
+        text.push_str(&format!("found {}; ", names(&one.members).join(" and ")));
+    }
+    if !culprits.kept.is_empty() {
+        text.push_str(&format!("{} belongs to it; ", names(&culprits.kept).join(" and ")));
+    }
+    match culprits.among.as_slice() {
+        [] => {
+            text.push_str("what is left is whether anything can be spared, or anything else is bad")
+        }
+        among => text.push_str(&format!(
+            "the last change that it takes is one of {}: {}",
+            among.len(),
+            names(among).join(", ")
+        )),
+    }
+    text
+}
+
+/// Among versions in an order, the first good and the last bad.
+pub(super) fn in_order<V: Variants<usize>>(
+    way: &Way<'_>,
+    base: &Request,
+    what: &str,
+    make: &mut dyn FnMut(&Path) -> Result<V, SearchError>,
+    last: usize,
+    plural: &str,
+) -> Result<BisectAnswer, SearchError> {
+    let about = usize::try_from(Span::new(0, last).about()).unwrap_or(0);
+    with_ends(way, base, what, make, (0, last, about), |lab, journal, limit| {
+        let mut span = Span::new(0, last);
+        let ended = span.narrow(&mut Judged { meter: lab, journal, limit });
+        let title = |at: usize| lab.variants.title(&at, false);
+        let members: Vec<String> = (span.good + 1..=span.bad).map(title).collect();
+        let mut notes = Vec::new();
+        for at in &span.good_after_bad {
+            notes.push(format!(
+                "{} is good again after it: there is more than one change.",
+                title(*at)
+            ));
+        }
+        if !span.skipped.is_empty() {
+            notes.push(format!(
+                "{} were passed over: {}",
+                span.skipped.len(),
+                span.skipped.iter().map(|at| title(*at)).collect::<Vec<_>>().join(", ")
+            ));
+        }
+        let found = Found {
+            among: format!("{last} {plural} after the good one"),
+            left: format!("it is one of {}: {}", members.len(), members.join(", ")),
+            culprits: vec![(members, span.is_exact(), span.good, span.bad)],
+            rest_is_good: None,
+            notes,
+        };
+        (found, ended)
+    })
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every flag of `run`, from its words to the header of the run file: it arrives, or it is refused by name.
+//!
+//! The way is the one of a run (parsed, laid over a file, resolved, planned, written, read back) up to where threads would be
+//! started. The machine is four CPUs under a temporary root.
+
+mod extremes;
+mod merged;
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::{Args as _, Command, FromArgMatches as _};
+use serde_json::Value;
+use tailbound_core::record::{Header, Line};
+use tailbound_host::Root;
+use tempfile::TempDir;
+
+use crate::cli::RunArgs;
+use crate::cmd::{rounds, run};
+
+/// A machine with CPUs 0 to 3, and a folder for files.
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let cpus = folder.path().join("sys/devices/system/cpu");
+        std::fs::create_dir_all(&cpus).expect("a folder");
+        for file in ["online", "present", "possible"] {
+            std::fs::write(cpus.join(file), "0-3\n").expect("a file");
+        }
+        Self { folder }
+    }
+
+    /// The header of the run that these words ask for, as a reader of its file finds it; or why there is none.
+    fn header(&self, words: &[String]) -> Result<Value, String> {
+        let args = parsed(words)?;
+        let round = args.rounds.as_round.as_deref().map(rounds::place).transpose();
+        let round = round.map_err(|e| e.text)?;
+        if args.rounds.rounds.is_none() && round.is_none() {
+            run::without_rounds(&args).map_err(|e| e.text)?;
+        }
+        let request = run::request_of(&args).map_err(|e| e.text)?;
+        let root = Root::at(self.folder.path());
+        let (session, _) = run::prepared(&request, &args.plan, root, round).map_err(|e| e.text)?;
+        let written = serde_json::to_string(&Line::Header(Box::new(session.header())));
+        let Line::Header(read) = serde_json::from_str(&written.expect("a line")).expect("a line")
+        else {
+            panic!("a header is read as something else");
+        };
+        assert_eq!(read.plan, session.plan, "{words:?}: the file says otherwise");
+        let mut header = undated(*read);
+        header["begin-at"] = session.begin_at_ns.into();
+        Ok(header)
+    }
+
+    /// The same, where the words are a file's.
+    fn header_of_file(&self, toml: &str) -> Result<Value, String> {
+        self.header(&[self.config(toml), "--yes".to_owned()])
+    }
+
+    /// The flag that reads this file.
+    fn config(&self, toml: &str) -> String {
+        let path = self.folder.path().join("plan.toml");
+        std::fs::write(&path, toml).expect("a file");
+        format!("--config={}", path.display())
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Without what differs between two runs of the same words.
+fn undated(mut header: Header) -> Value {
+    (header.id, header.started) = (String::new(), String::new());
+    header.command.clear();
+    serde_json::to_value(header).expect("JSON")
+}
+
+fn definition() -> Command {
+    RunArgs::augment_args(Command::new("run").args_override_self(true))
+}
+
+/// As `tailbound run` reads them.
+fn parsed(words: &[String]) -> Result<RunArgs, String> {
+    let words = std::iter::once("run").chain(words.iter().map(String::as_str)).map(OsString::from);
+    let matches = definition().try_get_matches_from(words).map_err(|e| e.to_string())?;
+    RunArgs::from_arg_matches(&matches).map_err(|e| e.to_string())
+}
+
+/// A flag, `name=value` or a `name` alone, as a line of a configuration file.
+fn line_of_file(flag: &str) -> String {
+    let (key, value) = flag.split_once('=').unwrap_or((flag, "true"));
+    let value = match key {
+        "loops" | "tasks" | "repeat" | "confidence" | "raw" | "paranoid" => value.to_owned(),
+        "load" | "work" => format!("[{}]", toml::Value::String(value.to_owned())),
+        _ => toml::Value::String(value.to_owned()).to_string(),
+    };
+    format!("{key} = {value}\n")
+}
