@@ -62,11 +62,30 @@ fn a_series_is_due_when_its_runs_change_and_only_then() {
     });
 }
 
-/// A store as the version before this table left it.
-const BEFORE: &str = "DROP TABLE series; DELETE FROM tailbound_schema WHERE number = 10";
+/// What takes a store back to each of the versions before this table.
+const BEFORE: [&str; 3] = [
+    "DROP TABLE series; DELETE FROM tailbound_schema WHERE number = 10",
+    "DROP TABLE acknowledgement; DELETE FROM tailbound_schema WHERE number = 9",
+    "DROP INDEX run_conditions; ALTER TABLE run DROP COLUMN clock_said; ALTER TABLE run DROP COLUMN arrival; \
+     ALTER TABLE run DROP COLUMN p90_ns; ALTER TABLE run DROP COLUMN block_max_ns; DELETE FROM tailbound_schema WHERE number = 8",
+];
+
+fn taken_back(place: &StoreLocation, sql: &str) {
+    match place {
+        StoreLocation::File(path) => {
+            let db = rusqlite::Connection::open(path).unwrap_or_else(|e| panic!("{e}"));
+            db.execute_batch(sql).unwrap_or_else(|e| panic!("{e}"));
+        }
+        StoreLocation::Server(url) => {
+            let client = postgres::Client::connect(url, postgres::NoTls);
+            let mut client = client.unwrap_or_else(|e| panic!("{e}"));
+            client.batch_execute(sql).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+}
 
 #[test]
-fn a_store_of_the_version_before_has_all_its_series_due() {
+fn a_store_of_an_earlier_version_has_all_its_series_due() {
     on_both(|place| {
         let mut store = Store::open_or_make(place, NOW).unwrap_or_else(|e| panic!("{e}"));
         let files = [
@@ -76,22 +95,20 @@ fn a_store_of_the_version_before_has_all_its_series_due() {
         added(&mut store, &files, Some("a"));
         added(&mut store, &[file("2026-01-05T00:00:00Z", "6.12.1", 6_000)], Some("b"));
         drop(store);
-        match place {
-            StoreLocation::File(path) => {
-                let db = rusqlite::Connection::open(path).unwrap_or_else(|e| panic!("{e}"));
-                db.execute_batch(BEFORE).unwrap_or_else(|e| panic!("{e}"));
+        for versions in 1..=BEFORE.len() {
+            for sql in BEFORE.iter().take(versions) {
+                taken_back(place, sql);
             }
-            StoreLocation::Server(url) => {
-                let client = postgres::Client::connect(url, postgres::NoTls);
-                let mut client = client.unwrap_or_else(|e| panic!("{e}"));
-                client.batch_execute(BEFORE).unwrap_or_else(|e| panic!("{e}"));
-            }
+            let mut store = Store::open(place, NOW).unwrap_or_else(|e| panic!("{e}"));
+            let mut found = due(&mut store);
+            found.sort();
+            let expected =
+                [("2026-01-02T00:00:00Z".to_owned(), 2), ("2026-01-05T00:00:00Z".to_owned(), 1)];
+            assert_eq!(found, expected, "{place}, {versions} versions back");
+            assert_eq!(store.acknowledgements().ok(), Some(Vec::new()), "{place}");
+            let systems = store.systems(&Since::Ever).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(systems.len(), 2, "{place}");
+            looked_at(&mut store);
         }
-        let mut store = Store::open(place, NOW).unwrap_or_else(|e| panic!("{e}"));
-        let mut found = due(&mut store);
-        found.sort();
-        let expected =
-            [("2026-01-02T00:00:00Z".to_owned(), 2), ("2026-01-05T00:00:00Z".to_owned(), 1)];
-        assert_eq!(found, expected, "{place}");
     });
 }
