@@ -16,6 +16,8 @@ use crate::{call, folder, read, status, stderr, stdout, tailbound};
 const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile/data/run.tailbound.jsonl");
 /// How often the server is killed; `TAILBOUND_KILLS` asks for more.
 const KILLS: u64 = 60;
+/// How long the first answer of a server is waited for.
+const ANSWERED: Duration = Duration::from_secs(30);
 
 /// A server that runs, and where.
 fn serving(folder: &Path) -> (Child, String) {
@@ -92,8 +94,13 @@ fn what_was_answered_survives_a_kill_at_any_time() {
                     }
                 });
             }
+            // However busy the host is: from the first answer of this server on.
+            let (before, began) = (locked(&answered).len(), Instant::now());
+            while locked(&answered).len() == before && began.elapsed() < ANSWERED {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             // Spread over what an upload takes, so that each of its steps is met.
-            std::thread::sleep(Duration::from_micros(20_000 + kill * 7_919 % 60_000));
+            std::thread::sleep(Duration::from_micros(kill * 7_919 % 60_000));
             server.kill().unwrap();
             over.store(true, Ordering::Relaxed);
         });

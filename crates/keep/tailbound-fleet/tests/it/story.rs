@@ -11,7 +11,7 @@
 
 use serde_json::Value;
 use tailbound_core::utc;
-use tailbound_store::{Incoming, Role, RunSubmission, Way};
+use tailbound_store::{Incoming, Role, RunSubmission, Store, Way};
 
 use crate::farm::{Farm, NOW_S, Planted, Seconds};
 
