@@ -9,12 +9,10 @@ mod text;
 
 pub(crate) use text::NO_FACT;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use tailbound_core::number::Real as _;
 use tailbound_stats::change::{self, FactChange, Features, Settings};
-use tailbound_store::{RunRow, Since, Store, StoreError, SystemName};
+use tailbound_store::{RunRow, Since, Store, StoreError, SystemName, Whose};
 
 use crate::changes;
 pub use kept::{kept, look_at, look_at_all};
@@ -116,39 +114,6 @@ fn features(run: &RunRow) -> Features {
     Features { ns: all.map(|ns| ns.filter(|ns| *ns > 0).map(|ns| ns.real())) }
 }
 
-/// Looks for changes in all series of a system.
-fn of_system(
-    store: &mut Store,
-    system: &SystemName,
-    runs: Vec<RunRow>,
-    settings: Settings,
-    found: &mut RegressionSearch,
-) -> Result<(), StoreError> {
-    let mut series: BTreeMap<String, Vec<RunRow>> = BTreeMap::new();
-    // The newest come first.
-    for run in runs.into_iter().rev() {
-        series.entry(run.workload.clone()).or_default().push(run);
-    }
-    for runs in series.values() {
-        let state = state_of(store, system, runs, settings)?;
-        match &state {
-            State::Unknown(_) => found.short += 1,
-            State::Well => found.series += 1,
-            State::Worse(regression) => {
-                found.series += 1;
-                found.regressions.push(Regression::clone(regression));
-            }
-        }
-        let workload = match runs.first() {
-            Some(run) if run.loads.is_empty() => format!("{} without load", run.probe),
-            Some(run) => format!("{} beside {}", run.probe, run.loads),
-            None => String::new(),
-        };
-        found.told.push(SeriesOutcome { system: system.name.clone(), workload, state });
-    }
-    Ok(())
-}
-
 /// What is to be said of one series, the oldest run first: whoever shows it asks here.
 fn state_of(
     store: &mut Store,
@@ -209,14 +174,29 @@ pub fn search(
     only: Option<&SystemName>,
 ) -> Result<RegressionSearch, StoreError> {
     let settings = Settings::default();
-    let systems = match only {
-        Some(one) => vec![one.clone()],
-        None => store.system_names()?,
-    };
+    let whose = only.map_or(Whose::All, |system| Whose::System(&system.id));
     let mut found = RegressionSearch { level: settings.level, ..RegressionSearch::default() };
-    for system in &systems {
-        let runs = store.runs_of(&system.id, since, RUNS)?;
-        of_system(store, system, runs, settings, &mut found)?;
+    for series in store.kept_series(whose, since)? {
+        let of = [series.system.as_str(), series.workload.as_str()];
+        let mut runs = store.runs_of_series(of, since, RUNS)?;
+        // The newest come first.
+        runs.reverse();
+        let system = SystemName { id: series.system, name: series.name };
+        let state = state_of(store, &system, &runs, settings)?;
+        match &state {
+            State::Unknown(_) => found.short += 1,
+            State::Well => found.series += 1,
+            State::Worse(regression) => {
+                found.series += 1;
+                found.regressions.push(Regression::clone(regression));
+            }
+        }
+        let workload = match runs.first() {
+            Some(run) if run.loads.is_empty() => format!("{} without load", run.probe),
+            Some(run) => format!("{} beside {}", run.probe, run.loads),
+            None => continue,
+        };
+        found.told.push(SeriesOutcome { system: system.name, workload, state });
     }
     found.regressions.sort_by(|a, b| b.since.cmp(&a.since));
     Ok(found)
