@@ -59,6 +59,10 @@ pub(crate) struct StoreAddArgs {
     /// Name of the machine that they were measured on [default: what it is: model, board or CPU]
     #[arg(long, value_name = "NAME")]
     pub(crate) system: Option<String>,
+    /// When they arrived, of files that were kept elsewhere until now: `2026-11-25T02:00:00Z` (UTC) [default: now]. A run in
+    /// virtual time stands in its series where it arrived
+    #[arg(long, value_name = "TIME")]
+    pub(crate) at: Option<String>,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

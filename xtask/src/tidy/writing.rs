@@ -63,6 +63,14 @@ const MAY: &[(&str, &str)] = &[
         "O_EXCL and for its owner alone; SQLite opens it by its name and writes it",
     ),
     (
+        "crates/keep/tailbound-store/src/sqlite.rs",
+        "O_EXCL and for its owner alone: an empty file, which SQLite opens by its name",
+    ),
+    (
+        "crates/keep/tailbound-store/src/reserve.rs",
+        "O_EXCL, then only a plain file of its own name that it made beside the store is emptied and filled",
+    ),
+    (
         "crates/base/tailbound-testing/src/prometheus.rs",
         "tests: a new file in a folder of the test's own",
     ),

@@ -319,7 +319,10 @@ pub(crate) fn scheme_checked(
 }
 
 /// A secret that everybody on this machine can read is none.
-pub(crate) fn not_for_all(path: &Path) -> Result<(), ClientError> {
+///
+/// # Errors
+/// Everybody can; it cannot be looked at.
+pub fn not_for_all(path: &Path) -> Result<(), ClientError> {
     let shown = path.display();
     let mode = std::fs::metadata(path).map_err(|e| given(&shown, e))?.permissions().mode();
     if mode & 0o004 != 0 {
@@ -329,7 +332,10 @@ pub(crate) fn not_for_all(path: &Path) -> Result<(), ClientError> {
 }
 
 /// Who may change a token or a list of authorities decides as whom this machine speaks, and to whom.
-pub(crate) fn not_of_others(path: &Path) -> Result<(), ClientError> {
+///
+/// # Errors
+/// Who else may.
+pub fn not_of_others(path: &Path) -> Result<(), ClientError> {
     owner::believed(path).map_err(|e| {
         given(path.display(), format!("others may change it: {e}; give it to your user alone"))
     })

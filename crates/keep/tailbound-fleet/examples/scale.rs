@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast a large store answers, over real HTTP: `scale pages STORE N` or `scale uploads STORE SECONDS CONNECTIONS RUN`.
+//! How fast a large store answers, over real HTTP: `scale pages STORE N`, `scale uploads STORE SECONDS CONNECTIONS RUN`,
+//! `scale look STORE` (looks at all series that are due) or `scale beside STORE SECONDS A_SECOND RUN` (pages beside a stream of uploads).
 //!
 //! The server runs in this process, the clients beside it, on the same CPUs. `pages` asks each kind of page N times, of a
 //! system the pages of N different ones; `uploads` sends runs that differ from RUN in their identity alone, packed, each connection the
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::{Run, runfile, utc};
 use tailbound_fleet::serve::{Clock, Config, serve, tokens};
-use tailbound_store::{Role, Store, StoreLocation, Token};
+use tailbound_store::{Role, Since, Store, StoreLocation, Token};
 
 /// 2026-11-25T12:00:00Z, half a day after the last run of `simulate`.
 const NOW_S: i64 = 1_795_608_000;
@@ -94,7 +95,108 @@ fn pages(at: SocketAddr, place: &StoreLocation, n: usize) -> ScaleResult<()> {
     )?;
     each("overview", vec!["/".to_owned(); n])?;
     each("metrics", vec!["/metrics".to_owned(); n])?;
-    each("change search over all systems", vec!["/regressions".to_owned(); 3])
+    each("what became worse, of all systems", vec!["/regressions".to_owned(); n])
+}
+
+/// Looks at every series that is due, as the server does when their runs arrive.
+fn look(place: &StoreLocation) -> ScaleResult<()> {
+    let now = utc::rfc3339(NOW_S);
+    let mut store = words(Store::open(place, &now))?;
+    let n = words(store.due_series(tailbound_store::Whose::All, 1_000_000))?.len();
+    let begun = Instant::now();
+    words(tailbound_fleet::regressions::look_at_all(&mut store, &now))?;
+    println!("{n} series looked at in {:.1} s", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Pages asked one after the other, by a client for each kind, while runs are handed in at a rate.
+fn beside(
+    at: SocketAddr,
+    place: &StoreLocation,
+    [seconds, a_second, base]: [&String; 3],
+) -> ScaleResult<()> {
+    const CLIENTS: usize = 8;
+    let (seconds, a_second): (usize, usize) = (words(seconds.parse())?, words(a_second.parse())?);
+    let base = words(runfile::read_run(BufReader::new(words(File::open(base))?)))?;
+    let all = different(&base, seconds * a_second)?;
+    let token = operator(place)?;
+    let mut store = words(Store::open(place, &utc::rfc3339(NOW_S)))?;
+    let systems = words(store.systems(&Since::From(utc::rfc3339(NOW_S))))?;
+    let (next, begun) = (AtomicUsize::new(0), Instant::now());
+    let end = Duration::from_secs(seconds as u64);
+    let hand_in = || -> ScaleResult<Vec<Duration>> {
+        let mut took = Vec::new();
+        loop {
+            let nth = next.fetch_add(1, Ordering::Relaxed);
+            let due = Duration::from_secs_f64(nth.real() / a_second.real());
+            let Some(body) = all.get(nth).filter(|_| due < end) else { return Ok(took) };
+            std::thread::park_timeout(due.saturating_sub(begun.elapsed()));
+            let system = systems.get(nth % systems.len().max(1)).map_or("x", |s| s.name.as_str());
+            let head = format!(
+                "POST /api/v1/runs?system={} HTTP/1.1\r\nAuthorization: Bearer {token}\r\n",
+                system.replace(' ', "%20")
+            );
+            match ask(at, &head, body)? {
+                (201, _, time) => took.push(time),
+                (other, text, _) => {
+                    return Err(format!("upload: {other}: {}", String::from_utf8_lossy(&text)));
+                }
+            }
+        }
+    };
+    let kinds = ["overview", "page of a system, 365 days", "regressions", "metrics"];
+    let look = |kind: &'static str| -> ScaleResult<Vec<Duration>> {
+        let mut took = Vec::new();
+        let mut each = systems.iter().cycle();
+        while begun.elapsed() < end {
+            let path = match (kind, each.next()) {
+                ("overview", _) => "/".to_owned(),
+                ("regressions", _) => "/regressions".to_owned(),
+                ("metrics", _) => "/metrics".to_owned(),
+                (_, system) => format!("/systems/{}", system.map_or("", |s| s.id.as_str())),
+            };
+            let (status, _, time) = ask(at, &format!("GET {path} HTTP/1.1\r\n"), &[])?;
+            if status != 200 {
+                return Err(format!("{path}: {status}"));
+            }
+            took.push(time);
+            // As people do, rather than as fast as it goes.
+            std::thread::park_timeout(Duration::from_millis(250));
+        }
+        Ok(took)
+    };
+    let (pages, uploads): (Vec<ScaleResult<_>>, Vec<ScaleResult<_>>) =
+        std::thread::scope(|scope| {
+            let pages: Vec<_> = kinds.map(|kind| scope.spawn(move || look(kind))).into();
+            let uploads: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(hand_in)).collect();
+            let joined = |t: std::thread::ScopedJoinHandle<'_, _>| {
+                t.join().unwrap_or_else(|_| Err("a panic".to_owned()))
+            };
+            (pages.into_iter().map(joined).collect(), uploads.into_iter().map(joined).collect())
+        });
+    for (kind, took) in kinds.iter().zip(pages) {
+        told(kind, took?);
+    }
+    let took = uploads.into_iter().collect::<ScaleResult<Vec<_>>>()?.concat();
+    println!("{:.0} uploads a second", took.len().real() / begun.elapsed().as_secs_f64());
+    told("upload", took);
+    Ok(())
+}
+
+/// A token of an operator, for this store.
+fn operator(place: &StoreLocation) -> ScaleResult<String> {
+    let (id, token) = words(tokens::made())?;
+    let kept = Token {
+        id,
+        name: "scale".to_owned(),
+        role: Role::Operator,
+        system: None,
+        created: utc::rfc3339(NOW_S),
+        revoked: None,
+    };
+    let mut store = words(Store::open(place, &utc::rfc3339(NOW_S)))?;
+    words(store.keep_token(&kept, &tokens::hashed(&token)))?;
+    Ok(token)
 }
 
 /// Runs that differ from `base` in their identity alone, as they are sent.
@@ -120,17 +222,7 @@ fn uploads(
         (words(seconds.parse())?, words(connections.parse())?);
     let base = words(runfile::read_run(BufReader::new(words(File::open(base))?)))?;
     let all = different(&base, seconds * A_SECOND)?;
-    let (id, token) = words(tokens::made())?;
-    let kept = Token {
-        id,
-        name: "scale".to_owned(),
-        role: Role::Operator,
-        system: None,
-        created: utc::rfc3339(NOW_S),
-        revoked: None,
-    };
-    let mut store = words(Store::open(place, &utc::rfc3339(NOW_S)))?;
-    words(store.keep_token(&kept, &tokens::hashed(&token)))?;
+    let token = operator(place)?;
     let (next, begun) = (AtomicUsize::new(0), Instant::now());
     let end = Duration::from_secs(seconds as u64);
     let client = || -> ScaleResult<(Vec<Duration>, usize)> {
@@ -175,14 +267,15 @@ fn uploads(
 }
 
 fn measured(args: &[String]) -> ScaleResult<()> {
-    let (place, pages_of) = match args {
-        [what, place, ..] if what == "pages" || what == "uploads" => {
-            (words(place.parse::<StoreLocation>())?, what == "pages")
+    let (place, what) = match args {
+        [what, place] if what == "look" => return look(&words(place.parse())?),
+        [what, place, ..] if ["pages", "uploads", "beside"].contains(&what.as_str()) => {
+            (words(place.parse::<StoreLocation>())?, what.as_str())
         }
         _ => {
-            return Err(
-                "scale pages STORE N | scale uploads STORE SECONDS CONNECTIONS RUN".to_owned()
-            );
+            return Err("scale pages STORE N | scale look STORE | scale uploads STORE SECONDS CONNECTIONS RUN | \
+                        scale beside STORE SECONDS A_SECOND RUN"
+                .to_owned());
         }
     };
     let mut config = Config::new(place.clone(), SocketAddr::from(([127, 0, 0, 1], 0)));
@@ -202,9 +295,12 @@ fn measured(args: &[String]) -> ScaleResult<()> {
         return server.join().unwrap_or_else(|_| Err("a panic".to_owned()));
     };
     let done = match args {
-        [_, _, n] if pages_of => pages(at, &place, words(n.parse())?),
-        [_, _, seconds, connections, run] if !pages_of => {
+        [_, _, n] if what == "pages" => pages(at, &place, words(n.parse())?),
+        [_, _, seconds, connections, run] if what == "uploads" => {
             uploads(at, &place, [seconds, connections, run])
+        }
+        [_, _, seconds, a_second, run] if what == "beside" => {
+            beside(at, &place, [seconds, a_second, run])
         }
         _ => Err("the wrong number of words".to_owned()),
     };

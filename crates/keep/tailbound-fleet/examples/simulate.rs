@@ -2,8 +2,8 @@
 //! Fills a store with the years of a farm that never was: `simulate STORE SYSTEMS DAYS WHOLE RUN…`.
 //!
 //! Every simulated run is drawn from one of the RUNs (run files of the lab, say): each bucket of its histograms is drawn
-//! again around its count, shifted by what is the machine's own. Every twentieth system becomes a quarter later on some day of the last
-//! third. Runs of the last WHOLE days are written as files and go through the same reading, judging and packing as uploads do; of the
+//! again around its count, shifted by what is the machine's own. Every twentieth system (with SIMULATE_WORSE=all every one) becomes a quarter later on some
+//! day of the last third. Runs of the last WHOLE days are written as files and go through the same reading, judging and packing as uploads do; of the
 //! days before them the store gets all rows, made by the same code, but not the file, which costs ten times as much to make and
 //! which no table needs. `docs/results/scale.md` says what it is for.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example")]
@@ -154,12 +154,14 @@ fn together(
     (day, days): (i64, i64),
     whole: bool,
 ) -> Result<Vec<SimulatedRun>, String> {
+    let everywhere = std::env::var("SIMULATE_WORSE").is_ok_and(|v| v == "all");
     let make = |system: usize| -> Result<SimulatedRun, String> {
         let base = bases.get(system % bases.len().max(1)).ok_or("no RUN was given")?;
         let seed = (system as u64) << 32 | day.unsigned_abs();
         let mut random = Random::new(seed);
         let since = days / 3 * i64::try_from(system % 97).unwrap_or(0) / 97;
-        let mut run = one(base, system, day, system % 20 == 7 && day < since, &mut random);
+        let worse = everywhere || system % 20 == 7;
+        let mut run = one(base, system, day, worse && day < since, &mut random);
         let name = format!("system {system:04}");
         if whole {
             let bytes = runfile::write_run(&run, Vec::new()).map_err(|e| e.to_string())?;

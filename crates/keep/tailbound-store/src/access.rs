@@ -4,9 +4,12 @@
 //! A token is 256 random bits, of which only the SHA-256 is kept: there is nothing to guess, so no slow hash is
 //! needed. What a token is worth is decided in one place, [`Role::may`].
 
+use tailbound_core::printable::excerpt;
+
 use crate::database::{Database, all};
 use crate::error::StoreError;
 use crate::store::Store;
+use crate::summary::TEXT_CHARS;
 use crate::value::Value;
 
 /// What a token is for.
@@ -122,7 +125,9 @@ fn token(row: &[Value]) -> Option<Token> {
 /// Writes down what was done, in the transaction that is open.
 pub(crate) fn write_down(db: &mut dyn Database, done: &Audited) -> Result<(), StoreError> {
     let sql = "INSERT INTO audit (at, who, what) VALUES ($1, $2, $3)";
-    let values = [done.at.as_str().into(), done.who.as_str().into(), done.what.as_str().into()];
+    // Names in it are those of strangers: each is a line, and one line.
+    let line = |text: &str| Value::from(excerpt(text, TEXT_CHARS));
+    let values = [done.at.as_str().into(), line(&done.who), line(&done.what)];
     db.execute(sql, &values).map(|_| ())
 }
 
@@ -180,7 +185,7 @@ impl Store {
     /// # Errors
     /// The database refuses.
     pub fn audit(&mut self, done: &Audited) -> Result<(), StoreError> {
-        write_down(self.db(), done)
+        self.in_need(|db| write_down(db, done))
     }
 
     /// The newest `most` lines of the audit log, the newest first.
@@ -191,7 +196,7 @@ impl Store {
         let sql = "SELECT at, who, what FROM audit ORDER BY at DESC, who, what LIMIT $1";
         let rows = all(self.db(), sql, &[Value::Int(most.into())])?;
         let text = |row: &[Value], at: usize| {
-            row.get(at).and_then(Value::text).unwrap_or_default().to_owned()
+            excerpt(row.get(at).and_then(Value::text).unwrap_or_default(), TEXT_CHARS)
         };
         Ok(rows
             .iter()

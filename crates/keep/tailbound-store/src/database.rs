@@ -7,6 +7,7 @@
 use crate::error::StoreError;
 use crate::sqlite::Sqlite;
 use crate::value::Value;
+use crate::weight::Cancellation;
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub(crate) trait Database: Send {
         seconds: u32,
         each: EachRow<'_>,
     ) -> Result<Vec<String>, StoreError>;
+    /// Statements end when it says so.
+    fn cancelled_by(&mut self, cancel: Option<Cancellation>) -> Result<(), StoreError>;
     /// Copies the database page by page, as it is at one moment; `false`: it has no pages of SQLite.
     fn copy_pages(&mut self, _to: &mut Sqlite) -> Result<bool, StoreError> {
         Ok(false)

@@ -91,6 +91,12 @@ pub enum StoreError {
         /// The limit.
         most: usize,
     },
+    /// More histograms than are held at once.
+    #[error("there are more than {most} buckets of histograms in these days: ask for fewer days")]
+    TooMany {
+        /// The limit.
+        most: usize,
+    },
     /// No run has this identity.
     #[error("no run of this store has an identity that begins with `{0}`")]
     NoSuchRun(String),
@@ -110,12 +116,26 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
+    /// Whoever asked has gone.
+    #[error("nobody waits for the answer any more")]
+    Cancelled,
     /// Reading or writing failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
 
 impl StoreError {
+    /// What reading failed with, wherever it was noticed.
+    #[must_use]
+    pub fn io(&self) -> Option<&std::io::Error> {
+        match self {
+            Self::Io(e) | Self::Run(tailbound_core::runfile::ReadError::Io { source: e, .. }) => {
+                Some(e)
+            }
+            _ => None,
+        }
+    }
+
     /// Who can mend it.
     #[must_use]
     pub fn kind(&self) -> FailureKind {

@@ -5,9 +5,10 @@
 //! The identity is the SHA-256 of the plain bytes; what is added twice has the same.
 
 use std::fmt::Write as _;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Take, Write};
 
 use sha2::{Digest as _, Sha256};
+use zstd::stream::read::Decoder;
 use zstd::stream::write::Encoder;
 
 use crate::error::StoreError;
@@ -29,6 +30,35 @@ pub struct Packed {
     pub bytes: u64,
     /// A frame of Zstandard.
     pub zstd: Vec<u8>,
+}
+
+impl Packed {
+    /// Are its bytes those of the run?
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn check(&self) -> Result<(), StoreError> {
+        plain_of(self)?.checked(self)
+    }
+
+    /// Unpacks it in pieces of at most `bytes`, until `each` says that it is enough.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn pieces(
+        &self,
+        bytes: usize,
+        mut each: impl FnMut(Vec<u8>) -> bool,
+    ) -> Result<(), StoreError> {
+        let mut plain = plain_of(self)?;
+        loop {
+            let mut piece = Vec::with_capacity(bytes);
+            (&mut plain).take(bytes as u64).read_to_end(&mut piece)?;
+            if piece.is_empty() || !each(piece) {
+                return Ok(());
+            }
+        }
+    }
 }
 
 /// A source whose bytes are hashed and packed as they are consumed.
@@ -118,16 +148,63 @@ impl<R: BufRead> BufRead for Packing<R> {
 /// # Errors
 /// It is damaged, or has more bytes than it says.
 pub(crate) fn unpacked(packed: &Packed) -> Result<Vec<u8>, StoreError> {
-    let damaged = |reason: String| StoreError::Damaged { id: packed.id.clone(), reason };
     let mut plain = Vec::new();
-    zstd::stream::read::Decoder::new(packed.zstd.as_slice())?
-        .take(packed.bytes + 1)
-        .read_to_end(&mut plain)
-        .map_err(|e| damaged(e.to_string()))?;
-    if hexadecimal(&Sha256::digest(&plain)) != packed.id {
-        return Err(damaged("its bytes have another SHA-256".to_owned()));
-    }
+    let mut source = plain_of(packed)?;
+    source.read_to_end(&mut plain).map_err(|e| damaged(packed, &e.to_string()))?;
+    source.checked(packed)?;
     Ok(plain)
+}
+
+fn damaged(packed: &Packed, reason: &str) -> StoreError {
+    StoreError::Damaged { id: packed.id.clone(), reason: reason.to_owned() }
+}
+
+/// The plain bytes, unpacked as they are read.
+pub(crate) type Plain<'a> = Hashed<BufReader<Take<Decoder<'a, &'a [u8]>>>>;
+
+/// Reads the plain bytes without holding them. Whether they are those of the run [`Hashed::checked`] says at the end.
+pub(crate) fn plain_of(packed: &Packed) -> Result<Plain<'_>, StoreError> {
+    let decoder = Decoder::with_buffer(packed.zstd.as_slice())?.take(packed.bytes + 1);
+    Ok(Hashed { source: BufReader::new(decoder), hash: Sha256::new() })
+}
+
+/// A source whose bytes are hashed as they are consumed.
+pub(crate) struct Hashed<R> {
+    source: R,
+    hash: Sha256,
+}
+
+impl<R: BufRead> Hashed<R> {
+    /// Reads what is left. Are they the bytes of this run?
+    pub(crate) fn checked(mut self, packed: &Packed) -> Result<(), StoreError> {
+        io::copy(&mut self, &mut io::sink()).map_err(|e| damaged(packed, &e.to_string()))?;
+        if hexadecimal(&self.hash.finalize()) != packed.id {
+            return Err(damaged(packed, "its bytes have another SHA-256"));
+        }
+        Ok(())
+    }
+}
+
+impl<R: BufRead> BufRead for Hashed<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.source.fill_buf()
+    }
+
+    fn consume(&mut self, n: usize) {
+        // They are in the buffer already: this reads nothing.
+        if let Some(now) = self.source.fill_buf().ok().and_then(|all| all.get(..n)) {
+            self.hash.update(now);
+        }
+        self.source.consume(n);
+    }
+}
+
+impl<R: BufRead> Read for Hashed<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let n = self.fill_buf()?.read(to)?;
+        self.consume(n);
+        Ok(n)
+    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use postgres::{Client, NoTls, Row, SimpleQueryMessage, Statement};
 use crate::database::{Database, Dialect, EachRow};
 use crate::error::StoreError;
 use crate::value::Value;
+use crate::weight::Cancellation;
 
 /// A connection to a server.
 pub(crate) struct Postgres {
@@ -23,13 +24,15 @@ pub(crate) struct Postgres {
     place: String,
     /// Statements that change something, prepared once: there are few, and each run needs a dozen.
     prepared: HashMap<String, Statement>,
+    /// Looked at with each row.
+    cancel: Option<Cancellation>,
 }
 
 impl Postgres {
     /// Connects; `place` is the URI as it may be shown.
     pub(crate) fn open(url: &str, place: String) -> Result<Self, StoreError> {
         match Client::connect(url, NoTls) {
-            Ok(client) => Ok(Self { client, place, prepared: HashMap::new() }),
+            Ok(client) => Ok(Self { client, place, prepared: HashMap::new(), cancel: None }),
             Err(e) => Err(database(&place, "no connection", &e)),
         }
     }
@@ -144,10 +147,18 @@ impl Database for Postgres {
         let values = values.iter().map(|v| v as &(dyn ToSql + Sync));
         let mut rows = self.client.query_raw(&statement, values).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
+            if self.cancel.as_ref().is_some_and(Cancellation::is_cancelled) {
+                return Err(StoreError::Cancelled);
+            }
             let one = (0..names.len()).map(|at| value(&row, at)).collect::<Result<Vec<_>, _>>();
             each(&names, &one.map_err(failed)?)?;
         }
         Ok(names)
+    }
+
+    fn cancelled_by(&mut self, cancel: Option<Cancellation>) -> Result<(), StoreError> {
+        self.cancel = cancel;
+        Ok(())
     }
 
     fn only_reading(

@@ -7,10 +7,14 @@
 
 use std::collections::HashMap;
 
-use crate::database::{all, whole};
+use crate::database::{Database, all, whole};
 use crate::error::StoreError;
+use crate::series;
 use crate::store::Store;
 use crate::value::Value;
+
+/// Runs of one transaction: what changes is written beside the store first, some 0.2 MB a run.
+const TOGETHER: usize = 16;
 
 /// A run as the policy sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,26 +94,28 @@ impl Store {
         Ok(may_go(&runs, before))
     }
 
-    /// Deletes runs, all of them or none.
+    /// Deletes runs, some at a time, so that little room is needed: on a full disk what is kept in reserve is enough. Stopped on the
+    /// way, some of them are gone and the others are as they were.
     ///
     /// # Errors
     /// The database refuses.
     pub fn delete(&mut self, ids: &[String]) -> Result<(), StoreError> {
-        whole(self.db(), |db| {
-            for id in ids {
-                for table in
-                    ["run_file", "histogram", "maximum", "finding", "culprit", "annotation"]
-                {
-                    db.execute(
-                        &format!("DELETE FROM {table} WHERE run = $1"),
-                        &[id.as_str().into()],
-                    )?;
-                }
-                db.execute("DELETE FROM run WHERE id = $1", &[id.as_str().into()])?;
-            }
-            Ok(())
-        })
+        for some in ids.chunks(TOGETHER) {
+            self.in_need(|db| whole(db, |db| some.iter().try_for_each(|id| gone(db, id))))?;
+            self.write_log_back()?;
+        }
+        Ok(())
     }
+}
+
+/// Deletes one run; its series is looked at again.
+fn gone(db: &mut dyn Database, id: &str) -> Result<(), StoreError> {
+    for table in ["run_file", "histogram", "maximum", "finding", "culprit", "annotation"] {
+        db.execute(&format!("DELETE FROM {table} WHERE run = $1"), &[id.into()])?;
+    }
+    series::changed(db, id)?;
+    db.execute("DELETE FROM run WHERE id = $1", &[id.into()])?;
+    Ok(())
 }
 
 #[cfg(test)]

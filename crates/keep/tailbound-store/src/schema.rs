@@ -19,6 +19,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("what was told of regressions, and to whom it is still to be told", TOLD),
     ("runs whose clock is wrong, and all figures of a series", STARTS),
     ("what people know already", ACKNOWLEDGED),
+    ("of each series whether it became worse, found when a run arrives", SERIES),
 ];
 
 const RUNS: &str = "
@@ -244,12 +245,38 @@ CREATE TABLE acknowledgement (
 ){strict};
 ";
 
+// Whatever is there already is still to be looked at.
+const SERIES: &str = "
+CREATE TABLE series (
+    system {text} NOT NULL REFERENCES system (id),
+    workload {text} NOT NULL REFERENCES workload (id),
+    newest {text} NOT NULL,
+    due {int} NOT NULL,
+    state {text},
+    json {text},
+    looked {text},
+    PRIMARY KEY (system, workload)
+){strict};
+CREATE INDEX series_due ON series (due);
+INSERT INTO series (system, workload, newest, due) SELECT system, workload, MAX(started), COUNT(*) FROM run GROUP BY system, workload;
+";
+
 /// The schema of this version.
 pub const SCHEMA: i64 = MIGRATIONS.len() as i64;
 
 /// Tables that follow from the run files, those first that others point to last.
-pub(crate) const DERIVED: [&str; 9] =
-    ["culprit", "finding", "histogram", "maximum", "run", "system", "kernel", "facts", "workload"];
+pub(crate) const DERIVED: [&str; 10] = [
+    "series",
+    "culprit",
+    "finding",
+    "histogram",
+    "maximum",
+    "run",
+    "system",
+    "kernel",
+    "facts",
+    "workload",
+];
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

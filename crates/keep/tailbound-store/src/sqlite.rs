@@ -4,6 +4,9 @@
 //! Write-ahead log with `synchronous=FULL`: what was answered survives a power failure
 //! (<https://www.sqlite.org/pragma.html#pragma_synchronous>). Others may read meanwhile; a second writer waits.
 
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,14 +16,21 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
 
+use tailbound_core::printable;
+
 use crate::database::{Database, Dialect, EachRow};
 use crate::error::StoreError;
 use crate::value::Value;
+use crate::weight::Cancellation;
 
 /// How long a writer waits for another one.
 const BUSY: Duration = Duration::from_secs(30);
 /// From one attempt to the next, where SQLite itself does not wait.
 const AGAIN: Duration = Duration::from_millis(20);
+/// The table that only a store has.
+const SCHEMA_TABLE: &str = "tailbound_schema";
+/// Of a foreign table's name.
+const NAME_CHARS: usize = 40;
 /// Instructions of SQLite's machine between two looks at the clock.
 const STEPS: i32 = 10_000;
 
@@ -40,9 +50,16 @@ impl Sqlite {
         } else if !path.exists() {
             return Err(StoreError::Missing { place });
         }
+        if make {
+            private(path)?;
+        }
         let failed = |e: rusqlite::Error| database(&place, "it cannot be opened", &e);
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(BUSY).map_err(failed)?;
+        if let Some(tables) = foreign(&connection).map_err(failed)? {
+            let reason = format!("it is a database of something else, with {tables}");
+            return Err(StoreError::Foreign { place, reason });
+        }
         with_log(&connection).map_err(failed)?;
         connection
             .execute_batch(
@@ -65,6 +82,36 @@ impl Sqlite {
         connection.execute_batch("PRAGMA trusted_schema=OFF").map_err(failed)?;
         Ok(Self { connection, place })
     }
+}
+
+/// Makes the file for its owner alone, whatever the umask: hashes of tokens and the audit log are in it. What SQLite puts
+/// beside it gets the same rights.
+fn private(path: &Path) -> Result<(), StoreError> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        // Whatever is there, SQLite says what is wrong with it.
+        Err(e) if e.kind() == ErrorKind::StorageFull => {
+            let place = path.display().to_string();
+            Err(StoreError::Full { place, what: "it cannot be made" })
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+/// Names of what is in a database that is none of ours; `None`: it is ours, or empty. Looked at before anything is changed.
+fn foreign(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    const NAMED: usize = 3;
+    let mut statement = connection
+        .prepare("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")?;
+    let names = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let names = names.collect::<rusqlite::Result<Vec<_>>>()?;
+    if names.is_empty() || names.iter().any(|name| name == SCHEMA_TABLE) {
+        return Ok(None);
+    }
+    let some: Vec<String> =
+        names.iter().take(NAMED).map(|name| printable::excerpt(name, NAME_CHARS)).collect();
+    let more = if names.len() > NAMED { " and more" } else { "" };
+    Ok(Some(format!("{}{more}", some.join(", "))))
 }
 
 /// Turns the write-ahead log on, waiting for others who do so at the same time: each of two that make a store has read the first
@@ -92,6 +139,9 @@ fn database(place: &str, what: &'static str, e: &rusqlite::Error) -> StoreError 
     }
     if e.sqlite_error_code() == Some(rusqlite::ErrorCode::AuthorizationForStatementDenied) {
         return StoreError::NoReading { place: place.to_owned() };
+    }
+    if e.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) {
+        return StoreError::Cancelled;
     }
     // The memory that connections share is a file beside it, which needs room as well.
     let shared = e.sqlite_error().is_some_and(|e| e.extended_code == SQLITE_IOERR_SHMSIZE);
@@ -173,6 +223,12 @@ impl Database for Sqlite {
         answer
     }
 
+    fn cancelled_by(&mut self, cancel: Option<Cancellation>) -> Result<(), StoreError> {
+        let failed = |e| database(&self.place, "a statement failed", &e);
+        let ends = cancel.map(|cancel| move || cancel.is_cancelled());
+        self.connection.progress_handler(STEPS, ends).map_err(failed)
+    }
+
     fn copy_pages(&mut self, to: &mut Sqlite) -> Result<bool, StoreError> {
         let failed = |e| database(&to.place, "the backup failed", &e);
         let copying = Backup::new(&self.connection, &mut to.connection).map_err(failed)?;
@@ -209,7 +265,14 @@ impl Sqlite {
         self.connection
             .progress_handler(STEPS, Some(move || Instant::now() > end))
             .map_err(failed)?;
-        let answer = self.rows(sql, &[], each);
+        let answer = self.rows(sql, &[], each).map_err(|e| match e {
+            StoreError::Cancelled => StoreError::Database {
+                place: place.clone(),
+                what: "the query failed",
+                reason: format!("it was interrupted after {seconds} s"),
+            },
+            other => other,
+        });
         self.connection.progress_handler(0, None::<fn() -> bool>).map_err(failed)?;
         self.connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>).map_err(failed)?;
         answer

@@ -14,10 +14,13 @@ use crate::error::StoreError;
 use crate::pack::{self, Packed, Packing};
 use crate::place::StoreLocation;
 use crate::postgres::Postgres;
+use crate::reserve::Reserve;
 use crate::schema;
+use crate::series;
 use crate::sqlite::Sqlite;
 use crate::summary::{self, Row, Rows};
 use crate::value::Value;
+use crate::weight::{Cancellation, Consumption, WeighedSource};
 
 /// A run that is to be added: read, judged and packed.
 #[derive(Debug)]
@@ -41,6 +44,17 @@ impl Incoming {
         let run = judged(&mut packing)?;
         Ok(Self { packed: packing.packed()?, run })
     }
+
+    /// The same of what strangers send: `watch` is asked with each piece, and its error ends the reading.
+    ///
+    /// # Errors
+    /// As [`Incoming::read`]; that of `watch`, which [`StoreError::io`] has.
+    pub fn read_watched(
+        source: impl BufRead,
+        watch: impl FnMut(Consumption) -> std::io::Result<()>,
+    ) -> Result<Self, StoreError> {
+        Self::read(WeighedSource::new(source, watch))
+    }
 }
 
 /// What a run file says, judged as everywhere, without what no table and no page needs.
@@ -48,9 +62,45 @@ impl Incoming {
 /// # Errors
 /// It is no run file.
 pub fn judged(source: impl BufRead) -> Result<Run, StoreError> {
-    let mut run = runfile::read_run_without(source, &UNUSED)?;
+    judged_without(source, &UNUSED)
+}
+
+fn judged_without(source: impl BufRead, skip: &[&str]) -> Result<Run, StoreError> {
+    let mut run = runfile::read_run_without(source, skip)?;
     tailbound_stats::judge(&mut run);
     Ok(run)
+}
+
+/// What is read of a kept run file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunPart {
+    /// All that a report shows.
+    Report,
+    /// What it ran on and the histograms of its threads, without what happened when.
+    Profile,
+}
+
+impl RunPart {
+    /// Line types that are passed over.
+    fn skipped(self) -> &'static [&'static str] {
+        const PROFILE: [&str; 11] = [
+            "window",
+            "raw",
+            "load",
+            "second",
+            "block",
+            "event",
+            "exceedance",
+            "blame",
+            "timeline",
+            "cycle",
+            "paths",
+        ];
+        match self {
+            Self::Report => &UNUSED,
+            Self::Profile => &PROFILE,
+        }
+    }
 }
 
 /// A run with what is known of it beside its file.
@@ -140,6 +190,7 @@ pub struct Listed {
 pub struct Store {
     db: Box<dyn Database>,
     place: StoreLocation,
+    reserve: Reserve,
 }
 
 impl std::fmt::Debug for Store {
@@ -154,7 +205,7 @@ impl Store {
     /// # Errors
     /// There is none, it is something else, or a later version made it.
     pub fn open(place: &StoreLocation, now: &str) -> Result<Self, StoreError> {
-        let mut it = Self::connect(place, false)?;
+        let mut it = Self::connected(place, false)?;
         if schema::found(it.db.as_mut())?.is_none() {
             return Err(StoreError::Missing { place: place.to_string() });
         }
@@ -167,9 +218,20 @@ impl Store {
     /// # Errors
     /// As [`Store::open`]; it cannot be made.
     pub fn open_or_make(place: &StoreLocation, now: &str) -> Result<Self, StoreError> {
-        let mut it = Self::connect(place, true)?;
+        let mut it = Self::connected(place, true)?;
         schema::migrate(it.db.as_mut(), &place.to_string(), now)?;
+        it.reserve.begin();
         Ok(it)
+    }
+
+    /// Where not even what connections share fits on the disk, the reserve makes room for it.
+    fn connected(place: &StoreLocation, make: bool) -> Result<Self, StoreError> {
+        match Self::connect(place, make) {
+            Err(StoreError::Full { .. }) if Reserve::of(place).release() => {
+                Self::connect(place, make)
+            }
+            connected => connected,
+        }
     }
 
     fn connect(place: &StoreLocation, make: bool) -> Result<Self, StoreError> {
@@ -177,7 +239,7 @@ impl Store {
             StoreLocation::File(path) => Box::new(Sqlite::open(path, make)?),
             StoreLocation::Server(url) => Box::new(Postgres::open(url, place.to_string())?),
         };
-        Ok(Self { db, place: place.clone() })
+        Ok(Self { db, place: place.clone(), reserve: Reserve::of(place) })
     }
 
     /// Where it is.
@@ -210,6 +272,11 @@ impl Store {
         runs: &[RunSubmission<'_>],
         now: &str,
     ) -> Result<Vec<Added>, StoreError> {
+        // Runs never take what is kept for pruning and for logging in.
+        if !self.reserve.restore() {
+            let place = self.place.to_string();
+            return Err(StoreError::Full { place, what: "it cannot be written" });
+        }
         whole(self.db.as_mut(), |db| {
             let mut told = Vec::with_capacity(runs.len());
             for RunSubmission { incoming, system, who, way } in runs {
@@ -302,6 +369,39 @@ impl Store {
         kept(self.db.as_mut(), id)
     }
 
+    /// What the run file with this identity says, unpacked as it is read. `watch` is asked with each piece; its error ends the reading.
+    ///
+    /// # Errors
+    /// It is not kept any more, or damaged; that of `watch`, which [`StoreError::io`] has.
+    pub fn read(
+        &mut self,
+        id: &str,
+        part: RunPart,
+        watch: impl FnMut(Consumption) -> std::io::Result<()>,
+    ) -> Result<Run, StoreError> {
+        let packed = packed_of(self.db.as_mut(), id)?;
+        let mut plain = pack::plain_of(&packed)?;
+        let run = judged_without(WeighedSource::new(&mut plain, watch), part.skipped())?;
+        plain.checked(&packed)?;
+        Ok(run)
+    }
+
+    /// The run file with this identity, packed as it is kept.
+    ///
+    /// # Errors
+    /// It is not kept any more.
+    pub fn packed(&mut self, id: &str) -> Result<Packed, StoreError> {
+        packed_of(self.db.as_mut(), id)
+    }
+
+    /// Questions of this connection end when `cancel` says so; `None`: they are answered.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn cancelled_by(&mut self, cancel: Option<&Cancellation>) -> Result<(), StoreError> {
+        self.db.cancelled_by(cancel.cloned())
+    }
+
     /// A person's query, which cannot change anything, for at most `seconds`.
     ///
     /// # Errors
@@ -352,6 +452,17 @@ impl Store {
         })
     }
 
+    /// Does what must work on a full disk as well: where nothing fits, the reserve makes room, and it is tried once more.
+    pub(crate) fn in_need<T>(
+        &mut self,
+        mut work: impl FnMut(&mut dyn Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match work(self.db.as_mut()) {
+            Err(StoreError::Full { .. }) if self.reserve.release() => work(self.db.as_mut()),
+            done => done,
+        }
+    }
+
     /// The connection, for what is built on it within this crate.
     pub(crate) fn db(&mut self) -> &mut dyn Database {
         self.db.as_mut()
@@ -387,14 +498,14 @@ impl Store {
 
 /// The run file with this identity, byte for byte.
 fn kept(db: &mut dyn Database, id: &str) -> Result<Vec<u8>, StoreError> {
+    pack::unpacked(&packed_of(db, id)?)
+}
+
+fn packed_of(db: &mut dyn Database, id: &str) -> Result<Packed, StoreError> {
     let rows = all(db, "SELECT bytes, zstd FROM run_file WHERE run = $1", &[id.into()])?;
     let found = rows.first().and_then(|row| Some((row.first()?.int()?, row.get(1)?.bytes()?)));
     let (bytes, zstd) = found.ok_or_else(|| StoreError::NoSuchRun(id.to_owned()))?;
-    pack::unpacked(&Packed {
-        id: id.to_owned(),
-        bytes: u64::try_from(bytes).unwrap_or(0),
-        zstd: zstd.to_vec(),
-    })
+    Ok(Packed { id: id.to_owned(), bytes: u64::try_from(bytes).unwrap_or(0), zstd: zstd.to_vec() })
 }
 
 fn insert(db: &mut dyn Database, table: &str, row: &Row, unless: &str) -> Result<u64, StoreError> {
@@ -438,5 +549,6 @@ fn put(db: &mut dyn Database, rows: &Rows, file: Option<&Packed>) -> Result<Adde
             insert(db, table, row, SAME)?;
         }
     }
+    series::is_due(db, rows)?;
     Ok(Added::New)
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 use tailbound_core::number::Whole as _;
+use tailbound_core::printable::excerpt;
 use tailbound_core::record::{Facts, WARM_UP_OVER};
 use tailbound_core::{Run, utc};
 use tailbound_stats::analysis::Analysis;
@@ -21,6 +22,16 @@ use crate::value::Value;
 /// Length of what `maximum` has a row of.
 pub const SLOT_S: i64 = 300;
 const NS_PER_S: i64 = 1_000_000_000;
+
+/// Texts of strangers are kept on one line and no longer than people read: every overview shows them, and the audit log.
+pub(crate) const NAME_CHARS: usize = 120;
+pub(crate) const TEXT_CHARS: usize = 400;
+pub(crate) const LONG_CHARS: usize = 4000;
+/// Of a time, as RFC 3339 has it.
+const TIME_CHARS: usize = 40;
+/// Facts of a run, and the bytes of one as JSON.
+const FACTS_MAX: usize = 2000;
+const FACT_BYTES_MAX: usize = 16 << 10;
 
 /// A row: column and value.
 pub(crate) type Row = Vec<(&'static str, Value)>;
@@ -77,12 +88,29 @@ pub fn system_name(run: &Run) -> String {
         known("machine.model").or_else(|| known("machine.board")).or_else(|| known("cpu.model"));
     let what =
         what.or_else(|| known("machine.architecture")).unwrap_or_else(|| "unknown".to_owned());
-    match &run.header.lab {
+    let name = match &run.header.lab {
         Some(lab) => {
             format!("lab, {}, {} CPU{}", lab.machine, lab.smp, if lab.smp == 1 { "" } else { "s" })
         }
         None => what,
+    };
+    excerpt(&name, NAME_CHARS)
+}
+
+/// What lasts of what a run knew of its machine, as JSON.
+fn lasting(facts: &Facts) -> String {
+    let mut kept: BTreeMap<String, serde_json::Value> = BTreeMap::new();
+    let lasting = facts.iter().filter(|(name, _)| !OF_THE_MOMENT.contains(&name.as_str()));
+    for (name, fact) in lasting.take(FACTS_MAX) {
+        let json = serde_json::to_value(fact).unwrap_or_default();
+        let bytes = json.to_string().len();
+        let json = match bytes {
+            0..=FACT_BYTES_MAX => json,
+            _ => serde_json::json!({"unknown": format!("a store keeps no fact of {bytes} bytes")}),
+        };
+        kept.insert(excerpt(name, NAME_CHARS), json);
     }
+    serde_json::to_string(&kept).unwrap_or_default()
 }
 
 /// The rows of `run`, judged, of an archive, on the machine `system`, whose file has the identity `id`.
@@ -95,10 +123,10 @@ pub fn rows(run: &Run, id: &str, system: &str, added: &str) -> Rows {
 pub(crate) fn rows_of(run: &Run, id: &str, system: &str, arrival: Arrival<'_>) -> Rows {
     let (header, plan) = (&run.header, &run.header.plan);
     let facts = &header.machine;
-    let text = |name: &str| Value::from(fact(facts, name));
-    let lasting: BTreeMap<_, _> =
-        facts.iter().filter(|(name, _)| !OF_THE_MOMENT.contains(&name.as_str())).collect();
-    let json = serde_json::to_string(&lasting).unwrap_or_default();
+    let text = |name: &str| Value::from(fact(facts, name).map(|text| excerpt(&text, TEXT_CHARS)));
+    let json = lasting(facts);
+    let system = excerpt(system, NAME_CHARS);
+    let system = system.as_str();
     let facts_id = identity(&[&json]);
     let of = |name: &str| fact(facts, name).unwrap_or_default();
     let kernel_id = identity(&[
@@ -137,17 +165,20 @@ pub(crate) fn rows_of(run: &Run, id: &str, system: &str, arrival: Arrival<'_>) -
             ("release", text("kernel.release")),
             ("version", text("kernel.version")),
             ("preempt", text("kernel.preempt")),
-            ("command_line", text("kernel.command_line")),
+            (
+                "command_line",
+                fact(facts, "kernel.command_line").map(|text| excerpt(&text, LONG_CHARS)).into(),
+            ),
             ("config_fingerprint", text("kernel.config_fingerprint")),
         ],
         facts: vec![("id", facts_id.clone().into()), ("json", json.into())],
         workload: vec![
             ("id", workload_id.clone().into()),
-            ("probe", probe.into()),
+            ("probe", excerpt(&probe, TEXT_CHARS).into()),
             ("interval_ns", plan.interval().into()),
-            ("cpus", cpus.into()),
-            ("policy", policy.into()),
-            ("loads", loads.into()),
+            ("cpus", excerpt(&cpus, TEXT_CHARS).into()),
+            ("policy", excerpt(&policy, TEXT_CHARS).into()),
+            ("loads", excerpt(&loads, TEXT_CHARS).into()),
             ("virtual_time", is_virtual.into()),
         ],
         run: run_row(run, id, [&system_id, &kernel_id, &facts_id, &workload_id], &start, arrival),
@@ -183,19 +214,19 @@ fn run_row(
         .collect();
     vec![
         ("id", id.into()),
-        ("name", header.id.as_str().into()),
+        ("name", excerpt(&header.id, NAME_CHARS).into()),
         ("system", system.into()),
         ("kernel", kernel.into()),
         ("facts", facts.into()),
         ("workload", workload.into()),
-        ("started", start.at().into()),
+        ("started", excerpt(start.at(), TIME_CHARS).into()),
         ("added", arrival.at.into()),
-        ("tool", header.tool.as_str().into()),
-        ("command", header.command.join(" ").into()),
+        ("tool", excerpt(&header.tool, NAME_CHARS).into()),
+        ("command", excerpt(&header.command.join(" "), LONG_CHARS).into()),
         ("measured_ns", run.measured_ns().into()),
         ("ended", run.end_reason().as_str().into()),
         ("outcome", analysis.outcome().as_str().into()),
-        ("reasons", reasons.join(" ").into()),
+        ("reasons", excerpt(&reasons.join(" "), LONG_CHARS).into()),
         ("deadline_ns", header.plan.requirement.deadline_ns.into()),
         ("context", run.judged_context().map(|c| c.as_str().to_owned()).into()),
         ("activations", due.map_or(0, |d| d.n).into()),
@@ -209,7 +240,7 @@ fn run_row(
         ("p9999_ns", quantile(0.9999)),
         ("p99999_ns", quantile(0.99999)),
         ("max_ns", due.and_then(|d| d.max_ns).into()),
-        ("clock_said", start.clock_said().into()),
+        ("clock_said", start.clock_said().map(|said| excerpt(said, TIME_CHARS)).into()),
         ("arrival", arrival.way.as_str().into()),
         ("p90_ns", quantile(0.9)),
         ("block_max_ns", Value::from(block_max.map(|ns| ns.round().whole_i64()))),
@@ -237,9 +268,9 @@ fn findings(run: &Run, id: &str) -> Vec<Row> {
     let one = |f: &tailbound_core::Finding| {
         vec![
             ("run", id.into()),
-            ("id", f.id.as_str().into()),
+            ("id", excerpt(&f.id, NAME_CHARS).into()),
             ("impact", f.impact.as_str().into()),
-            ("message", f.title.as_str().into()),
+            ("message", excerpt(&f.title, TEXT_CHARS).into()),
         ]
     };
     // A file may say the same twice; the last word counts, as everywhere.
@@ -253,7 +284,7 @@ fn culprits(run: &Run, id: &str) -> Vec<Row> {
     for blame in run.blames.iter().filter(|b| !b.near) {
         let (cause, who) = blame.culprit();
         let share_ns = blame.share_ns(cause, who);
-        let it = by.entry((cause.as_str().to_owned(), who.to_owned())).or_default();
+        let it = by.entry((cause.as_str().to_owned(), excerpt(who, NAME_CHARS))).or_default();
         *it = (it.0 + 1, it.1.saturating_add(share_ns), it.2.max(share_ns));
     }
     let one =

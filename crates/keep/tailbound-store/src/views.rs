@@ -7,12 +7,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use tailbound_core::histogram::Bucket;
 
+use tailbound_core::printable::excerpt;
+
 use crate::buckets;
 use crate::chosen::{Since, Whose};
 use crate::database::all;
 use crate::error::StoreError;
 use crate::night::NightState;
 use crate::store::Store;
+use crate::summary::{LONG_CHARS, TEXT_CHARS};
 use crate::value::Value;
 
 /// The worst case of a system on one day.
@@ -143,12 +146,21 @@ pub struct Histogram {
     pub buckets: Vec<Bucket>,
 }
 
+/// Buckets of one answer: 24 bytes each.
+const BUCKETS_MAX: usize = 2_000_000;
+
 pub(crate) const RUN: &str = "SELECT run.id, run.system, run.started, kernel.release, run.kernel, run.workload, workload.probe, workload.loads, run.outcome, \
     run.reasons, run.measured_ns, run.activations, run.deadline_ns, run.p50_ns, run.p99_ns, run.p999_ns, run.p9999_ns, run.p99999_ns, run.max_ns, \
     run.clock_said, run.p90_ns, run.block_max_ns, run.tool FROM run JOIN kernel ON kernel.id = run.kernel JOIN workload ON workload.id = run.workload";
 
 fn text(row: &[Value], at: usize) -> String {
-    row.get(at).and_then(Value::text).unwrap_or_default().to_owned()
+    word(row, at).unwrap_or_default()
+}
+
+/// A text as it may be shown: stores of earlier versions have some of any length.
+fn word(row: &[Value], at: usize) -> Option<String> {
+    let found = row.get(at).and_then(Value::text)?;
+    Some(if found.len() <= TEXT_CHARS { found.to_owned() } else { excerpt(found, LONG_CHARS) })
 }
 
 fn int(row: &[Value], at: usize) -> Option<i64> {
@@ -160,7 +172,7 @@ pub(crate) fn run_row(row: &[Value]) -> RunRow {
         id: text(row, 0),
         system: text(row, 1),
         started: text(row, 2),
-        kernel: row.get(3).and_then(Value::text).map(str::to_owned),
+        kernel: word(row, 3).map(|release| excerpt(&release, TEXT_CHARS)),
         kernel_id: text(row, 4),
         workload: text(row, 5),
         probe: text(row, 6),
@@ -199,7 +211,7 @@ impl Store {
         let mut systems = Vec::with_capacity(rows.len());
         for row in &rows {
             let id = text(row, 0);
-            let word = |at: usize| row.get(at).and_then(Value::text).map(str::to_owned);
+            let word = |at: usize| word(row, at);
             systems.push(SystemRow {
                 name: text(row, 1),
                 model: word(2),
@@ -268,7 +280,7 @@ impl Store {
         let rows = all(self.db(), sql, &[which.into()])?;
         let Some(row) = rows.first() else { return Ok(None) };
         let id = text(row, 0);
-        let word = |at: usize| row.get(at).and_then(Value::text).map(str::to_owned);
+        let word = |at: usize| word(row, at);
         Ok(Some(SystemRow {
             name: text(row, 1),
             model: word(2),
@@ -309,7 +321,7 @@ impl Store {
     /// Histograms of the runs of a system since `since`, in the order of time.
     ///
     /// # Errors
-    /// The database refuses, or a row is damaged.
+    /// The database refuses, or a row is damaged; there are too many to be held.
     pub fn histograms_of(
         &mut self,
         system: &str,
@@ -318,13 +330,17 @@ impl Store {
         let sql = "SELECT run.id, run.started, histogram.thread, histogram.cpu, histogram.context, histogram.max_ns, histogram.buckets \
             FROM run JOIN histogram ON histogram.run = run.id AND histogram.context = run.context \
             WHERE run.system = $1 AND run.started >= $2 ORDER BY run.started, run.id, histogram.thread";
-        let mut found = Vec::new();
+        let (mut found, mut held) = (Vec::new(), 0usize);
         self.db().rows(sql, &[system.into(), since.value()], &mut |_, row| {
             let bytes = row.get(6).and_then(Value::bytes).unwrap_or_default();
             let buckets = buckets::unpacked(bytes).ok_or_else(|| StoreError::Damaged {
                 id: text(row, 0),
                 reason: buckets::UNREADABLE.to_owned(),
             })?;
+            held += buckets.len();
+            if held > BUCKETS_MAX {
+                return Err(StoreError::TooMany { most: BUCKETS_MAX });
+            }
             found.push(Histogram {
                 run: text(row, 0),
                 started: text(row, 1),
@@ -346,7 +362,8 @@ impl Store {
     pub fn facts_of(&mut self, run: &str) -> Result<Option<String>, StoreError> {
         let sql = "SELECT facts.json FROM run JOIN facts ON facts.id = run.facts WHERE run.id = $1";
         let rows = all(self.db(), sql, &[run.into()])?;
-        Ok(rows.first().map(|row| text(row, 0)))
+        let whole = |row: &Vec<Value>| row.first().and_then(Value::text).map(str::to_owned);
+        Ok(rows.first().and_then(whole))
     }
 
     /// Who made systems late, since `since`, the longest first.

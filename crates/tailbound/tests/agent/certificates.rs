@@ -52,4 +52,6 @@ pub(crate) fn write(certificate: &Path, key: &Path) {
     let made = wanted.self_signed(&Key { pair }).unwrap();
     std::fs::write(certificate, pem("CERTIFICATE", made.der())).unwrap();
     std::fs::write(key, pem("PRIVATE KEY", pkcs8.as_ref())).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(key, mode).unwrap();
 }

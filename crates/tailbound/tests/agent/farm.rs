@@ -114,7 +114,7 @@ impl Farm {
         self.folder.path()
     }
 
-    fn store(&self) -> &'static str {
+    pub(crate) fn store(&self) -> &'static str {
         if self.disk.is_some() { crate::small_disk::STORE } else { "s.sqlite" }
     }
 

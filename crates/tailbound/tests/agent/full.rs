@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A server whose disk is full: what was answered is kept, what was not is told so, and all goes on when there is room.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use flate2::Compression;
@@ -18,6 +19,9 @@ const RUN: &str = include_str!("../hostile/data/run.tailbound.jsonl");
 const KIB: u32 = 3000;
 /// More than fit there.
 const RUNS_MOST: usize = 2000;
+
+/// Room for the reserve and for more than those runs.
+const WITH_RESERVE_KIB: u32 = 12_000;
 
 /// Run file number `n`, unlike all others.
 fn numbered(n: usize) -> Vec<u8> {
@@ -86,6 +90,47 @@ fn a_full_disk_refuses_uploads_loses_none_that_was_answered_and_recovers() {
     let (server, _) = farm.serve(port, &[]);
     all_there(&desk, &answered);
     assert_eq!(farm.runs(), answered.len());
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
+fn on_a_full_disk_people_log_in_and_prune_and_no_run_takes_their_room() {
+    let Some(farm) = Farm::on_a_disk_of(WITH_RESERVE_KIB) else {
+        return skip("root", "mounting a small file system needs root");
+    };
+    let (server, port) = farm.serve(0, &["--closed"]);
+    let desk = farm.desk(port);
+    for n in 0..40 {
+        handed_in(&desk, n).unwrap();
+    }
+    farm.disk().fill();
+    // Until what the log beside the store has room for is used up.
+    let refused = (40..400).find_map(|n| handed_in(&desk, n).err()).unwrap();
+    assert!(no_room(&refused), "{refused}");
+    let token = std::fs::read_to_string(farm.at("desk.token")).unwrap();
+    for _ in 0..3 {
+        let form = format!("token={}", token.trim());
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let head = format!(
+            "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            form.len()
+        );
+        stream.write_all(format!("{head}{form}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
+    }
+    assert!(farm.audited("logged in") >= 3);
+    // What they were given back is not for runs.
+    let refused = handed_in(&desk, 401).unwrap_err();
+    assert!(no_room(&refused), "{refused}");
+    let before = farm.runs();
+    let pruned =
+        farm.call(&["store", "prune", "--older-than", "0d", "--yes", "--store", farm.store()]);
+    assert!(pruned.status.success(), "{}", String::from_utf8_lossy(&pruned.stderr));
+    assert!(farm.runs() < before, "{before}");
+    farm.disk().empty();
+    handed_in(&desk, 402).unwrap();
     assert_eq!(server.ended(), Some(0));
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tailbound_core::Run;
 
 /// How many runs before and after a change are looked at.
@@ -19,7 +19,7 @@ const RESTLESS: usize = 3;
 pub type RunFacts = BTreeMap<String, String>;
 
 /// One fact before and after.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FactChange {
     /// Its name, as in the run file; `plan.*` for what was asked for.
     pub name: String,

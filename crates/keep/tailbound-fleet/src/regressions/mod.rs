@@ -4,26 +4,26 @@
 //! Units: ns. A series is the same system and the same workload. With many series some changes are found by chance:
 //! whoever shows them says how many to expect.
 
+mod kept;
 mod text;
 
 pub(crate) use text::NO_FACT;
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tailbound_core::number::Real as _;
 use tailbound_stats::change::{self, FactChange, Features, Settings};
-use tailbound_store::{RunRow, Since, Store, StoreError, SystemName};
+use tailbound_store::{RunRow, Since, Store, StoreError, SystemName, Whose};
 
 use crate::changes;
+pub use kept::{kept, look_at, look_at_all};
 
 /// How far back, unless something else is asked for.
 pub const DAYS: i64 = 180;
-/// Newest runs of a system that are looked at.
+/// Newest runs of a series that are looked at.
 const RUNS: u32 = 400;
 
 /// A series whose newest change made it worse.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Regression {
     /// Which system.
     pub system: String,
@@ -52,10 +52,10 @@ pub struct Regression {
 }
 
 /// A figure before and after.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Moved {
     /// Which: a quantile, or the latest.
-    pub figure: &'static str,
+    pub figure: String,
     /// Before the change, the mean of its runs.
     pub before_ns: f64,
     /// After it.
@@ -71,6 +71,11 @@ pub struct RegressionSearch {
     pub series: usize,
     /// Series with fewer runs than a change can be told from.
     pub short: usize,
+    /// Series with runs that were not looked at yet.
+    pub waiting: usize,
+    /// The system of each of them.
+    #[serde(skip)]
+    pub waiting_of: Vec<String>,
     /// Chance level of each search.
     pub level: f64,
     /// The newest first.
@@ -109,40 +114,20 @@ fn features(run: &RunRow) -> Features {
     Features { ns: all.map(|ns| ns.filter(|ns| *ns > 0).map(|ns| ns.real())) }
 }
 
-/// Looks for changes in all series of a system.
-fn of_system(
+/// What is to be said of one series, the oldest run first: whoever shows it asks here.
+fn state_of(
     store: &mut Store,
     system: &SystemName,
-    runs: Vec<RunRow>,
+    runs: &[RunRow],
     settings: Settings,
-    found: &mut RegressionSearch,
-) -> Result<(), StoreError> {
-    let mut series: BTreeMap<String, Vec<RunRow>> = BTreeMap::new();
-    // The newest come first.
-    for run in runs.into_iter().rev() {
-        series.entry(run.workload.clone()).or_default().push(run);
+) -> Result<State, StoreError> {
+    let mut state = of_series(system, runs, settings);
+    if let State::Worse(regression) = &mut state {
+        let at = runs.iter().position(|run| run.id == regression.since_run);
+        regression.facts = changes::near(store, runs, at.unwrap_or(0))?;
+        regression.changed = regression.facts.iter().map(|f| f.name.clone()).collect();
     }
-    for runs in series.values() {
-        let mut state = of_series(system, runs, settings);
-        match &mut state {
-            State::Unknown(_) => found.short += 1,
-            State::Well => found.series += 1,
-            State::Worse(regression) => {
-                found.series += 1;
-                let at = runs.iter().position(|run| run.id == regression.since_run);
-                regression.facts = changes::near(store, runs, at.unwrap_or(0))?;
-                regression.changed = regression.facts.iter().map(|f| f.name.clone()).collect();
-                found.regressions.push(Regression::clone(regression));
-            }
-        }
-        let workload = match runs.first() {
-            Some(run) if run.loads.is_empty() => format!("{} without load", run.probe),
-            Some(run) => format!("{} beside {}", run.probe, run.loads),
-            None => String::new(),
-        };
-        found.told.push(SeriesOutcome { system: system.name.clone(), workload, state });
-    }
-    Ok(())
+    Ok(state)
 }
 
 /// Looks for changes in one series, the oldest run first.
@@ -157,7 +142,7 @@ fn of_series(system: &SystemName, runs: &[RunRow], settings: Settings) -> State 
     let before = change.at.checked_sub(1).and_then(|at| runs.get(at));
     let (Some(after), Some(before)) = (after, before) else { return State::Well };
     let moved = change.moved.iter().filter(|m| m.beyond_margin).map(|m| Moved {
-        figure: m.figure,
+        figure: m.figure.to_owned(),
         before_ns: m.before_ns,
         after_ns: m.after_ns,
         ratio: m.ratio,
@@ -189,14 +174,29 @@ pub fn search(
     only: Option<&SystemName>,
 ) -> Result<RegressionSearch, StoreError> {
     let settings = Settings::default();
-    let systems = match only {
-        Some(one) => vec![one.clone()],
-        None => store.system_names()?,
-    };
+    let whose = only.map_or(Whose::All, |system| Whose::System(&system.id));
     let mut found = RegressionSearch { level: settings.level, ..RegressionSearch::default() };
-    for system in &systems {
-        let runs = store.runs_of(&system.id, since, RUNS)?;
-        of_system(store, system, runs, settings, &mut found)?;
+    for series in store.kept_series(whose, since)? {
+        let of = [series.system.as_str(), series.workload.as_str()];
+        let mut runs = store.runs_of_series(of, since, RUNS)?;
+        // The newest come first.
+        runs.reverse();
+        let system = SystemName { id: series.system, name: series.name };
+        let state = state_of(store, &system, &runs, settings)?;
+        match &state {
+            State::Unknown(_) => found.short += 1,
+            State::Well => found.series += 1,
+            State::Worse(regression) => {
+                found.series += 1;
+                found.regressions.push(Regression::clone(regression));
+            }
+        }
+        let workload = match runs.first() {
+            Some(run) if run.loads.is_empty() => format!("{} without load", run.probe),
+            Some(run) => format!("{} beside {}", run.probe, run.loads),
+            None => continue,
+        };
+        found.told.push(SeriesOutcome { system: system.name, workload, state });
     }
     found.regressions.sort_by(|a, b| b.since.cmp(&a.since));
     Ok(found)

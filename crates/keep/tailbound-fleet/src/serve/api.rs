@@ -3,6 +3,7 @@
 //!
 //! Units: ns. Fields are added in later versions; none changes its meaning under `/api/v1`.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -252,17 +253,36 @@ pub(super) async fn histograms(
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
     let since = Since::From(asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1)));
-    let found = of_system(&app, which, move |store, id| store.histograms_of(id, &since)).await?;
-    let one = |h: &Histogram| {
-        let buckets: Vec<[u64; 3]> =
-            h.buckets.iter().map(|b| [b.low_ns, b.width_ns, b.count]).collect();
-        json!({
-            "run": h.run, "started": h.started, "thread": h.thread, "cpu": h.cpu,
-            "context": h.context, "max_ns": h.max_ns, "buckets": buckets,
+    let name = which.clone();
+    let text = app
+        .ask_large(move |store, _| {
+            let Some(system) = store.system_named(&name)? else { return Ok(None) };
+            Ok(Some(histograms_json(&store.histograms_of(&system.id, &since)?)))
         })
-    };
-    let all: Vec<serde_json::Value> = found.iter().map(one).collect();
-    Ok(json_answer(StatusCode::OK, &json!({"histograms": all})))
+        .await?;
+    let text = text.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
+    Ok(page::plain_answer(text, "application/json"))
+}
+
+/// Written as it is: a tree of all these numbers would be many times as large.
+fn histograms_json(all: &[Histogram]) -> String {
+    let mut text = "{\"histograms\":[".to_owned();
+    for (nth, h) in all.iter().enumerate() {
+        let head = json!({
+            "run": h.run, "started": h.started, "thread": h.thread, "cpu": h.cpu,
+            "context": h.context, "max_ns": h.max_ns,
+        })
+        .to_string();
+        let comma = if nth > 0 { "," } else { "" };
+        let _ = write!(text, "{comma}{},\"buckets\":[", head.trim_end_matches('}'));
+        for (nth, b) in h.buckets.iter().enumerate() {
+            let comma = if nth > 0 { "," } else { "" };
+            let _ = write!(text, "{comma}[{},{},{}]", b.low_ns, b.width_ns, b.count);
+        }
+        text.push_str("]}");
+    }
+    text.push_str("]}\n");
+    text
 }
 
 /// `GET /api/v1/audit`

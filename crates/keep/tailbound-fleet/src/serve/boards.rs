@@ -18,7 +18,7 @@ use tailbound_store::{
 use super::app::App;
 use super::page::Problem;
 use super::{regressions, work};
-use crate::regressions::Regression;
+use crate::regressions::{Regression, RegressionSearch};
 
 /// Without a run for so long a system is silent.
 pub(super) const SILENT_S: i64 = 2 * 86_400;
@@ -58,6 +58,8 @@ pub(super) struct Board {
     pub(super) silent_since: Option<String>,
     /// What became worse, the newest first.
     pub(super) worse: Vec<Worse>,
+    /// Series of it with runs that were not looked at yet.
+    pub(super) waiting: usize,
     /// Workloads that are not met and known.
     pub(super) known: Vec<KnownMiss>,
     /// On which days kernel, configuration or method changed.
@@ -107,6 +109,8 @@ pub(super) struct Morning {
     pub(super) not_met: usize,
     /// Something became worse.
     pub(super) worse: usize,
+    /// Series with runs that were not looked at yet.
+    pub(super) waiting: usize,
     /// Silent.
     pub(super) silent: usize,
     /// Since when the one that is silent for longest is.
@@ -126,7 +130,7 @@ pub(super) struct Boards {
 
 /// Of the store's systems, with their days since `since`.
 pub(super) async fn all(app: &Arc<App>, since: Since) -> Result<Boards, Problem> {
-    let worse = regressions::found(app).await?.regressions;
+    let found = regressions::found(app).await?;
     let (rows, mut changes, known, handed_out, agents) = app
         .ask(move |store| {
             let mut changes = store.condition_changes(Whose::All, &since)?;
@@ -142,16 +146,19 @@ pub(super) async fn all(app: &Arc<App>, since: Since) -> Result<Boards, Problem>
         })
         .await?;
     let now_s = app.now_s();
-    let mut by: BTreeMap<String, Vec<Regression>> = BTreeMap::new();
-    for regression in worse {
-        by.entry(regression.system.clone()).or_default().push(regression);
+    let mut by: BTreeMap<String, RegressionSearch> = BTreeMap::new();
+    for regression in found.regressions {
+        by.entry(regression.system.clone()).or_default().regressions.push(regression);
+    }
+    for system in found.waiting_of {
+        by.entry(system).or_default().waiting += 1;
     }
     let mut systems: Vec<Board> = rows
         .into_iter()
         .map(|row| {
-            let worse = by.remove(&row.id).unwrap_or_default();
+            let found = by.remove(&row.id).unwrap_or_default();
             let changes = changes.remove(&row.id).unwrap_or_default();
-            board(row, worse, changes, &known, now_s)
+            board(row, found, changes, &known, now_s)
         })
         .collect();
     systems.sort_by_cached_key(Board::urgency);
@@ -164,14 +171,14 @@ pub(super) async fn all(app: &Arc<App>, since: Since) -> Result<Boards, Problem>
 /// One system.
 pub(super) fn board(
     row: SystemRow,
-    worse: Vec<Regression>,
+    found: RegressionSearch,
     changes: Vec<ConditionChange>,
     known: &[Acknowledgement],
     now_s: i64,
 ) -> Board {
     let newest = row.last.as_ref().map(|l| l.started.clone());
     let silent_since = newest.filter(|at| seconds(at).is_some_and(|s| now_s - s > SILENT_S));
-    let worse = worse.into_iter().map(|regression| {
+    let worse = found.regressions.into_iter().map(|regression| {
         let acknowledged =
             acknowledged(known, &row.id, &regression.workload, &regression.since).cloned();
         Worse { regression, acknowledged }
@@ -186,6 +193,7 @@ pub(super) fn board(
         headroom: row.night.as_ref().and_then(|n| n.worst()?.headroom()),
         silent_since,
         worse: worse.collect(),
+        waiting: found.waiting,
         known: misses.collect(),
         changes,
         system: row,
@@ -202,6 +210,7 @@ fn morning(systems: &[Board], unheard: Vec<String>) -> Morning {
         systems: systems.len(),
         not_met: count(Board::is_not_met),
         worse: count(|b| !b.worse.is_empty()),
+        waiting: systems.iter().map(|b| b.waiting).sum(),
         silent: count(|b| b.silent_since.is_some()),
         silent_since: systems.iter().filter_map(|b| b.silent_since.clone()).min(),
         unheard,

@@ -25,7 +25,9 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 /// After a refused accept: file descriptors come back only when others end.
 const AGAIN: Duration = Duration::from_millis(100);
 /// What is under way when the server ends may take so long.
-const LAST: Duration = Duration::from_secs(10);
+const LAST: Duration = Duration::from_secs(6);
+/// Of a request or of its body, in memory at a time.
+const READ_BYTES: usize = 64 << 10;
 
 /// Serves until `stop` is done, and what is under way then to its end. A client that takes nothing of its answer for
 /// `unread_time` is let go.
@@ -44,7 +46,10 @@ pub(super) async fn serve(
     let room = Arc::new(Semaphore::new(MOST));
     let graceful = GracefulShutdown::new();
     let mut http = hyper::server::conn::http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_headers(64);
+    http.timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_headers(64)
+        .max_buf_size(READ_BYTES);
     tokio::pin!(stop);
     loop {
         let accepted = tokio::select! {

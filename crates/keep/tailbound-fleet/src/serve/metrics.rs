@@ -161,6 +161,9 @@ fn nights(out: &mut String, all: &Boards) {
         let (system, n) = (label(&board.system.name), board.worse.len());
         let _ = writeln!(out, "{name}{{system=\"{system}\"}} {n}");
     }
+    let name = "tailbound_series_waiting";
+    head(out, name, "gauge", "Series with runs that were not looked at yet.");
+    let _ = writeln!(out, "{name} {}", all.morning.waiting);
     let name = "tailbound_agents_unheard";
     head(out, name, "gauge", "Agents that ask no more.");
     let _ = writeln!(out, "{name} {}", all.morning.unheard.len());

@@ -4,24 +4,31 @@
 //! Pages and the JSON API give the same answers, from `tailbound-store`. What is answered to an upload is on
 //! disk. Source: RFC 9110 (HTTP), RFC 6750 (bearer tokens). Not here: words of the command line.
 
+mod answers;
 mod api;
 mod app;
 mod boards;
+mod body;
+mod budget;
 mod campaigns;
 mod connections;
 mod counters;
 mod hosts;
+mod judges;
 mod listing;
+mod login;
 mod metrics;
 mod morning;
 mod overview;
 mod page;
 mod pictures;
+mod readers;
 mod regressions;
 mod remarks;
 mod routes;
 mod runs;
 mod runs_page;
+mod searcher;
 mod sessions;
 mod system;
 mod tell;
@@ -80,8 +87,8 @@ impl Config {
             tls: None,
             open: listen.ip().is_loopback(),
             hosts: Vec::new(),
-            upload_bytes_max: 64 << 20,
-            plain_bytes_max: 1 << 30,
+            upload_bytes_max: 48 << 20,
+            plain_bytes_max: 256 << 20,
             request_time: Duration::from_secs(60),
             lease: Duration::from_secs(300),
             webhooks: Vec::new(),
@@ -111,15 +118,21 @@ pub enum ServeError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A key that is not the server's alone.
+    #[error("{0}")]
+    Key(tailbound_agent::client::ClientError),
     /// Without encryption a token could be read on its way.
     #[error(
-        "{0} is reached from other machines, where tokens could be read on their way: give --cert and --key, or listen on 127.0.0.1 behind a proxy or a tunnel"
+        "{0} is reached from other machines, where tokens could be read on their way: give --cert and --key, or listen on 127.0.0.1; behind a proxy or a tunnel with --closed, as it would otherwise show everything to whoever reaches that"
     )]
     Plain(SocketAddr),
     /// Something of the operating system.
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
+
+/// What goes on when all connections were ended may take so long.
+const LEFT_BEHIND: Duration = Duration::from_secs(2);
 
 /// Serves until `stop` is done. `ready` is given the address once it listens.
 ///
@@ -152,7 +165,8 @@ pub fn serve(
         connections::serve(listener, tls, routes, config.request_time, stop).await?;
         Ok(())
     });
-    drop(runtime);
+    // What still works on a question has heard that nobody waits for it; it is not waited for.
+    runtime.shutdown_timeout(LEFT_BEHIND);
     drop(connections);
     served
 }

@@ -16,10 +16,10 @@ use tailbound_store::{Act, NightState, Since, Verdict};
 use super::app::App;
 use super::boards::{self, Board, Morning};
 use super::listing::{Column, Listing};
-use super::overview::{RENEWED_S, TREND_DAYS, choice, minute, to};
+use super::overview::{RENEWED_S, TREND_DAYS, choice, minute};
 use super::page::{Page, Problem, ns, plural, verdict};
-use super::pictures;
 use super::who::{Who, allowed};
+use super::{login, pictures};
 
 /// `GET /`
 pub(super) async fn page(
@@ -27,7 +27,7 @@ pub(super) async fn page(
     Extension(who): Extension<Who>,
 ) -> Result<Response, Problem> {
     if matches!(who, Who::Anybody) && !app.config.open {
-        return Ok(to("/login"));
+        return Ok(login::first("/"));
     }
     allowed(&app, &who, Act::Read)?;
     let all = boards::all(&app, Since::From(app.days_ago(TREND_DAYS - 1))).await?;
@@ -80,6 +80,9 @@ fn line(m: &Morning) -> String {
         0 => "none became worse".to_owned(),
         n => format!("<a href=\"/regressions\"><strong>{n} became worse</strong></a>"),
     });
+    if m.waiting > 0 {
+        parts.push(format!("{} series not looked at yet", m.waiting));
+    }
     parts.push(match (&m.silent_since, m.silent) {
         (Some(since), n) if n > 0 => {
             format!("<strong>{n} silent since {}</strong>", xml(&day(since)))

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages that are about no single system: culprits, and the way in.
+//! A page that is about no single system: culprits.
 //!
 //! Units: ns; days are UTC.
 
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::{Form, State};
-use axum::http::header::{LOCATION, SET_COOKIE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::{IntoResponse as _, Response};
-use serde::Deserialize;
+use axum::extract::State;
+use axum::response::Response;
 use tailbound_report::escape::xml;
 use tailbound_store::{Act, Culprit, Since, SystemRow, Whose};
 
 use super::app::App;
 use super::listing::{Column, Listing};
 use super::page::{Page, Problem, ns};
-use super::who::{Who, allowed, cookie};
-use super::{sessions, tokens};
+use super::who::{Who, allowed};
 
 /// Days of the trend.
 pub(super) const TREND_DAYS: i64 = 30;
@@ -100,66 +96,4 @@ pub(super) fn culprit_table(rows: &[Culprit], days: i64, systems: bool) -> Strin
         "<p class=\"soft\">Of the last {days} days, from runs with <code>--blame</code>: who had the greatest share of late wake-ups.</p>{}",
         listing.html()
     )
-}
-
-/// Another page.
-pub(super) fn to(place: &'static str) -> Response {
-    let mut answer = StatusCode::SEE_OTHER.into_response();
-    answer.headers_mut().insert(LOCATION, HeaderValue::from_static(place));
-    answer
-}
-
-const LOGIN: &str = "<form method=\"post\" action=\"/login\"><label>Token \
-    <input type=\"password\" name=\"token\" required=\"\" autocomplete=\"current-password\" size=\"48\"/></label>\
-    <button type=\"submit\">Log in</button></form>\
-    <p class=\"soft\">A token of a reader or an operator, from <code>tailbound serve token add</code>. It is sent once; \
-    a cookie stands for it for twelve hours, and can read; an operator's can write notes.</p>";
-
-/// `GET /login`
-pub(super) async fn login(State(app): State<Arc<App>>) -> Response {
-    let mut page = Page::new(&app, "Log in");
-    page.body.push_str(LOGIN);
-    page.answer()
-}
-
-/// What the form sends.
-#[derive(Debug, Deserialize)]
-pub(super) struct Login {
-    token: String,
-}
-
-/// `POST /login`
-pub(super) async fn log_in(
-    State(app): State<Arc<App>>,
-    headers: HeaderMap,
-    Form(login): Form<Login>,
-) -> Result<Response, Problem> {
-    // A form of somebody else's page: browsers say so.
-    let site = headers.get("sec-fetch-site").and_then(|v| v.to_str().ok());
-    if site.is_some_and(|site| site != "same-origin" && site != "none") {
-        return Err(Problem::Forbidden);
-    }
-    let sha256 = tokens::hashed(login.token.trim());
-    let known = sha256.clone();
-    let token = app.ask(move |store| store.token_of(&known)).await?;
-    let Some(token) = token.filter(|t| t.may(Act::Read)) else {
-        super::counters::count(&app.counters.forbidden);
-        return Err(Problem::Unknown);
-    };
-    if let Some(old) = cookie(&headers) {
-        app.sessions.end(old);
-    }
-    let value = app.sessions.begin(sha256, app.now_s()).map_err(|_| Problem::Ours)?;
-    let who = Who::Session(token).name();
-    let at = app.now();
-    app.ask(move |store| {
-        store.audit(&tailbound_store::Audited { at, who, what: "logged in".to_owned() })
-    })
-    .await?;
-    let secure = if app.config.tls.is_some() { "; Secure" } else { "" };
-    let cookie = format!("{}={value}; HttpOnly; SameSite=Strict; Path=/{secure}", sessions::COOKIE);
-    let mut answer = to("/");
-    let cookie = HeaderValue::from_str(&cookie).map_err(|_| Problem::Ours)?;
-    answer.headers_mut().insert(SET_COOKIE, cookie);
-    Ok(answer)
 }

@@ -20,6 +20,7 @@ use tailbound_report::svg::style;
 use tailbound_store::StoreError;
 
 use super::app::App;
+use super::judges::JudgeError;
 
 /// What the browser may do with these pages.
 const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
@@ -65,10 +66,16 @@ pub(super) enum Problem {
 impl From<StoreError> for Problem {
     fn from(e: StoreError) -> Self {
         match e {
+            ref e if e.io().and_then(JudgeError::of).is_some() => {
+                e.io().and_then(JudgeError::of).map_or(Self::Ours, JudgeError::problem)
+            }
             StoreError::NoSuchRun(_) | StoreError::Several { .. } => Self::Missing(e.to_string()),
             StoreError::Run(_) => Self::Wrong(e.to_string()),
-            StoreError::TooLarge { .. } => Self::TooLarge(e.to_string()),
+            StoreError::TooLarge { .. } | StoreError::TooMany { .. } => {
+                Self::TooLarge(e.to_string())
+            }
             StoreError::Full { .. } => Self::Full(e.to_string()),
+            StoreError::Cancelled => Self::Ending,
             _ => Self::Store(e.to_string()),
         }
     }
@@ -100,7 +107,7 @@ impl Problem {
             Self::WrongHost => "this server does not answer under that name: see --host".to_owned(),
             Self::Missing(what) | Self::Wrong(what) | Self::TooLarge(what) => what.clone(),
             Self::TooSlow => "the request took too long".to_owned(),
-            Self::Busy => "too many uploads wait already: come again".to_owned(),
+            Self::Busy => "too much waits already: come again".to_owned(),
             Self::Full(_) => {
                 "the server's disk is full: nothing of this was kept; come again when there is room"
                     .to_owned()
@@ -115,6 +122,10 @@ impl Problem {
     }
 }
 
+/// What a problem is called, for the page that a person gets of it.
+#[derive(Clone, Debug)]
+pub(super) struct ProblemWords(pub(super) String);
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         if let Self::Store(why) | Self::Full(why) = &self {
@@ -122,6 +133,7 @@ impl IntoResponse for Problem {
         }
         let status = self.status();
         let mut answer = json_answer(status, &json!({"error": self.words()}));
+        answer.extensions_mut().insert(ProblemWords(self.words()));
         let headers = answer.headers_mut();
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -242,13 +254,14 @@ impl<'a> Page<'a> {
             let _ =
                 write!(foot, "<script type=\"application/json\" id=\"figures\">{numbers}</script>");
         }
+        let way_out = if self.app.config.open { "" } else { "<a href=\"/login\">Log out</a>" };
         let html = format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>{title} · Tailbound</title>\
              <link rel=\"stylesheet\" href=\"/style.css\"/><link rel=\"icon\" href=\"data:,\"/>{head}\
              <script src=\"/script.js\" defer=\"\"></script></head><body>\
              <a class=\"skip\" href=\"#main\">Skip to the content</a>\
-             <header><nav aria-label=\"Pages\">{NAVIGATION}</nav></header>\
+             <header><nav aria-label=\"Pages\">{NAVIGATION}{way_out}</nav></header>\
              <main id=\"main\"><h1>{title}</h1>{}{foot}</main></body></html>\n",
             self.body
         );

@@ -20,12 +20,12 @@ use super::page::{Page, Problem};
 use super::remarks;
 use super::who::{Who, allowed, may};
 use crate::changes::fact_words;
-use crate::regressions::{DAYS, NO_FACT, Regression, RegressionSearch, search};
+use crate::regressions::{DAYS, NO_FACT, Regression, RegressionSearch, kept};
 
-/// The search over all systems.
+/// What was found of all systems when their runs arrived.
 pub(super) async fn found(app: &Arc<App>) -> Result<RegressionSearch, Problem> {
     let since = Since::From(app.days_ago(DAYS));
-    app.ask(move |store| search(store, &since, None)).await
+    app.ask(move |store| kept(store, &since, None)).await
 }
 
 /// `GET /regressions`
@@ -46,10 +46,17 @@ pub(super) async fn page(
         found.short,
         found.level * 100.0,
     );
+    if found.waiting > 0 {
+        let _ = write!(
+            body,
+            "<p class=\"soft\">{} series have newer runs, which are looked at one after the other.</p>",
+            found.waiting
+        );
+    }
     let known = app.ask(tailbound_store::Store::acknowledgements).await?;
     body.push_str(&table(&found.regressions, &known, may(&app, &who, Act::Note)));
     if app.teller.receivers() > 0 {
-        let told = app.ask(tailbound_store::Store::deliveries).await?;
+        let told = app.ask_quick(tailbound_store::Store::deliveries).await?;
         let n = |state: &str| told.iter().find(|t| t.state == state).map_or(0, |t| t.n);
         let _ = write!(
             body,

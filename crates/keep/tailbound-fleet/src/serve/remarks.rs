@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
@@ -18,6 +18,7 @@ use tailbound_report::escape::xml;
 use tailbound_store::{Act, Audited};
 
 use super::app::App;
+use super::body;
 use super::overview::minute;
 use super::page::{Page, Problem, json_answer};
 use super::who::{Who, allowed, from_own_page, may};
@@ -42,11 +43,8 @@ pub(super) struct KnownForm {
 const BYTES_MAX: usize = 16 * 1024;
 
 /// What was sent: JSON from a program, a form from a browser.
-async fn sent<T: DeserializeOwned>(app: &App, body: Body) -> Result<T, Problem> {
-    let bytes = tokio::time::timeout(app.config.request_time, to_bytes(body, BYTES_MAX)).await;
-    let bytes = bytes.map_err(|_| Problem::TooSlow)?.map_err(|_| {
-        Problem::TooLarge(format!("a note has at most {BYTES_MAX} bytes, and must come whole"))
-    })?;
+async fn sent<T: DeserializeOwned>(app: &App, who: &Who, body: Body) -> Result<T, Problem> {
+    let bytes = body::taken(app, &who.owner(), body, BYTES_MAX).await?.whole();
     let wrong =
         |e: &dyn std::fmt::Display| Problem::Wrong(format!("what was sent is no note: {e}"));
     if bytes.first() == Some(&b'{') {
@@ -88,12 +86,12 @@ pub(super) async fn note(
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Note)?;
     from_own_page(&who, &headers)?;
-    let id = app.ask(move |store| store.identify(&id)).await?;
-    let form: NoteForm = sent(&app, body).await?;
+    let id = app.ask_quick(move |store| store.identify(&id)).await?;
+    let form: NoteForm = sent(&app, &who, body).await?;
     let message = checked(&form.message)?;
     let (at, author, name) = (app.now(), who.author().to_owned(), who.name());
     let run = id.clone();
-    app.ask(move |store| {
+    app.ask_quick(move |store| {
         store.note(&run, &at, &author, &message)?;
         store.audit(&Audited { at, who: name, what: format!("wrote a note of run {run}") })
     })
@@ -159,14 +157,14 @@ pub(super) async fn acknowledge(
     allowed(&app, &who, Act::Note)?;
     from_own_page(&who, &headers)?;
     let asked = which.clone();
-    let system = app.ask(move |store| store.system_named(&asked)).await?;
+    let system = app.ask_quick(move |store| store.system_named(&asked)).await?;
     let missing = |what: &str| Problem::Missing(format!("there is no {what} `{which}`"));
     let system = system.ok_or_else(|| missing("system"))?;
-    let form: KnownForm = sent(&app, body).await?;
+    let form: KnownForm = sent(&app, &who, body).await?;
     let message = checked(&form.message)?;
     let (at, author, name) = (app.now(), who.author().to_owned(), who.name());
     let kept = app
-        .ask(move |store| {
+        .ask_quick(move |store| {
             let series = [system.id.as_str(), form.workload.as_str()];
             let kept = store.acknowledge(series, &at, &author, &message)?;
             if kept.is_some() {

@@ -10,8 +10,8 @@ use axum::routing::{get, post};
 use super::app::App;
 use super::page::{self, Problem};
 use super::{
-    api, metrics, morning, overview, regressions, remarks, runs, runs_page, system, upload, who,
-    work, work_page,
+    answers, api, login, metrics, morning, overview, regressions, remarks, runs, runs_page, system,
+    upload, who, work, work_page,
 };
 
 /// All of them.
@@ -28,7 +28,8 @@ pub(super) fn all(app: Arc<App>) -> Router {
         .route("/changed", get(runs::changed))
         .route("/regressions", get(regressions::page))
         .route("/culprits", get(overview::culprits))
-        .route("/login", get(overview::login).post(overview::log_in))
+        .route("/login", get(login::page).post(login::log_in))
+        .route("/logout", post(login::log_out))
         .route("/api/v1/runs", get(api::runs).post(upload::run))
         .route("/api/v1/runs/{id}", get(api::run))
         .route("/api/v1/runs/{id}/notes", post(remarks::note))
@@ -69,5 +70,6 @@ pub(super) fn all(app: Arc<App>) -> Router {
         .route("/healthz", get(async || page::plain_answer("ok\n", "text/plain; charset=utf-8")))
         .route("/api/v1/openapi.json", get(api::description))
         .fallback(async || Problem::Missing("there is no such page".to_owned()))
+        .layer(from_fn_with_state(Arc::clone(&app), answers::finished))
         .with_state(app)
 }

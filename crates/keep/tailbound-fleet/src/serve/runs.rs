@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_DISPOSITION;
@@ -16,9 +17,11 @@ use tailbound_report::compare::Answer;
 use tailbound_report::escape::xml;
 use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
-use tailbound_store::{Act, RunNote, RunRow, Store, StoreError, SystemName, judged};
+use tailbound_store::{Act, Cancellation, RunNote, RunPart, RunRow, Store, StoreError, SystemName};
 
 use super::app::App;
+use super::body::PieceBody;
+use super::judges::{CPU_NS_MAX, JudgeError, WEIGHT_BYTES_MAX, cpu_ns};
 use super::listing::{Column, Listing};
 use super::overview::minute;
 use super::page::{self, Page, Problem, ns, report_answer};
@@ -28,6 +31,8 @@ use crate::changes::{self, Change};
 /// Runs over one another at most: more lines cannot be told apart.
 const COMPARED_MAX: usize = 8;
 const S_PER_DAY: i64 = 86_400;
+/// Of a file, at a time.
+const PIECE: usize = 64 << 10;
 
 /// The day after `day`: runs of the day itself began before it.
 pub(super) fn behind(day: &str) -> Result<String, Problem> {
@@ -90,9 +95,35 @@ impl Chosen {
     }
 }
 
-fn read(store: &mut Store, id: &str) -> Result<Run, StoreError> {
-    let id = store.identify(id)?;
-    judged(store.file(&id)?.as_slice())
+/// Reads whole run files for one answer, within bounds of memory and time, while somebody waits for it.
+struct Reading<'a> {
+    cancel: &'a Cancellation,
+    began_ns: i64,
+    weight_bytes: u64,
+}
+
+impl<'a> Reading<'a> {
+    fn begin(cancel: &'a Cancellation) -> Self {
+        Self { cancel, began_ns: cpu_ns(), weight_bytes: 0 }
+    }
+
+    fn run(&mut self, store: &mut Store, id: &str) -> Result<Run, StoreError> {
+        let id = store.identify(id)?;
+        let before = self.weight_bytes;
+        store.read(&id, RunPart::Report, |now| {
+            self.weight_bytes = before + now.weight_bytes;
+            if self.cancel.is_cancelled() {
+                return Err(JudgeError::Cancelled.into());
+            }
+            if self.weight_bytes > WEIGHT_BYTES_MAX {
+                return Err(JudgeError::Weight.into());
+            }
+            if cpu_ns() - self.began_ns > CPU_NS_MAX {
+                return Err(JudgeError::Time.into());
+            }
+            Ok(())
+        })
+    }
 }
 
 /// `GET /runs/{id}`: the report that `tailbound report --html` writes, below the way to its system, its file and its notes.
@@ -103,9 +134,9 @@ pub(super) async fn report(
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
     let html = app
-        .ask(move |store| {
+        .ask_large(move |store, cancel| {
             let id = store.identify(&id)?;
-            let run = read(store, &id)?;
+            let run = Reading::begin(cancel).run(store, &id)?;
             let row = store.run(&id)?;
             let system = row.as_ref().map(|r| r.system.clone()).unwrap_or_default();
             let system = store.system_named(&system)?;
@@ -175,7 +206,11 @@ const BAR: &str = "display:flex;flex-wrap:wrap;gap:4px 16px;padding:10px 20px;bo
 
 /// The same as `tailbound report --json` says it.
 pub(super) async fn report_of(app: &Arc<App>, id: String) -> Result<Value, Problem> {
-    app.ask(move |store| Ok(tailbound_report::json(&Analysis::of(&read(store, &id)?)))).await
+    app.ask_large(move |store, cancel| {
+        let run = Reading::begin(cancel).run(store, &id)?;
+        Ok(tailbound_report::json(&Analysis::of(&run)))
+    })
+    .await
 }
 
 /// `GET /runs/{id}/file`: byte for byte.
@@ -185,13 +220,27 @@ pub(super) async fn file(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Read)?;
-    let (id, bytes) = app
-        .ask(move |store| {
+    let packed = app
+        .ask_large(move |store, _| {
             let id = store.identify(&id)?;
-            store.file(&id).map(|bytes| (id, bytes))
+            let packed = store.packed(&id)?;
+            packed.check()?;
+            Ok(packed)
         })
         .await?;
-    let mut answer = page::plain_answer(bytes, "application/jsonl");
+    let id = packed.id.clone();
+    let mut held = app.answers.reservation("");
+    held.hold(packed.zstd.len() as u64).map_err(|_| Problem::Busy)?;
+    let (to, pieces) = tokio::sync::mpsc::channel(2);
+    // As fast as it is read: who does not read is let go, and then this ends.
+    tokio::task::spawn_blocking(move || {
+        let _held = held;
+        let sent = packed.pieces(PIECE, |piece| to.blocking_send(Ok(piece.into())).is_ok());
+        if let Err(e) = sent {
+            let _ = to.blocking_send(Err(std::io::Error::other(e)));
+        }
+    });
+    let mut answer = page::plain_answer(Body::new(PieceBody(pieces)), "application/jsonl");
     // An identity is hexadecimal.
     let name =
         format!("attachment; filename=\"{}.tailbound.jsonl\"", id.get(..12).unwrap_or("run"));
@@ -225,16 +274,21 @@ impl Beside {
 }
 
 /// Those that are asked for; `Err`: so many, and that is too few or too many.
-fn beside(store: &mut Store, chosen: &Chosen) -> Result<Result<Beside, usize>, StoreError> {
+fn beside(
+    store: &mut Store,
+    chosen: &Chosen,
+    cancel: &Cancellation,
+) -> Result<Result<Beside, usize>, StoreError> {
     let ids = chosen.found(store)?;
     if !(2..=COMPARED_MAX).contains(&ids.len()) {
         return Ok(Err(ids.len()));
     }
+    let mut reading = Reading::begin(cancel);
     let mut all = Beside { runs: Vec::new(), names: Vec::new(), systems: Vec::new() };
     for id in &ids {
         let row = store.run(id)?;
         let system = row.map(|r| store.system_named(&r.system)).transpose()?.flatten();
-        let run = read(store, id)?;
+        let run = reading.run(store, id)?;
         let name = system.as_ref().map_or_else(String::new, |s| format!("{}, ", s.name));
         all.names.push(format!("{name}{}", minute(&run.header.started)));
         all.systems.push(system.map(|s| s.name));
@@ -263,8 +317,8 @@ pub(super) async fn compare(
     allowed(&app, &who, Act::Read)?;
     let chosen = Chosen::of(said)?;
     let html = app
-        .ask(move |store| {
-            let all = beside(store, &chosen)?;
+        .ask_large(move |store, cancel| {
+            let all = beside(store, &chosen, cancel)?;
             Ok(all.map(|all| {
                 let runs: Vec<Analysis<'_>> = all.runs.iter().map(Analysis::of).collect();
                 let html = tailbound_report::html::html_under(&runs, &all.names, &all.heading());
@@ -284,8 +338,8 @@ pub(super) async fn comparison(
 ) -> Result<Value, Problem> {
     let chosen = Chosen::of(said)?;
     let found = app
-        .ask(move |store| {
-            Ok(beside(store, &chosen)?.map(|all| {
+        .ask_large(move |store, cancel| {
+            Ok(beside(store, &chosen, cancel)?.map(|all| {
                 let reports: Vec<Value> = all
                     .runs
                     .iter()

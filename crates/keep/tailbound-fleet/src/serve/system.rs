@@ -17,8 +17,8 @@ use tailbound_report::escape::xml;
 use tailbound_report::pictures as report_pictures;
 use tailbound_stats::Analysis;
 use tailbound_store::{
-    Acknowledgement, Act, Culprit, Histogram, LoadMaxima, RunNote, RunPage, RunQuery, RunRow,
-    Since, Store, StoreError, SystemName, SystemRow, Verdict, Whose, judged,
+    Acknowledgement, Act, Culprit, Histogram, LoadMaxima, RunNote, RunPage, RunPart, RunQuery,
+    RunRow, Since, Store, StoreError, SystemName, SystemRow, Verdict, Whose,
 };
 
 use super::app::App;
@@ -30,13 +30,15 @@ use super::page::{Page, Problem, ns, plural, verdict};
 use super::runs_page::{self, SHOWN};
 use super::who::{Who, allowed, may};
 use super::{pictures, regressions as regressions_page, remarks};
-use crate::regressions::{self, Regression, search};
+use crate::regressions::{self, Regression, kept};
 
 /// Days that are shown unless others are asked for.
 const DAYS: i64 = 365;
 /// Most days that can be asked for.
 const DAYS_MAX: i64 = 3660;
 const CULPRITS: u32 = 10;
+/// What is kept in memory of the newest run.
+const PROFILE_BYTES_MAX: u64 = 16 << 20;
 
 /// What may be asked.
 #[derive(Debug, Deserialize)]
@@ -68,11 +70,11 @@ fn read_board(
 ) -> Result<Option<(Board, Vec<Acknowledgement>)>, StoreError> {
     let Some(system) = store.system(which, since)? else { return Ok(None) };
     let named = SystemName { id: system.id.clone(), name: system.name.clone() };
-    let found = search(store, searched, Some(&named))?;
+    let found = kept(store, searched, Some(&named))?;
     let changes = store.condition_changes(Whose::System(&system.id), since)?;
     let changes = changes.into_values().next().unwrap_or_default();
     let known = store.acknowledgements()?;
-    Ok(Some((boards::board(system, found.regressions, changes, &known, now_s), known)))
+    Ok(Some((boards::board(system, found, changes, &known, now_s), known)))
 }
 
 /// The same for programs.
@@ -88,6 +90,15 @@ pub(super) async fn board_of(
     Ok(found.0)
 }
 
+/// What the page shows of the newest run, where its file is there, sound and not too large for a page.
+fn profile(store: &mut Store, id: &str) -> Option<Run> {
+    let fits = |now: tailbound_store::Consumption| match now.weight_bytes {
+        0..=PROFILE_BYTES_MAX => Ok(()),
+        _ => Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge)),
+    };
+    store.read(id, RunPart::Profile, fits).ok()
+}
+
 fn told(
     store: &mut Store,
     which: &str,
@@ -101,7 +112,7 @@ fn told(
     let system = &board.system;
     let newest = match &system.last {
         // Pruned or damaged files leave the page as it is, without this picture.
-        Some(last) => store.file(&last.id).and_then(|file| judged(file.as_slice())).ok(),
+        Some(last) => profile(store, &last.id),
         None => None,
     };
     // As fine as there are days with runs.
@@ -164,6 +175,13 @@ fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64, writes: bool) {
         body.push_str("<h2 id=\"worse\">Became worse</h2>");
         let all: Vec<Regression> = told.board.worse.iter().map(|w| w.regression.clone()).collect();
         body.push_str(&regressions_page::table(&all, &told.known, writes));
+    }
+    if told.board.waiting > 0 {
+        let _ = write!(
+            body,
+            "<p class=\"soft\">{} of its series have newer runs, which are looked at one after the other.</p>",
+            told.board.waiting
+        );
     }
     changes(body, &told.board);
     let deadline_ns = system.last.as_ref().and_then(|l| l.deadline_ns);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tailbound_agent::client::{not_for_all, not_of_others};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -32,6 +33,8 @@ pub(super) fn acceptor(certificates: &Path, key: &Path) -> Result<TlsAcceptor, S
             "there is no certificate in it (PEM, `BEGIN CERTIFICATE`)",
         ));
     }
+    // Who can read it can speak as this server.
+    not_for_all(key).and_then(|()| not_of_others(key)).map_err(ServeError::Key)?;
     let key_der = PrivateKeyDer::from_pem_file(key).map_err(|e| wrong(key, e))?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()

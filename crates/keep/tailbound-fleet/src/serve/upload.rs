@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Uploads: `POST /api/v1/runs`, a run file, plain or packed with gzip or Zstandard.
 //!
-//! Bounded in bytes as sent, in bytes as unpacked, in memory of the unpacker and in time. Read and judged whole before
-//! it is answered; what is answered is on disk.
+//! Bounded in bytes as sent, in bytes as unpacked, in what is kept in memory and in time, while it streams (`judges`). Read and judged
+//! whole before it is answered; what is answered is on disk.
 
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use tailbound_store::{Act, Added, Incoming, StoreError, system_name};
+use tailbound_store::{Act, Added, Cancellation, Incoming, StoreError, system_name};
 
 use super::app::App;
+use super::body::{self, SentBytes};
+use super::budget::Reservation;
 use super::counters::count;
+use super::judges::{CancelGuard, JudgeError, JudgeLimits, JudgeWatch};
 use super::page::{Problem, json_answer};
 use super::who::{Who, allowed};
 
 /// First bytes of a frame of Zstandard (RFC 8878) and of gzip (RFC 1952).
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// A frame that wants a larger window (log2) is refused: it would take that much memory.
-const WINDOW_LOG_MAX: u32 = 26;
+/// A frame that wants a larger window (log2) is refused: it would take that much memory. What RFC 8878 recommends to take.
+const WINDOW_LOG_MAX: u32 = 23;
+/// Of what is unpacked, at a time.
+const PIECE: usize = 32 << 10;
 /// Longest name of a system.
 const NAME_CHARS_MAX: usize = 120;
 
@@ -52,7 +57,7 @@ pub(super) async fn run(
     }
     let (id, added, system) = taken?;
     if added == Added::New {
-        app.teller.came_in(&system);
+        app.searcher.came_in();
     }
     let (status, word) = match added {
         Added::New => (StatusCode::CREATED, "new"),
@@ -82,62 +87,62 @@ async fn taken(
     let named = said.system.or_else(|| who.machine().map(str::to_owned));
     allowed(app, who, Act::HandIn(named.as_deref().unwrap_or_default()))?;
     named.as_deref().map_or(Ok(()), system_checked)?;
-    let most = app.config.upload_bytes_max;
-    let bytes = tokio::time::timeout(app.config.request_time, axum::body::to_bytes(body, most));
-    let bytes = bytes.await.map_err(|_| Problem::TooSlow)?.map_err(|_| {
-        Problem::TooLarge(format!("an upload has at most {most} bytes, and must come whole"))
-    })?;
-    let judging = app.judges.acquire().await.map_err(|_| Problem::Ending)?;
-    let plain_bytes_max = app.config.plain_bytes_max;
-    let read = tokio::task::spawn_blocking(move || incoming(&bytes, plain_bytes_max)).await;
-    drop(judging);
-    let incoming = read.map_err(|_| Problem::Ours)??;
+    let owner = who.owner();
+    let sent = body::taken(app, &owner, body, app.config.upload_bytes_max).await?;
+    let time = app.config.request_time;
+    // Until it is written: one token has so many under way.
+    let _turn = app.judges.of_token(&owner, time).await?;
+    let (incoming, held) = judged(app, owner, sent).await?;
     let id = incoming.packed.id.clone();
     let system = named.clone().unwrap_or_else(|| system_name(&incoming.run));
-    let added = app.writer.add(incoming, named, who.name(), who.way()).await?;
+    let added = app.writer.add(incoming, named, who.name(), who.way(), held).await?;
     Ok((id, added, system))
 }
 
-/// A reader that tells when more comes than it may.
-struct Bounded<R> {
-    source: R,
-    left: u64,
+/// Unpacks and judges what was sent, while its client waits.
+async fn judged(
+    app: &Arc<App>,
+    owner: String,
+    sent: SentBytes,
+) -> Result<(Incoming, Reservation), Problem> {
+    let time = app.config.request_time;
+    let place = app.judges.small(time).await?;
+    let cancel = Cancellation::default();
+    let _ends = CancelGuard(cancel.clone());
+    let held = app.memory.reservation(&owner);
+    let plain_bytes_max = app.config.plain_bytes_max;
+    let limits = JudgeLimits { cancel, plain_bytes_max, patience: time };
+    let mut watch = JudgeWatch::new(Arc::clone(&app.judges), owner, place, held, limits);
+    let read = tokio::task::spawn_blocking(move || {
+        let incoming = incoming(sent, &mut watch)?;
+        let held = watch.over(incoming.packed.zstd.len() as u64);
+        Ok((incoming, held))
+    });
+    read.await.map_err(|_| Problem::Ours)?
 }
 
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.source.read(to)?;
-        self.left = self.left.checked_sub(n as u64).ok_or_else(|| {
-            std::io::Error::new(
-                std::io::ErrorKind::FileTooLarge,
-                "the run file is too large when unpacked",
-            )
-        })?;
-        Ok(n)
-    }
-}
-
-fn incoming(bytes: &Bytes, plain_bytes_max: u64) -> Result<Incoming, Problem> {
-    let bounded = |source: &mut dyn Read| {
-        let source = Bounded { source, left: plain_bytes_max };
-        Incoming::read(BufReader::new(source))
+fn incoming(sent: SentBytes, watch: &mut JudgeWatch) -> Result<Incoming, Problem> {
+    let mut read = |source: &mut dyn Read| {
+        let source = BufReader::with_capacity(PIECE, source);
+        Incoming::read_watched(source, |now| watch.at(now))
     };
-    let read = if bytes.starts_with(&ZSTD) {
-        zstd::stream::read::Decoder::with_buffer(bytes.as_ref())
+    let begin = sent.begin();
+    let read = if begin.starts_with(&ZSTD) {
+        zstd::stream::read::Decoder::new(sent)
             .and_then(|mut it| it.window_log_max(WINDOW_LOG_MAX).map(|()| it))
             .map_err(StoreError::from)
-            .and_then(|mut it| bounded(&mut it))
-    } else if bytes.starts_with(&GZIP) {
-        bounded(&mut flate2::read::MultiGzDecoder::new(bytes.as_ref()))
+            .and_then(|mut it| read(&mut it))
+    } else if begin.starts_with(&GZIP) {
+        let sent = BufReader::with_capacity(PIECE, sent);
+        read(&mut flate2::bufread::MultiGzDecoder::new(sent))
     } else {
-        bounded(&mut bytes.as_ref())
+        let mut sent = sent;
+        read(&mut sent)
     };
     // Reading from memory fails by what was sent alone.
-    read.map_err(|e| match e {
-        StoreError::Io(e) if e.kind() == std::io::ErrorKind::FileTooLarge => {
-            Problem::TooLarge(e.to_string())
-        }
-        StoreError::Io(e) => Problem::Wrong(format!("it cannot be unpacked: {e}")),
-        e => Problem::from(e),
+    read.map_err(|e| match (e.io().and_then(JudgeError::of), e.io()) {
+        (Some(why), _) => why.problem(),
+        (None, Some(e)) => Problem::Wrong(format!("it cannot be unpacked: {e}")),
+        (None, None) => Problem::from(e),
     })
 }

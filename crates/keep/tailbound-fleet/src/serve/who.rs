@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tailbound_store::{Act, Role, Token, Way};
@@ -38,6 +38,14 @@ impl Who {
             Self::Token(t) | Self::Session(t) => {
                 format!("{} {} ({})", t.role.as_str(), t.name, t.id)
             }
+        }
+    }
+
+    /// In whose name memory and places are taken.
+    pub(super) fn owner(&self) -> String {
+        match self {
+            Self::Anybody => String::new(),
+            Self::Token(t) | Self::Session(t) => t.id.clone(),
         }
     }
 
@@ -130,16 +138,21 @@ pub(super) async fn find(
     }
 }
 
+/// The token of the scheme, whose name is `Bearer` in any case (RFC 9110, 11.1).
+fn bearer(value: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = value.to_str().ok()?.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
 async fn found(app: &Arc<App>, headers: &HeaderMap) -> Result<Who, Problem> {
     if let Some(value) = headers.get(AUTHORIZATION) {
-        let bearer = value.to_str().ok().and_then(|v| v.strip_prefix("Bearer "));
-        let sha256 = tokens::hashed(bearer.ok_or(Problem::Unknown)?.trim());
-        let token = app.ask(move |store| store.token_of(&sha256)).await?;
+        let sha256 = tokens::hashed(bearer(value).ok_or(Problem::Unknown)?);
+        let token = app.ask_quick(move |store| store.token_of(&sha256)).await?;
         return token.map(Who::Token).ok_or(Problem::Unknown);
     }
     let Some(sha256) = cookie(headers).and_then(|it| app.sessions.token(it, app.now_s())) else {
         return Ok(Who::Anybody);
     };
-    let token = app.ask(move |store| store.token_of(&sha256)).await?;
+    let token = app.ask_quick(move |store| store.token_of(&sha256)).await?;
     Ok(token.map_or(Who::Anybody, Who::Session))
 }

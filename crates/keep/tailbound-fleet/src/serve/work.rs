@@ -28,6 +28,7 @@ use tailbound_store::{
 use tokio::time::Instant;
 
 use super::app::App;
+use super::body;
 use super::page::{Problem, json_answer};
 use super::upload::system_checked;
 use super::who::{Who, allowed};
@@ -89,12 +90,8 @@ impl Doing {
 }
 
 /// What was said, bounded in bytes and in time.
-async fn said<T: DeserializeOwned>(app: &App, body: Body) -> Result<T, Problem> {
-    let bytes = axum::body::to_bytes(body, SAID_BYTES_MAX);
-    let bytes = tokio::time::timeout(app.config.request_time, bytes).await;
-    let bytes = bytes.map_err(|_| Problem::TooSlow)?.map_err(|_| {
-        Problem::TooLarge(format!("it has at most {SAID_BYTES_MAX} bytes, and must come whole"))
-    })?;
+async fn said<T: DeserializeOwned>(app: &App, who: &Who, body: Body) -> Result<T, Problem> {
+    let bytes = body::taken(app, &who.owner(), body, SAID_BYTES_MAX).await?.whole();
     serde_json::from_slice(&bytes).map_err(|e| Problem::Wrong(e.to_string()))
 }
 
@@ -105,7 +102,7 @@ async fn done<T: Send + 'static>(
     what: impl FnOnce(&mut Store, By<'_>) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Problem> {
     let (name, at) = (who.name(), app.now());
-    app.ask(move |store| what(store, By { who: &name, at: &at })).await
+    app.ask_quick(move |store| what(store, By { who: &name, at: &at })).await
 }
 
 /// Work whose agent is silent is lost; looked for whenever somebody looks.
@@ -115,7 +112,7 @@ pub(super) async fn lose(app: &Arc<App>) -> Result<(), Problem> {
     // Whoever could not be heard has not gone: each has its time anew.
     let anew = app.unheard.swap(false, Ordering::SeqCst);
     let until_s = now_s.saturating_add_unsigned(app.config.lease.as_secs());
-    let looked = app.ask(move |store| {
+    let looked = app.ask_quick(move |store| {
         if anew {
             store.keep_leases(until_s)?;
         }
@@ -161,7 +158,7 @@ async fn of_machine(app: &Arc<App>, who: &Who, id: &str) -> Result<Work, Problem
 async fn named(app: &Arc<App>, id: &str) -> Result<Work, Problem> {
     lose(app).await?;
     let id = id.to_owned();
-    let found = app.ask(move |store| store.work(&id)).await?;
+    let found = app.ask_quick(move |store| store.work(&id)).await?;
     found.ok_or_else(|| Problem::Missing("there is no such work".to_owned()))
 }
 
@@ -219,7 +216,7 @@ async fn waited(app: &Arc<App>, machine: &str, wait: Duration) -> Result<Option<
         handed_out.as_mut().enable();
         lose(app).await?;
         let name = machine.to_owned();
-        let next = app.ask(move |store| store.next_work(&name)).await?;
+        let next = app.ask_quick(move |store| store.next_work(&name)).await?;
         if next.is_some() || Instant::now() >= end {
             return Ok(next);
         }
@@ -238,7 +235,7 @@ pub(super) async fn hand_out(
     body: Body,
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::HandOut)?;
-    let new: HandOut = said(&app, body).await?;
+    let new: HandOut = said(&app, &who, body).await?;
     let wrong = |why: String| Problem::Wrong(why);
     if !(1..=ID_CHARS_MAX).contains(&new.id.len()) || !new.id.bytes().all(|b| b.is_ascii_hexdigit())
     {
@@ -282,7 +279,7 @@ pub(super) async fn hand_out(
     };
     let machine = work.system.clone();
     let has_agent = app
-        .ask(move |store| {
+        .ask_quick(move |store| {
             let is = |t: &tailbound_store::Token| {
                 t.role == Role::Agent
                     && t.revoked.is_none()
@@ -334,7 +331,7 @@ pub(super) async fn take(
     body: Body,
 ) -> Result<Response, Problem> {
     of_machine(&app, &who, &id).await?;
-    let Take { lease } = said(&app, body).await?;
+    let Take { lease } = said(&app, &who, body).await?;
     let lease_s = app.config.lease.as_secs();
     let until_s = app.now_s().saturating_add_unsigned(lease_s);
     let step = done(&app, &who, move |store, by| store.take_work(&id, &lease, until_s, by)).await?;
@@ -349,7 +346,7 @@ pub(super) async fn refuse(
     body: Body,
 ) -> Result<Response, Problem> {
     of_machine(&app, &who, &id).await?;
-    let Refusal { reason } = said(&app, body).await?;
+    let Refusal { reason } = said(&app, &who, body).await?;
     let reason = printable::excerpt(&reason, LINE_CHARS);
     let step = done(&app, &who, move |store, by| store.refuse_work(&id, &reason, by)).await?;
     answer(step, &json!({"state": WorkState::Refused}))
@@ -363,7 +360,7 @@ pub(super) async fn renew(
     body: Body,
 ) -> Result<Response, Problem> {
     of_machine(&app, &who, &id).await?;
-    let Renewal { lease, progress, doing } = said(&app, body).await?;
+    let Renewal { lease, progress, doing } = said(&app, &who, body).await?;
     let progress = progress.map(|p| printable::excerpt(&p, LINE_CHARS));
     let until_s = app.now_s().saturating_add_unsigned(app.config.lease.as_secs());
     let work = id.clone();
@@ -386,7 +383,7 @@ pub(super) async fn end(
     body: Body,
 ) -> Result<Response, Problem> {
     of_machine(&app, &who, &id).await?;
-    let End { lease, complete, reason, runs } = said(&app, body).await?;
+    let End { lease, complete, reason, runs } = said(&app, &who, body).await?;
     if runs.len() > RUNS_MAX {
         return Err(Problem::Wrong(format!("runs: at most {RUNS_MAX}")));
     }

@@ -11,6 +11,7 @@ use tailbound_store::{Added, Incoming, RunSubmission, Store, StoreError, Way};
 use tokio::sync::oneshot;
 
 use super::app::Clock;
+use super::budget::Reservation;
 use super::page::Problem;
 
 /// Runs that may wait; the next client is asked to come again.
@@ -24,6 +25,8 @@ struct Job {
     system: Option<String>,
     who: String,
     way: Way,
+    /// Of the memory that uploads may take.
+    _held: Reservation,
     answer: oneshot::Sender<Result<Added, StoreError>>,
 }
 
@@ -47,9 +50,10 @@ impl Writer {
         system: Option<String>,
         who: String,
         way: Way,
+        held: Reservation,
     ) -> Result<Added, Problem> {
         let (answer, answered) = oneshot::channel();
-        match self.jobs.try_send(Job { incoming, system, who, way, answer }) {
+        match self.jobs.try_send(Job { incoming, system, who, way, _held: held, answer }) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => return Err(Problem::Busy),
             Err(TrySendError::Disconnected(_)) => return Err(Problem::Ending),

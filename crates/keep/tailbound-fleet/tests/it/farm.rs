@@ -153,6 +153,16 @@ impl Farm {
         Store::open(&self.place, "2026-11-25T12:00:00Z").unwrap()
     }
 
+    /// Waits until every series was looked at.
+    pub(crate) fn looked(&self) {
+        let began = std::time::Instant::now();
+        let mut store = self.store();
+        while !store.due_series(tailbound_store::Whose::All, 1).unwrap().is_empty() {
+            assert!(began.elapsed() < Duration::from_secs(120), "series are not looked at");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// A token of this role; an agent's is for the machine `press`.
     pub(crate) fn token(&self, role: Role) -> String {
         self.kept(role, (role == Role::Agent).then_some("press"))

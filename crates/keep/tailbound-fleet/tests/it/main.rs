@@ -18,6 +18,7 @@ mod postgresql;
 mod prometheus;
 mod story;
 mod webhook;
+mod weight;
 mod work;
 
 use std::io::Write as _;
@@ -38,6 +39,7 @@ fn filled(farm: &Farm) {
         add("press", day, release, usual_ns);
         add("lathe", day, "6.12.1", 4_000);
     }
+    farm.looked();
 }
 
 #[test]
@@ -330,4 +332,54 @@ fn a_browser_logs_in_and_can_read_and_write_notes_alone() {
     assert_eq!((from("cross-site"), from("same-origin")), (403, 303));
     farm.store().revoke("operator", "2026").unwrap();
     assert_eq!(with("GET /api/v1/systems", ""), 401);
+}
+
+#[test]
+fn people_are_told_in_a_page_led_to_the_login_and_back_and_out() {
+    let farm = Farm::start(|config| config.open = false);
+    let reader = farm.token(Role::Reader);
+    let asked = |what: &str, more: &str, body: &str| {
+        farm.ask(
+            format!(
+                "{what} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html,*/*;q=0.8\r\n{more}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            )
+            .as_bytes(),
+        )
+    };
+    let led = asked("GET /systems/press?days=30", "", "");
+    assert_eq!(led.status, 303);
+    assert!(led.head.contains("location: /login?to=/systems/press%3fdays%3d30"), "{}", led.head);
+    let form = asked("GET /login?to=/systems/press%3Fdays%3D30", "", "").text();
+    assert!(form.contains("name=\"to\" value=\"/systems/press?days=30\""), "{form}");
+    // An address of somebody else is not gone to.
+    assert!(!asked("GET /login?to=//evil.example/", "", "").text().contains("evil"));
+    let type_of = "Content-Type: application/x-www-form-urlencoded\r\n";
+    let elsewhere = asked("POST /login", type_of, &format!("token={reader}&to=//evil.example/"));
+    assert!(elsewhere.head.contains("location: /\r"), "{}", elsewhere.head);
+    let back =
+        asked("POST /login", type_of, &format!("token={reader}&to=%2Fsystems%2Fpress%3Fdays%3D30"));
+    assert!(
+        back.status == 303 && back.head.contains("location: /systems/press?days=30"),
+        "{back:?}"
+    );
+    let cookie = back.head.split("set-cookie: ").nth(1).unwrap().split(';').next().unwrap();
+    let with = format!("Cookie: {cookie}\r\n");
+    let missing = asked("GET /systems/press", &with, "");
+    assert_eq!(missing.status, 404);
+    assert!(missing.head.contains("text/html"), "{}", missing.head);
+    assert!(missing.text().contains("there is no system `press`"), "{}", missing.text());
+    // A program is told as before, also one that says what people say, below /api.
+    assert!(asked("GET /api/v1/systems/press", &with, "").json()["error"].is_string());
+    assert!(asked("GET /login", &with, "").text().contains("action=\"/logout\""));
+    let out = asked("POST /logout", &with, "");
+    assert!(out.status == 303 && out.head.contains("max-age=0"), "{out:?}");
+    assert_eq!(asked("GET /", &with, "").status, 303);
+    assert!(asked("GET /", &with, "").head.contains("location: /login"));
+    // The scheme's name is in any case.
+    let scheme = |name: &str| {
+        asked("GET /api/v1/systems", &format!("Authorization: {name} {reader}\r\n"), "").status
+    };
+    assert_eq!(["bearer", "BEARER", "Bearer"].map(scheme), [200; 3]);
+    assert_eq!(scheme("Basic"), 401);
 }

@@ -8,6 +8,7 @@ mod asked;
 mod backup;
 mod export;
 mod page;
+mod series;
 mod server;
 mod work;
 
@@ -228,6 +229,7 @@ fn everything_is_made_again_from_the_run_files() {
             "histogram",
             "finding",
             "culprit",
+            "series",
             "run_file",
         ];
         let all = |store: &mut Store| -> Vec<_> {
@@ -277,6 +279,71 @@ fn what_is_no_run_or_no_store_is_refused() {
         "postgresql://tailbound@%2Fno%2Fsuch%2Ffolder/x".parse().unwrap_or_else(|e| panic!("{e}"));
     let error = Store::open(&nowhere, NOW).err().map(|e| e.to_string()).unwrap_or_default();
     assert!(error.contains("no connection") && !error.contains("tailbound@"), "{error}");
+}
+
+#[test]
+fn a_database_of_something_else_is_not_touched() {
+    let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = folder.path().join("firefox.sqlite");
+    let other = rusqlite::Connection::open(&path).unwrap_or_else(|e| panic!("{e}"));
+    other.execute_batch("CREATE TABLE bookmarks (x)").unwrap_or_else(|e| panic!("{e}"));
+    drop(other);
+    let before = std::fs::read(&path).ok();
+    let place = StoreLocation::File(path.clone());
+    for error in [Store::open_or_make(&place, NOW).err(), Store::open(&place, NOW).err()] {
+        let words = error.as_ref().map(ToString::to_string).unwrap_or_default();
+        assert!(matches!(error, Some(StoreError::Foreign { .. })), "{words}");
+        assert!(words.contains("bookmarks"), "{words}");
+    }
+    assert_eq!(std::fs::read(&path).ok(), before, "not a byte of it");
+    let beside = std::fs::read_dir(folder.path()).map(|all| all.count()).ok();
+    assert_eq!(beside, Some(1), "and nothing beside it");
+}
+
+#[test]
+fn a_new_store_is_its_owners_alone_and_keeps_some_room() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let path = folder.path().join("s.sqlite");
+    let place = StoreLocation::File(path.clone());
+    let mut store = Store::open_or_make(&place, NOW).unwrap_or_else(|e| panic!("{e}"));
+    added(&mut store, &[file("2026-01-01T00:00:00Z", "6.12.1", 5_000)], None);
+    for entry in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+        let mode = entry.metadata().map(|m| m.mode() & 0o777).ok();
+        assert_eq!(mode, Some(0o600), "{}", entry.path().display());
+    }
+    let reserve = folder.path().join("s.sqlite-reserve");
+    let held = || std::fs::metadata(&reserve).map(|m| m.blocks() * 512).unwrap_or(0);
+    assert!(held() >= 4 << 20, "{}", held());
+    // In need it is emptied; a run is added when it was filled again.
+    std::fs::File::create(&reserve).unwrap_or_else(|e| panic!("{e}"));
+    added(&mut store, &[file("2026-01-02T00:00:00Z", "6.12.1", 5_000)], None);
+    assert!(held() >= 4 << 20, "{}", held());
+}
+
+#[test]
+fn what_strangers_call_things_is_one_short_line() {
+    on_both(|place| {
+        let mut store = Store::open_or_make(place, NOW).unwrap_or_else(|e| panic!("{e}"));
+        let release = format!("6.12\n2026 root: forged {}", "x".repeat(1 << 20));
+        let read = incoming(&file("2026-01-01T00:00:00Z", &release, 5_000));
+        let given = tailbound_store::RunSubmission {
+            incoming: &read,
+            system: Some("press\n2026-11-25 operator: forged"),
+            who: Some("agent x\ny"),
+            way: tailbound_store::Way::Machine,
+        };
+        store.add_given(&[given], NOW).unwrap_or_else(|e| panic!("{e}"));
+        let audit = store.audited(10).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(audit.len(), 1);
+        assert!(!format!("{}{}", audit[0].who, audit[0].what).contains('\n'), "{audit:?}");
+        let list = store.list(&Filter::default()).unwrap_or_else(|e| panic!("{e}"));
+        let kernel = list[0].kernel.clone().unwrap_or_default();
+        assert!(kernel.len() < 2_000 && !kernel.contains('\n'), "{}", kernel.len());
+        assert!(!list[0].system.contains('\n') && list[0].system.starts_with("press"));
+        let facts = store.facts_of(&read.packed.id).ok().flatten().unwrap_or_default();
+        assert!(facts.contains("a store keeps no fact of") && facts.len() < 64 << 10, "{facts}");
+    });
 }
 
 /// SQLite does not wait by itself there: each of two that begin a file has read it already.

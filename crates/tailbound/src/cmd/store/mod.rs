@@ -112,7 +112,24 @@ impl Progress {
     }
 }
 
+/// When runs arrived, as it was said: a whole time, not after now.
+fn arrived(said: Option<&str>) -> Result<String, Failure> {
+    let Some(said) = said else { return Ok(now()) };
+    let time = said.strip_suffix('Z').filter(|it| it.len() == 19);
+    let at_s = time
+        .and_then(|it| it.split_once('T'))
+        .and_then(|(date, time)| utc::from_date_time(date, time));
+    let at_s = at_s.ok_or_else(|| {
+        Failure::usage(format!("--at: `{said}` is no time in UTC: 2026-11-25T02:00:00Z"))
+    })?;
+    if at_s > now_s() {
+        return Err(Failure::usage(format!("--at: {said} is still to come")));
+    }
+    Ok(utc::rfc3339(at_s))
+}
+
 fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
+    let at = arrived(args.at.as_deref())?;
     let paths = input::files(&args.runs)?;
     let mut store = made(&args.store)?;
     let mut progress = Progress::new(false);
@@ -123,7 +140,7 @@ fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
     let added = FilesAdded::to(
         &mut store,
         &paths,
-        (args.system.as_deref(), &now),
+        (args.system.as_deref(), &|| at.clone()),
         &mut read,
         &mut |done| progress.at(|| format!("{done} of {} files", paths.len())),
     )?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tells of regressions by themselves: looks for new ones when a run came in and once a day, and has them sent to web hooks.
+//! Tells of regressions by themselves: looks for new ones when a series was looked at and once a day, and has them sent to web hooks.
 //!
-//! Threads of their own: searching and sending block. What is to be sent is in the store before it is sent
+//! Threads of their own: looking and sending block. What is to be sent is in the store before it is sent
 //! (`tailbound_store`, notices), so that neither a receiver that is away nor a killed server loses it.
 
 mod sending;
@@ -19,7 +19,7 @@ use tailbound_store::{Notice, Receiver, Since, Store, StoreError, StoreLocation}
 
 use super::app::Clock;
 use super::page::log;
-use crate::regressions::{DAYS, Regression, search};
+use crate::regressions::{DAYS, Regression, kept, look_at_all};
 
 /// All systems are looked at so often, besides those that a run came in for: `store add` comes by another way.
 const ALL_EVERY: Duration = Duration::from_secs(86_400);
@@ -101,12 +101,9 @@ impl Teller {
         Self(Some((to, shared)))
     }
 
-    /// A run of this system came in.
-    pub(super) fn came_in(&self, system: &str) {
-        if let Some((to, _)) = &self.0 {
-            // Who looks ends with the server alone.
-            let _ = to.send(system.to_owned());
-        }
+    /// Who is told of which system (its identity) a series was looked at.
+    pub(super) fn ear(&self) -> Option<Sender<String>> {
+        self.0.as_ref().map(|(to, _)| to.clone())
     }
 
     /// To how many it is told.
@@ -165,16 +162,20 @@ fn looked(shared: &Shared, only: Option<&BTreeSet<String>>) -> Result<(), StoreE
     let since = Since::From(since);
     let mut store = Store::open(&shared.place, &now)?;
     let first = store.told_until("", "")?.is_none();
+    if first {
+        // What stands already has to be known whole, so that nothing of it is taken for new.
+        look_at_all(&mut store, &now)?;
+    }
     let mut found: Vec<Regression> = Vec::new();
     match only {
         Some(names) => {
             for name in names {
                 if let Some(system) = store.system_named(name)? {
-                    found.extend(search(&mut store, &since, Some(&system))?.regressions);
+                    found.extend(kept(&mut store, &since, Some(&system))?.regressions);
                 }
             }
         }
-        None => found = search(&mut store, &since, None)?.regressions,
+        None => found = kept(&mut store, &since, None)?.regressions,
     }
     // What stands already when somebody is to be told for the first time is nothing new.
     let receivers: Vec<Receiver> = match first {
