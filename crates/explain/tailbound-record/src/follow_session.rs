@@ -2,7 +2,7 @@
 //! Follows the wake-ups of a process that runs, for a while: its threads are looked at and the events taken, until it or the
 //! time is over.
 //!
-//! Context: COLD. Units: ns. The process is never stopped or changed.
+//! Units: ns. The process is never stopped or changed.
 //! Not here: the cycles of a program ([`crate::watch_session`]).
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Records for a while what takes time from chosen CPUs.
 //!
-//! Context: COLD. This process leaves the chosen CPUs first, so that it is not among what is found.
+//! This process leaves the chosen CPUs first, so that it is not among what is found.
 //! Not here: what the events come to (`tailbound_trace::blame`).
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Looks at something that goes on, ten times a second, until its time is over or a signal comes.
 //!
-//! Context: COLD. Units: ns, ms where the name says so.
+//! Units: ns, ms where the name says so.
 //! Not here: how progress is shown ([`LookProgress`]).
 
 use std::time::{Duration, Instant};

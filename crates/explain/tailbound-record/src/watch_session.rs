@@ -2,7 +2,7 @@
 //! Watches the cycles of a program from its start, or from now, to its end: the program is started, its threads are looked at
 //! and the events taken, until it or the time is over.
 //!
-//! Context: COLD. Units: ns.
+//! Units: ns.
 //! A program that is started here gets Ctrl-C from its terminal as it would from a shell; a
 //! signal that was sent to this program alone is handed on to it. A process that was there before is
 //! never stopped or changed.

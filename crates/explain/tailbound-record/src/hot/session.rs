@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Takes samples for a while, until the time or the process is over, or a signal comes.
-//!
-//! Context: COLD.
 
 use std::time::{Duration, Instant};
 
