@@ -4,16 +4,12 @@
 //!
 //! Not here: how files are read and written (`tailbound-files`).
 
-#[cfg(any(test, feature = "lab"))]
-use std::io::Read as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tailbound_core::Run;
-#[cfg(any(test, feature = "lab"))]
-use tailbound_core::{limits, runfile};
 use tailbound_files::read::{self, on_every_cpu};
 use tailbound_files::{FilesError, folder, write as result_files};
 use tailbound_import::{Format, Options};
@@ -43,36 +39,6 @@ impl From<FilesError> for Failure {
 /// Without its raw samples: no page shows them.
 pub(crate) fn run(path: &Path) -> Result<Run, Failure> {
     run_without(path, &[RAW])
-}
-
-/// A run of the lab with all its lines, and the bytes of its file as they were before a watched run added to them.
-#[cfg(any(test, feature = "lab"))]
-pub(crate) fn lab_run(path: &Path) -> Result<(Run, Vec<u8>), Failure> {
-    use limits::RESULT_BYTES_MAX;
-    let mut bytes = Vec::new();
-    let mut source = read::open(path)?.0.take(RESULT_BYTES_MAX + 1);
-    source.read_to_end(&mut bytes).map_err(|e| failed(path, &e))?;
-    if bytes.len() as u64 > RESULT_BYTES_MAX {
-        let most = RESULT_BYTES_MAX >> 20;
-        return Err(failed(path, &format!("no run of the lab has more than {most} MiB")));
-    }
-    let not_of_the_lab = || Failure::usage(format!("{} was not made in the lab", path.display()));
-    if !runfile::is_run_file(&bytes) {
-        return Err(not_of_the_lab());
-    }
-    let mut run = runfile::read_run(bytes.as_slice()).map_err(|e| failed(path, &e))?;
-    if run.header.lab.is_none() {
-        return Err(not_of_the_lab());
-    }
-    if run.paths.take().is_some() {
-        bytes = runfile::write_run(&run, Vec::new()).map_err(|e| failed(path, &e))?;
-    }
-    Ok((run, bytes))
-}
-
-#[cfg(any(test, feature = "lab"))]
-fn failed(path: &Path, e: &dyn std::fmt::Display) -> Failure {
-    Failure::usage(format!("{}: {e}", path.display()))
 }
 
 /// Several of them, in the order of `paths`, read on every CPU.
@@ -169,34 +135,4 @@ pub(crate) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 /// The runs in a folder, by name.
 pub(crate) fn in_folder(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(folder::in_folder(path)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_of_the_lab_is_read_with_every_line_and_its_plain_bytes() {
-        let folder = tempfile::tempdir().unwrap();
-        let plain = include_bytes!("../tests/hostile/data/run.tailbound.jsonl").as_slice();
-        let lab = include_bytes!("../tests/hostile/data/lab.tailbound.jsonl").as_slice();
-        let mut run = runfile::read_run(plain).unwrap();
-        run.header.lab = runfile::read_run(lab).unwrap().header.lab;
-        let text = runfile::write_run(&run, Vec::new()).unwrap();
-        let path = folder.path().join("r.jsonl.gz");
-        let kept = |text: &[u8]| {
-            let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-            packer.write_all(text).unwrap();
-            std::fs::write(&path, packer.finish().unwrap()).unwrap();
-        };
-        kept(&text);
-        let (run, bytes) = lab_run(&path).unwrap();
-        assert!(!run.raw.is_empty() && bytes == text);
-        assert!(super::run(&path).unwrap().raw.is_empty());
-        for other in [plain, b"of no tool"] {
-            kept(other);
-            let told = lab_run(&path).expect_err("not of the lab").text;
-            assert!(told.ends_with("was not made in the lab"), "{told}");
-        }
-    }
 }

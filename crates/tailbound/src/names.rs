@@ -1,54 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Default file names: they contain what was measured, and never collide (a taken one gets a number). A name that was given is used as it is, or refused before anything starts.
 //!
-//! Not here: writing (`input`), how a name gets its number (`tailbound_sys::free_name`).
+//! Not here: how they are found (`tailbound_files::free_names`), how a name gets its number (`tailbound_sys::free_name`).
 
 use std::path::{Path, PathBuf};
 
-use tailbound_sys::free_name::is_free;
-pub(crate) use tailbound_sys::free_name::{numbered, plain};
-
-use crate::input;
 use crate::say::Failure;
 
-/// The first of them that is free, with the files of the same stem that would be written beside it
-/// (`.html`, `.console`).
-pub(crate) fn free(path: &Path, beside: &[&str]) -> PathBuf {
-    let free =
-        |p: &PathBuf| is_free(p) && beside.iter().all(|suffix| is_free(&input::sibling(p, suffix)));
-    numbered(path).find(free).unwrap_or_else(|| path.to_owned())
-}
+pub(crate) use tailbound_files::free_names::free;
+pub(crate) use tailbound_sys::free_name::{numbered, plain};
 
 /// Writes under the first free name, and says which it was.
 pub(crate) fn write_free(path: &Path, text: &str) -> Result<PathBuf, Failure> {
-    loop {
-        let free = free(path, &[]);
-        match input::write(&free, text, false) {
-            // Somebody else took it meanwhile.
-            Err(e) if is_free(&free) => return Err(e),
-            Err(_) => {}
-            Ok(()) => return Ok(free),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn taken_names_and_those_of_files_beside_them_are_passed_over() {
-        let folder = std::env::temp_dir().join(format!("tailbound-names-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("r.tailbound.jsonl");
-        std::fs::write(&path, "").unwrap();
-        std::fs::write(folder.join("r-2.html"), "").unwrap();
-        std::os::unix::fs::symlink("nowhere", folder.join("r-3.tailbound.jsonl")).unwrap();
-        assert_eq!(free(&path, &[".html"]), folder.join("r-4.tailbound.jsonl"));
-        assert_eq!(free(&path, &[]), folder.join("r-2.tailbound.jsonl"));
-        let made = write_free(&path, "text").unwrap();
-        assert_eq!(made, folder.join("r-2.tailbound.jsonl"));
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "", "nothing was overwritten");
-        std::fs::remove_dir_all(&folder).unwrap();
-    }
+    Ok(tailbound_files::free_names::write_free(path, text)?)
 }

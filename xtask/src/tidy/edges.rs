@@ -46,12 +46,12 @@ const ROOMS: &[(&str, &[&str])] = &[
         "tailbound-lab",
         &["archive", "sys", "core", "host", "import", "paths", "rules", "stats", "trace"],
     ),
-    // import and load: of its tests.
+    // import and load: of its tests. tune: the changes that are tried in guests, and the profiles that these apply.
     (
         "tailbound-search",
         &[
             "core", "host", "import", "lab", "load", "paths", "report", "run", "series", "stats",
-            "sys", "trace",
+            "sys", "trace", "tune",
         ],
     ),
     ("tailbound-guest", &["sys", "core"]),

@@ -16,6 +16,7 @@ pub mod cheap_calls;
 pub mod clock;
 pub mod coalescing;
 pub mod cobalt;
+pub mod companion;
 pub mod counter;
 pub mod deadline;
 pub mod environment;

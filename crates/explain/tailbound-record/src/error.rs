@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why the kernel's tracing cannot be used.
+//! Why the kernel's tracing cannot be used, or a program not be watched.
 //!
 //! Context: SETUP.
 
+use std::path::PathBuf;
+
+use tailbound_core::FailureKind;
 use tailbound_core::plan::Observe;
 use tailbound_host::TracefsError;
+use tailbound_sys::SysError;
+use tailbound_sys::program::Missing;
 use tailbound_trace::{FormatError, PageError};
 
 /// Why the kernel's tracing cannot be used for this run.
@@ -66,5 +71,41 @@ impl From<FormatError> for ObserveError {
 impl From<PageError> for ObserveError {
     fn from(e: PageError) -> Self {
         Self::Format(e.to_string())
+    }
+}
+
+/// Why a program cannot be watched, by who can mend it.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The kernel's tracing cannot be used.
+    #[error(transparent)]
+    Observe(#[from] ObserveError),
+    /// Neither a process nor a program is named.
+    #[error("no program to watch: write it behind `--`")]
+    NoProgram,
+    /// There is no such program.
+    #[error("{0}; write its path if it lies in no folder of PATH")]
+    NotFound(Missing),
+    /// No thread to start it from.
+    #[error("the thread that starts the program has failed")]
+    Starter,
+    /// The kernel does not start it.
+    #[error("{}: {source}", program.display())]
+    Start {
+        /// Its file.
+        program: PathBuf,
+        /// Why.
+        source: SysError,
+    },
+}
+
+impl RecordError {
+    /// Who can mend it.
+    #[must_use]
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Self::Observe(_) | Self::Starter => FailureKind::Cannot,
+            Self::NoProgram | Self::NotFound(_) | Self::Start { .. } => FailureKind::Usage,
+        }
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! Context: SETUP (`begin`), COLD. Units: ns. What the events are made into is a [`Sink`]: late wake-ups
 //! (`blame`) or cycles (`watch`).
-//! Not here: what is said about them (`tailbound-report`), the program's start (the command line).
+//! Not here: what is said about them (`tailbound-report`), when it is looked, and the program's start ([`crate::watch_session`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

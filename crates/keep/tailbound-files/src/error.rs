@@ -24,6 +24,9 @@ pub enum FilesError {
     /// A folder has no run files.
     #[error("{}: no run files (*.tailbound.jsonl, also .gz or .zst) in this folder", .0.display())]
     NoRuns(PathBuf),
+    /// Another program's run, or one of a machine.
+    #[error("{} was not made in the lab", .0.display())]
+    NotOfLab(PathBuf),
     /// A result file is there already.
     #[error("{} exists already: choose another name, or give --force to overwrite it", .0.display())]
     Exists(PathBuf),

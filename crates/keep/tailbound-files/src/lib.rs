@@ -4,7 +4,8 @@
 //! ```text
 //! read.rs    a run of a file of ours or of another tool    folder.rs  the run files of a folder
 //! write.rs   result files                                  named.rs   what people call a file
-//! signature.rs  keys and signatures
+//! signature.rs  keys and signatures                      free_names.rs  names that nobody gave
+//! lab_run.rs  a run of the lab with all its lines
 //! ```
 //! Standard input and output, progress and what a person is told are the caller's.
 #![forbid(unsafe_code)]
@@ -12,9 +13,12 @@
 
 mod error;
 pub mod folder;
+pub mod free_names;
+mod lab_run;
 pub mod named;
 pub mod read;
 pub mod signature;
 pub mod write;
 
 pub use error::FilesError;
+pub use lab_run::lab_run;

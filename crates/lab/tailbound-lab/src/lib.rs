@@ -13,6 +13,7 @@ pub mod boot;
 mod boot_folder;
 pub mod build;
 pub mod cache;
+pub mod cache_report;
 pub mod cell;
 pub mod cpio;
 pub mod diagnose;

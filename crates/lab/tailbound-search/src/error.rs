@@ -7,6 +7,7 @@ use tailbound_core::FailureKind;
 use tailbound_lab::LabError;
 use tailbound_run::RunError;
 use tailbound_series::SeriesError;
+use tailbound_tune::TuneError;
 
 /// A search that has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,9 @@ pub enum SearchError {
     /// The last measurement cannot be made.
     #[error(transparent)]
     Series(#[from] SeriesError),
+    /// A profile is none.
+    #[error(transparent)]
+    Tune(#[from] TuneError),
 }
 
 impl SearchError {
@@ -54,6 +58,7 @@ impl SearchError {
             Self::Lab(e) => e.kind(),
             Self::Run(e) => e.kind(),
             Self::Series(e) => e.kind(),
+            Self::Tune(e) => e.kind(),
         }
     }
     /// A signal ended it.

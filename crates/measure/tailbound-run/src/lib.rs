@@ -28,6 +28,7 @@ mod tuned;
 mod until;
 mod urgent;
 pub mod view;
+pub mod watch;
 pub mod watched;
 pub mod watched_tasks;
 mod world;

@@ -2,29 +2,26 @@
 //! `blame`: who made wake-ups late, of a run, of a trace that another tool recorded, or of a
 //! process that runs.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::record::{Fact, Facts};
-use tailbound_core::units::{format_ns_i64, grouped, parse_ns};
+use tailbound_core::units::parse_ns;
 use tailbound_host::Root;
-use tailbound_record::recording::Recording;
-use tailbound_record::watch::{Target, Watching};
+use tailbound_record::follow_session::{FollowEnd, FollowRequest, follow};
+use tailbound_record::looks::Looks;
 use tailbound_report::blame::{self as words, BlameAnswer, FollowedThreads, ThreadRow};
-use tailbound_trace::blame::{BlameSelection, BlameSummary, Follow, Ground, WatchFilter};
+use tailbound_trace::blame::{BlameSelection, BlameSummary};
 
 use super::blame_trace;
 use crate::cli_blame::BlameArgs;
 use crate::input;
-use crate::looking::{self, Looking};
+use crate::looking::{self, ProgressLine};
 use crate::say::{self, Failure};
 
 /// Most records of a trace that are kept.
 const KEEP_MAX: usize = 10_000;
-/// Looks from one look at the threads to the next.
-const THREADS_EVERY: u32 = 5;
 
 /// What is known of late wake-ups, wherever it came from.
 #[derive(Default)]
@@ -108,65 +105,30 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
     if !root.exists(&format!("/proc/{pid}")) {
         return Err(Failure::usage(format!("{pid}: there is no file and no process of that name")));
     }
-    let wanted = BlameSelection {
-        realtime: !args.all && args.comm.is_empty(),
-        above_ns: above(args)?,
-        most: args.keep,
-    };
-    let target = Target { pid: Some(pid), comm: args.comm.clone(), ..Target::default() };
+    let above_ns = above(args)?;
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
-    let mut looking = Looking::begin(Some(length))?;
-    let machine = virtual_machine(&tailbound_host::inventory(&root));
-    let make = |recording: &Recording| {
-        let ground = Ground {
-            virtual_machine: machine,
-            event_ns: recording.event_ns().unwrap_or(0),
-            ..Ground::default()
-        };
-        let watched = WatchFilter::Threads(BTreeSet::new());
-        Follow::new(watched, recording.symbols(), ground, wanted)
+    let looks = Looks::begin(Some(length)).map_err(Failure::cannot)?;
+    let realtime = !args.all && args.comm.is_empty();
+    let request = FollowRequest {
+        pid,
+        comm: args.comm.clone(),
+        wanted: BlameSelection { realtime, above_ns, most: args.keep },
+        plain: args.plain,
+        virtual_machine: virtual_machine(&tailbound_host::inventory(&root)),
     };
-    let mut watching = Watching::begin(root, &exe, target, false, make)
-        .map_err(|e| Failure::cannot(format!("blame {pid}: {e}")))?;
-    if !args.plain {
-        watching.with_stacks();
-    }
+    let mut line = ProgressLine::new(false);
+    let ended = follow(root, &exe, request, looks, &mut line);
+    drop(line);
+    let FollowEnd { mut found, notes: told } =
+        ended.map_err(|e| Failure::cannot(format!("blame {pid}: {e}")))?;
     let mut notes = vec![format!(
         "only the way from each wake-up to the CPU is judged here: what delays this program within its cycles (locks, system \
          calls, its own work) is told by `tailbound watch --pid {pid}`"
     )];
-    looking.start();
-    let mut looks = 0u32;
-    while looking.next() {
-        looks += 1;
-        watching.poll(&mut |_| {});
-        watching.take_stacks();
-        if looks.is_multiple_of(THREADS_EVERY) && !watching.look() {
-            notes.push(format!("process {pid} ended"));
-            break;
-        }
-        looking.say(|| progress(watching.so_far().so_far()));
-    }
-    watching.poll(&mut |_| {});
-    watching.take_stacks();
-    let ended = watching.end(&mut |_| {});
-    drop(looking);
-    notes.extend(ended.recorded.notes);
-    notes.extend(ended.recorded.findings.into_iter().map(|f| f.title));
-    if ended.recorded.lost > 0 {
-        notes.push(format!("{} events were lost", grouped(ended.recorded.lost)));
-    }
-    let mut found = ended.sink.finish();
+    notes.extend(told);
     let records = std::mem::take(&mut found.records);
     let name = format!("process {pid}");
     Ok(Answer { name, records, found: Some(found), notes, ..Answer::default() })
-}
-
-fn progress(found: &BlameSummary) -> String {
-    let latest = found.threads.values().filter_map(|t| t.wakeups.max_ns).max();
-    let wakeups: u64 = found.threads.values().map(|t| t.wakeups.n).sum();
-    let latest = latest.map_or_else(|| "-".to_owned(), format_ns_i64);
-    format!("{} wake-ups, latest {latest}", grouped(wakeups))
 }
 
 /// For the report.

@@ -11,6 +11,7 @@ use tailbound_core::units::grouped;
 use tailbound_host::smi;
 use tailbound_host::{Cpus, Root, preemptirq};
 use tailbound_paths::machine::{CpuEvents, Names};
+use tailbound_record::looks::Looks;
 use tailbound_record::section_trace::{SectionEvent, SectionTrace};
 use tailbound_report::theory::RecordedBound;
 use tailbound_rules::{CheckScope, Machine, RecordingCounts, assumptions};
@@ -19,7 +20,7 @@ use tailbound_sys::{clock, sched};
 
 use super::bound_theory::Theory;
 use crate::cli_bound::BoundArgs;
-use crate::looking::{self, Looking};
+use crate::looking::{self, ProgressLine};
 use crate::say::Failure;
 
 /// How long it is recorded where nobody says.
@@ -53,19 +54,19 @@ pub(super) fn record(args: &BoundArgs) -> Result<Theory, Failure> {
     let counts =
         || RecordingCounts::read(&root, smi::count(&root, first).map_err(|e| e.to_string()));
     let before = counts();
-    let mut looking = Looking::begin(Some(duration))?;
+    let mut looks = Looks::begin(Some(duration)).map_err(Failure::cannot)?;
+    let mut line = ProgressLine::new(args.quiet);
     let mut trace = SectionTrace::begin(&root, &exe, &list).map_err(|e| cannot(&e))?;
     let begin_ns = clock::now_ns(clock::CLOCK_MONOTONIC).max(0).cast_unsigned();
     let mut all: Vec<CpuEvents> = list.iter().map(|cpu| CpuEvents::new(*cpu, begin_ns)).collect();
-    looking.start();
-    while looking.next() {
+    looks.start();
+    while looks.wait() {
         trace.poll(&mut |seen| take(&mut all, seen));
-        if !args.quiet {
-            looking.say(|| format!("{} events", grouped(all.iter().map(CpuEvents::events).sum())));
-        }
+        let n = || grouped(all.iter().map(CpuEvents::events).sum());
+        looks.tell(&mut line, &mut || format!("{} events", n()));
     }
     trace.stop(&mut |seen| take(&mut all, seen));
-    drop(looking);
+    drop(line);
     let after = counts();
     let names =
         Names { symbols: trace.symbols(), begin: trace.code_begin(), event_ns: trace.event_ns() };

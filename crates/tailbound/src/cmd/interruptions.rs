@@ -6,15 +6,13 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use tailbound_core::CpuSet;
-use tailbound_core::units::grouped;
 use tailbound_host::{Cpus, Root};
-use tailbound_record::recording::{Recording, RecordingItem};
+use tailbound_record::interruption_session::{InterruptionEnd, interruptions as record};
+use tailbound_record::looks::Looks;
 use tailbound_report::blame::{interruptions as text, interruptions_json};
-use tailbound_sys::sched;
-use tailbound_trace::blame::Interruptions;
 
 use crate::cli_interruptions::InterruptionsArgs;
-use crate::looking::{self, Looking};
+use crate::looking::{self, ProgressLine};
 use crate::say::{self, Failure};
 
 /// `tailbound irqs`
@@ -25,39 +23,18 @@ pub(crate) fn interruptions(args: &InterruptionsArgs) -> Result<ExitCode, Failur
     let mut notes = Vec::new();
     let chosen = chosen(args, &machine, &mut notes)?;
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
-    let mut looking = Looking::begin(Some(length))?;
-    // This program shall not be among what is found.
-    if !sched::leave(&chosen, || machine.online.iter().collect()) {
-        notes.push(
-            "tailbound itself has no other CPU to run on: its own work is among what is shown"
-                .to_owned(),
-        );
-    }
-    let mut recording = Recording::begin(&root, &exe, false)
-        .map_err(|e| Failure::cannot(format!("interruptions: {e}")))?;
-    let mut all = Interruptions::new(chosen, recording.symbols());
-    looking.start();
-    while looking.next() {
-        recording.poll(&mut |seen| take(&mut all, seen));
-        looking.say(|| {
-            let found = all.so_far();
-            let times = found.cpus.values().flat_map(|c| c.taken.values()).map(|t| t.count);
-            format!("{} interruptions", grouped(times.fold(0, u64::saturating_add)))
-        });
-    }
-    let ended = recording.end(&mut |seen| take(&mut all, seen));
-    drop(looking);
-    notes.extend(ended.notes);
-    notes.extend(ended.findings.into_iter().map(|f| f.title));
-    if ended.lost > 0 {
-        notes.push(format!("{} events were lost: what they tell is missing", grouped(ended.lost)));
-    }
-    let found = all.finish();
+    let looks = Looks::begin(Some(length)).map_err(Failure::cannot)?;
+    let mut line = ProgressLine::new(false);
+    let ended = record(&root, &exe, (&machine, chosen), looks, &mut line);
+    drop(line);
+    let InterruptionEnd { found, notes: told, lost } =
+        ended.map_err(|e| Failure::cannot(format!("interruptions: {e}")))?;
+    notes.extend(told);
     if args.json {
         let mut value = interruptions_json(&found);
         if let Some(members) = value.as_object_mut() {
             members.insert("notes".to_owned(), json!(notes));
-            members.insert("lost".to_owned(), json!(ended.lost));
+            members.insert("lost".to_owned(), json!(lost));
         }
         say::answer_json(&value)?;
         return Ok(ExitCode::SUCCESS);
@@ -69,14 +46,6 @@ pub(crate) fn interruptions(args: &InterruptionsArgs) -> Result<ExitCode, Failur
     }
     say::answer_in(&out, style)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn take(all: &mut Interruptions, seen: RecordingItem<'_>) {
-    match seen {
-        RecordingItem::Entry(e) => all.entry(e),
-        // The engine takes what runs from the next record of that CPU.
-        RecordingItem::Lost(_) => {}
-    }
 }
 
 /// The CPUs of `-c`; without it the isolated ones, else all.

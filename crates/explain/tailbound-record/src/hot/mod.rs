@@ -6,6 +6,9 @@
 //! Not here: the tally (`tailbound-stats`), the events themselves (`tailbound_sys::perf_cpu`).
 
 mod places;
+mod session;
+
+pub use session::{SamplingEnd, SamplingRequest, SamplingStage, sample};
 
 use std::collections::HashMap;
 

@@ -8,6 +8,7 @@
 
 mod choose;
 mod fetch;
+mod listing;
 mod stored;
 
 use std::ffi::OsString;
@@ -18,6 +19,7 @@ use tailbound_sys::program;
 
 pub use self::choose::{Asked, choose};
 pub use self::fetch::{SUITE, fetch};
+pub use self::listing::EmulatorListing;
 pub use self::stored::{Stored, damaged, remove, stored};
 use crate::arch::Arch;
 use crate::error::LabError;

@@ -5,6 +5,7 @@ pub(crate) mod apt;
 pub mod config;
 mod debian;
 pub(crate) mod image;
+mod listing;
 pub(crate) mod lists;
 mod modinfo;
 pub mod modules;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 use tailbound_core::lab::KernelRecord;
 
 pub use self::config::Config;
+pub use self::listing::{KernelListing, Sources};
 pub use self::name::{BuildName, BuildNameError, KernelName};
 pub use self::obtain::{Available, available, obtain, refresh};
 pub use self::package::{Manifest, in_store, is_in_store};

@@ -22,7 +22,7 @@ use crate::cli_fleet::{
 use crate::consent;
 use crate::names;
 use crate::say::{self, Failure};
-use crate::sibling::Program;
+use crate::sibling;
 
 impl From<SelectionError> for Failure {
     fn from(e: SelectionError) -> Self {
@@ -104,7 +104,7 @@ fn run(args: &FleetRunArgs) -> Result<ExitCode, Failure> {
     }
     let default = || PathBuf::from(format!("{}.fleet", names::plain(&campaign.file.name)));
     let out = args.out.clone().unwrap_or_else(default);
-    let own = Program::Machine.found()?;
+    let own = sibling::MACHINE.file().map_err(Failure::cannot)?;
     let names: Vec<String> = parts.iter().map(|p| p.id.clone()).collect();
     let plan = Plan {
         targets: &some,

@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use serde_json::json;
-use tailbound_lab::build::{self, BuildManifest, BuildTest, Compiling, Request, Workshop};
-use tailbound_lab::kernel::{self, Manifest};
-use tailbound_lab::{Arch, Kernel, KernelName, Store, needs};
+use tailbound_lab::build::{self, BuildTest, Compiling, Request, Workshop};
+use tailbound_lab::kernel::{self, KernelListing, Sources};
+use tailbound_lab::{Arch, KernelName, Store, needs};
 use tailbound_sys::signal::Signals;
 
 use crate::cli_lab_kernel::{KernelBuildArgs, KernelFetchArgs, KernelListArgs, LabKernel};
@@ -29,46 +29,20 @@ fn arch(word: Option<&str>) -> Result<Arch, Failure> {
 fn list(args: &KernelListArgs) -> Result<ExitCode, Failure> {
     let store = Store::of_user()?;
     let arch = arch(args.arch.as_deref())?;
+    let sources = match args.local {
+        true => Sources::Store,
+        false => Sources::Debian { suite: args.suite.as_deref(), fresh: args.refresh },
+    };
     let mut note = |text: &str| {
         if !args.quiet {
             say::note(text);
         }
     };
-    let stored: Vec<Manifest> =
-        kernel::in_store(&store)?.into_iter().filter(|m| m.architecture == arch.debian()).collect();
-    let built: Vec<BuildManifest> =
-        build::builds(&store)?.into_iter().filter(|b| b.arch == arch.name()).collect();
-    let available = if args.local {
-        Vec::new()
-    } else {
-        kernel::available(arch, args.suite.as_deref(), &store, args.refresh, &mut note)?
-    };
-    if args.json {
-        say::answer_json(&json!({"available": available, "stored": stored, "built": built}))?;
-        return Ok(ExitCode::SUCCESS);
+    let listing = KernelListing::of(arch, sources, &store, &mut note)?;
+    match args.json {
+        true => say::answer_json(&json!(listing))?,
+        false => say::answer(&listing.text(sources))?,
     }
-    let mut text = String::new();
-    for one in &available {
-        let fetched = one.fetched.as_ref().map(|f| format!("  fetched: {f}")).unwrap_or_default();
-        text.push_str(&format!("{:<20} {:<40} {}{fetched}\n", one.name, one.package, one.version));
-    }
-    if args.local {
-        for one in &stored {
-            text.push_str(&format!("debian:{}={}\n", one.package, one.version));
-        }
-    }
-    for one in &built {
-        text.push_str(&format!(
-            "{:<20} {:<40} {}\n",
-            format!("build:{}", one.name),
-            one.source.name,
-            one.release
-        ));
-    }
-    if text.is_empty() {
-        text.push_str("none in the store yet: tailbound lab kernel fetch, or build\n");
-    }
-    say::answer(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -92,27 +66,14 @@ fn fetch(args: &KernelFetchArgs) -> Result<ExitCode, Failure> {
             kernel::obtain(name, arch, &store, &mut note)?
         };
         if !args.json {
-            say::answer(&described(&found))?;
+            say::answer(&found.text())?;
         }
-        all.push(json!({
-            "kernel": found.record, "arch": arch.name(), "image": found.image,
-            "modules": found.modules, "config": found.config,
-        }));
+        all.push(found.json());
     }
     if args.json {
         say::answer_json(&all.into())?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn described(kernel: &Kernel) -> String {
-    format!(
-        "{} is {}, image {}, SHA-256 {}",
-        kernel.record.name,
-        kernel.record.package.as_deref().unwrap_or("a file"),
-        kernel.image.display(),
-        kernel.record.sha256
-    )
 }
 
 fn build(args: &KernelBuildArgs) -> Result<ExitCode, Failure> {
@@ -172,7 +133,10 @@ fn build(args: &KernelBuildArgs) -> Result<ExitCode, Failure> {
     if tests.is_empty() {
         let made = workshop.build()?;
         (workshop.note)("done");
-        answer_build(&made, args.json)?;
+        match args.json {
+            true => say::answer_json(&json!(made))?,
+            false => say::answer(&made.text())?,
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let results = workshop.test(&tests)?;
@@ -183,23 +147,4 @@ fn build(args: &KernelBuildArgs) -> Result<ExitCode, Failure> {
         say::answer(&build::table(&results))?;
     }
     Ok(ExitCode::from(u8::from(results.iter().any(|r| !r.passed))))
-}
-
-fn answer_build(made: &BuildManifest, as_json: bool) -> Result<(), Failure> {
-    if as_json {
-        return say::answer_json(&json!(made));
-    }
-    let cpu =
-        made.cpu_seconds.map_or_else(String::new, |s| format!(" ({s:.0} s of processor time)"));
-    say::answer(&format!(
-        "build:{} is {} for {} from {}: {} objects in {:.0} s{cpu}, image SHA-256 {}\nTry: tailbound lab run --kernel build:{}",
-        made.name,
-        made.release,
-        made.arch,
-        made.source.name,
-        made.objects,
-        made.seconds,
-        made.image_sha256,
-        made.name
-    ))
 }

@@ -9,13 +9,12 @@ use tailbound_lab::repeat;
 use super::bench;
 use super::run::keep;
 use crate::cli_lab::LabRepeatArgs;
-use crate::input;
 use crate::say::{self, Failure};
 
 /// `tailbound lab repeat`: 0 the same bytes, 1 other bytes, 3 not to be repeated here.
 pub(super) fn repeat(args: &LabRepeatArgs) -> Result<ExitCode, Failure> {
     // What was watched was added to the run, and is not repeated.
-    let (run, before) = input::lab_run(&args.run)?;
+    let (run, before) = tailbound_files::lab_run(&args.run)?;
     let bench = bench(&args.host)?;
     let again = repeat::again(&bench, &run, &before, args.target.as_deref())?;
     if let Some(out) = &args.out {

@@ -23,7 +23,7 @@ pub(super) fn why(args: &LabWhyArgs) -> Result<ExitCode, Failure> {
     if args.variations == 0 && args.seeds == Some(0) {
         return Err(Failure::usage("--variations 0 --seeds 0: nothing is left to vary"));
     }
-    let (run, bytes) = input::lab_run(&args.run)?;
+    let (run, bytes) = tailbound_files::lab_run(&args.run)?;
     let given = GivenRun::of(&args.run, run, bytes)?;
     let question = WhyQuestion {
         activation: args.activation,

@@ -57,7 +57,7 @@ pub(super) fn auto(args: &AutoArgs) -> Result<ExitCode, Failure> {
         #[cfg(not(feature = "lab"))]
         return Err(crate::cmd::without_lab::told("tune auto --lab"));
         #[cfg(feature = "lab")]
-        return guest::auto(args, all, config, folder(), &settings);
+        return guest::auto(args, &all, config, folder(), &settings);
     }
     tailbound_tune::needs_root().map_err(Failure::cannot)?;
     let rt_cpus = args.rt_cpus.clone().unwrap_or_default();
