@@ -79,7 +79,13 @@ pub fn kept(
     let mut found =
         RegressionSearch { level: Settings::default().level, ..RegressionSearch::default() };
     for series in &all {
-        if series.due > 0 {
+        let worse = match series.state {
+            Some(SeriesState::Worse) => regression(series),
+            _ => None,
+        };
+        // What cannot be read is of another version: what it found is not known until it is looked at again.
+        let is_lost = series.state == Some(SeriesState::Worse) && worse.is_none();
+        if series.due > 0 || is_lost {
             found.waiting += 1;
             found.waiting_of.push(series.system.clone());
         }
@@ -89,7 +95,7 @@ pub fn kept(
             Some(SeriesState::Well) => found.series += 1,
             Some(SeriesState::Worse) => {
                 found.series += 1;
-                found.regressions.extend(regression(series).filter(counts));
+                found.regressions.extend(worse.filter(counts));
             }
         }
     }
@@ -97,7 +103,7 @@ pub fn kept(
     Ok(found)
 }
 
-/// As it was written down; of another version, perhaps, whose answer cannot be read: it is looked at again with the next run.
+/// As it was written down; `None` where another version wrote what cannot be read.
 fn regression(series: &KeptSeries) -> Option<Regression> {
     let mut read: Regression = serde_json::from_str(&series.json).ok()?;
     read.name.clone_from(&series.name);

@@ -55,7 +55,7 @@ fn the_page_has_all_tables_and_columns() {
 fn every_query_of_the_page_runs_on_both() {
     let page = page();
     let queries = queries(&page);
-    assert_eq!(queries.len(), 5);
+    assert_eq!(queries.len(), 10);
     on_both(|place| {
         let mut store = Store::open_or_make(place, NOW).unwrap_or_else(|e| panic!("{e}"));
         let files = [
