@@ -22,7 +22,7 @@ use tailbound_sys::{clock, hostinfo, sched};
 use crate::coalescing;
 use crate::holder;
 use crate::step::State;
-use crate::target::{InterruptId, Target, ThreadId};
+use crate::target::{InterruptId, NICE, RESETS, Target, ThreadId};
 
 /// Why a step was not done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -120,9 +120,6 @@ pub fn shown(state: &State) -> String {
         Some(text) => tailbound_core::printable::excerpt(text, 60),
     }
 }
-
-/// Behind the policy of a thread whose children are ordinary ones (SCHED_FLAG_RESET_ON_FORK).
-const RESETS: &str = " reset-on-fork";
 
 /// The machine under a root.
 #[derive(Clone, Debug)]
@@ -352,7 +349,7 @@ where
 pub(crate) fn with_nice(thread: &threads::Thread) -> String {
     match (thread.policy, thread.nice) {
         (Policy::Other | Policy::Batch, nice) if nice != 0 => {
-            format!("{} nice {nice}", thread.policy)
+            format!("{}{NICE}{nice}", thread.policy)
         }
         (policy, _) => policy.to_string(),
     }
@@ -360,7 +357,7 @@ pub(crate) fn with_nice(thread: &threads::Thread) -> String {
 
 /// The state of a policy as the kernel takes it.
 fn attributes(state: &str) -> Result<sched::Attributes, Refused> {
-    let (policy, nice) = match state.split_once(" nice ") {
+    let (policy, nice) = match state.split_once(NICE) {
         Some((policy, nice)) => (parsed::<Policy>(policy)?, parsed(nice)?),
         None => (parsed::<Policy>(state)?, 0),
     };

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tailbound_core::printable;
+use tailbound_core::{Policy, printable};
 use tailbound_host::interrupts::Interrupt;
 use tailbound_host::threads::Thread;
 
@@ -158,7 +158,7 @@ impl Target {
                 format!("echo {} > {}", quoted(&written), quoted(path))
             }
             Self::Affinity(id) => format!("taskset --pid --cpu-list {value} {}  # {id}", id.tid),
-            Self::Policy(id) => format!("chrt {} {}  # {id}", chrt(value), id.tid),
+            Self::Policy(id) => format!("{}  # {id}", chrt(value, id.tid)),
             Self::Interrupt(id) => {
                 format!(
                     "echo {} > /proc/irq/{}/smp_affinity_list  # {id}",
@@ -189,13 +189,30 @@ impl Target {
     }
 }
 
-/// Options of chrt(1).
-fn chrt(policy: &str) -> String {
-    match policy.split_once(':') {
-        Some(("fifo", n)) => format!("--fifo --pid {n}"),
-        Some(("rr", n)) => format!("--rr --pid {n}"),
-        _ => format!("--{policy} --pid 0"),
-    }
+/// Behind the policy of a thread whose children are ordinary ones (SCHED_FLAG_RESET_ON_FORK).
+pub(crate) const RESETS: &str = " reset-on-fork";
+/// Before the nice value of a thread.
+pub(crate) const NICE: &str = " nice ";
+
+/// Commands that give thread `tid` the state of a policy: chrt(1), and renice(1) for a nice value.
+fn chrt(state: &str, tid: u32) -> String {
+    let (state, resets) = match state.strip_suffix(RESETS) {
+        Some(state) => (state, "--reset-on-fork "),
+        None => (state, ""),
+    };
+    let (state, nice) = match state.split_once(NICE) {
+        Some((state, nice)) => (state, format!("; renice --priority {nice} --pid {tid}")),
+        None => (state, String::new()),
+    };
+    let policy = match state.parse() {
+        Ok(Policy::Fifo(n)) => format!("--fifo --pid {n}"),
+        Ok(Policy::Rr(n)) => format!("--rr --pid {n}"),
+        Ok(Policy::Deadline { runtime_ns, period_ns }) => format!(
+            "--deadline --sched-runtime {runtime_ns} --sched-deadline {period_ns} --sched-period {period_ns} --pid 0"
+        ),
+        Ok(_) | Err(_) => format!("--{state} --pid 0"),
+    };
+    format!("chrt {resets}{policy} {tid}{nice}")
 }
 
 /// One word of a shell, whatever it holds.
@@ -254,7 +271,18 @@ mod tests {
             Target::Policy(id.clone()).shell(Some("fifo:80")),
             "chrt --fifo --pid 80 7  # 7 (a b)"
         );
-        assert_eq!(Target::Policy(id).shell(Some("other")), "chrt --other --pid 0 7  # 7 (a b)");
+        for (state, commands) in [
+            ("other", "chrt --other --pid 0 7"),
+            ("batch nice -5", "chrt --batch --pid 0 7; renice --priority -5 --pid 7"),
+            ("rr:3 reset-on-fork", "chrt --reset-on-fork --rr --pid 3 7"),
+            (
+                "deadline:1ms/10ms",
+                "chrt --deadline --sched-runtime 1000000 --sched-deadline 10000000 --sched-period 10000000 --pid 0 7",
+            ),
+        ] {
+            let shell = Target::Policy(id.clone()).shell(Some(state));
+            assert_eq!(shell, format!("{commands}  # 7 (a b)"));
+        }
         let file = Target::File { path: "/etc/x".to_owned() };
         assert_eq!(file.shell(Some("a\nit's\n")), "printf '%s\\n' a 'it'\\''s' > /etc/x");
         assert_eq!(file.shell(None), "rm /etc/x");

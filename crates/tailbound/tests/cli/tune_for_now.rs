@@ -106,10 +106,11 @@ fn what_appears_later_is_changed_too_and_all_of_it_is_undone_at_the_end() {
     let new = profile(&journals, &back, rule);
     let policy = |thread: &Sleeper| sched::get(thread.tid).unwrap().policy;
     let early = Sleeper::begin();
+    let before = sched::get(early.tid).unwrap();
     let mut child = begin(&journals, &["tune", "apply", "--profile", "p.toml", "--keep"]);
     awaited("the change", || back.now() == new && policy(&early) == sched::SCHED_FIFO);
     // Another program's wish counts: what was there before is not changed twice.
-    sched::set(early.tid, &sched::Attributes::default()).unwrap();
+    sched::set(early.tid, &before).unwrap();
     let late = Sleeper::begin();
     awaited("the change of the new thread", || policy(&late) == sched::SCHED_FIFO);
     assert_eq!(policy(&early), sched::SCHED_OTHER);
