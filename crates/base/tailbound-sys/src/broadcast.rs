@@ -13,8 +13,8 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 
 use crate::error::{SysError, check};
-use crate::icmp::set_option;
 use crate::ipc;
+use crate::socket_option::set_option;
 
 /// Loopback's broadcast address.
 const ALL: Ipv4Addr = Ipv4Addr::new(127, 255, 255, 255);

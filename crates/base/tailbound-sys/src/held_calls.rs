@@ -11,11 +11,11 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use crate::duplicate::duplicate_above;
 use crate::error::{SysError, check};
 use crate::hostinfo;
 use crate::process::Pid;
 use crate::seccomp::{JEQ, LOAD, RET};
-use crate::spawn::duplicate_above;
 
 const AND: u16 = 0x54; // BPF_ALU | BPF_AND | BPF_K
 /// Offsets in `struct seccomp_data`.

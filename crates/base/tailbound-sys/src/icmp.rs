@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::error::{SysError, check};
 use crate::ipc;
+use crate::socket_option::set_option;
 
 const HEADER_BYTES: usize = 8;
 const ECHO_REQUEST: u8 = 8;
@@ -160,27 +161,6 @@ fn only_replies_to(socket: BorrowedFd<'_>, id: u16) -> Result<(), SysError> {
     let filter =
         libc::sock_fprog { len: program.len() as libc::c_ushort, filter: program.as_mut_ptr() };
     set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter, "SO_ATTACH_FILTER")
-}
-
-/// setsockopt(2) with a plain struct.
-pub(crate) fn set_option<T>(
-    socket: BorrowedFd<'_>,
-    level: libc::c_int,
-    option: libc::c_int,
-    value: &T,
-    what: &str,
-) -> Result<(), SysError> {
-    // SAFETY: setsockopt(2) reads the live value of the given length.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    check(done, "setsockopt", what).map(drop)
 }
 
 /// RFC 1071: the one's complement of the one's complement sum of 16-bit words.

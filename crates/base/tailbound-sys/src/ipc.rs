@@ -114,7 +114,13 @@ pub fn write(fd: BorrowedFd<'_>, from: &[u8]) -> io::Result<usize> {
 /// ENOTSOCK.
 pub fn reset_on_close(socket: BorrowedFd<'_>) -> Result<(), SysError> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-    crate::icmp::set_option(socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger, "SO_LINGER")
+    crate::socket_option::set_option(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_LINGER,
+        &linger,
+        "SO_LINGER",
+    )
 }
 
 /// Waits until a descriptor is readable or closed at the other end, or for `timeout_ms`;

@@ -10,11 +10,12 @@
 //! Source: clone(2), vfork(2), pid_namespaces(7), prctl(2), signal-safety(7).
 
 use std::ffi::{CString, OsStr, OsString, c_void};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::mpsc;
 
+use crate::duplicate::duplicate_above;
 use crate::environment::Environment;
 use crate::error::{SysError, check};
 use crate::held_calls::{HeldCalls, Preparation};
@@ -225,15 +226,6 @@ fn cpu_mask(cpus: &[u32]) -> Option<CpuMask> {
         }
     }
     (!cpus.is_empty()).then_some(mask)
-}
-
-/// A copy of a descriptor, of this number or a higher one.
-pub(crate) fn duplicate_above(fd: i32, lowest: i32) -> Result<OwnedFd, SysError> {
-    // SAFETY: fcntl(2) on a borrowed descriptor; it makes a new one.
-    let raw = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, lowest) };
-    check(raw, "fcntl", "F_DUPFD_CLOEXEC")?;
-    // SAFETY: `raw` is a fresh descriptor, ours alone.
-    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
 fn clone_and_execute(child: &mut Child, pid_namespace: bool) -> Result<i32, SysError> {

@@ -9,7 +9,8 @@
 use tailbound_host::root::Missing;
 
 use crate::journal::{Entry, Journal, JournalError, Places, Transaction};
-use crate::machine::{Refused, System, change, shown};
+use crate::machine::{System, change, shown};
+use crate::refused::Refused;
 use crate::step::{Plan, State, Step};
 use crate::undo::{self, UndoReport};
 

@@ -12,7 +12,7 @@ use tailbound_host::root::{Found, Missing, Root};
 use tailbound_sys::SysError;
 use tailbound_sys::coalescing::{Coalescing, get, set};
 
-use crate::machine::Refused;
+use crate::refused::Refused;
 
 /// Of errno(3).
 const ENODEV: i32 = 19;

@@ -11,8 +11,8 @@ use tailbound_host::CpusError;
 use tailbound_sys::SysError;
 
 use crate::here::HereError;
+use crate::interval::{INTERVAL_MAX_NS, INTERVAL_MIN_NS};
 use crate::journal::JournalError;
-use crate::look::{INTERVAL_MAX_NS, INTERVAL_MIN_NS};
 use crate::profile::{ProfileError, RuleError};
 use crate::recipe::PlanError;
 use crate::settings::SettingError;

@@ -20,7 +20,7 @@ use tailbound_sys::process::{self, Pid};
 use tailbound_sys::signal::Signals;
 use tailbound_sys::spawn::Spawn;
 
-use crate::machine::Refused;
+use crate::refused::Refused;
 use crate::step::State;
 
 /// Where holders are noted: it vanishes with the boot, as they do.

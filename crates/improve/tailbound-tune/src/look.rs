@@ -15,11 +15,7 @@ use tailbound_report::machine::{
 use tailbound_sys::clock;
 
 use crate::error::TuneError;
-
-/// Shortest time between two looks, in ns: a shorter one counts single events.
-pub(crate) const INTERVAL_MIN_NS: i64 = 10_000_000;
-/// Longest, in ns.
-pub(crate) const INTERVAL_MAX_NS: i64 = 86_400_000_000_000;
+use crate::interval::{INTERVAL_MAX_NS, INTERVAL_MIN_NS};
 
 /// A look at the machine under `root` as it is now.
 ///

@@ -12,7 +12,8 @@ use tailbound_host::root::Missing;
 use crate::coalescing;
 use crate::heirs::{Heir, Lineage, heirs};
 use crate::journal::{self, Entry, Journal, JournalError, Made, Places, Transaction, Undone};
-use crate::machine::{Refused, System, change, shown};
+use crate::machine::{System, change, shown};
+use crate::refused::Refused;
 use crate::step::{State, Step};
 use crate::target::Target;
 

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
+use tailbound_core::exposition::{Family, label};
 use tailbound_core::number::Real as _;
 use tailbound_core::utc;
 use tailbound_store::{Act, Since, SystemRow, Verdict};
@@ -22,13 +23,8 @@ use super::who::{Who, allowed};
 
 const NS_PER_S: f64 = 1e9;
 
-/// A label's value: backslash, quote and line feed are escaped, as the format has it.
-fn label(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
 fn head(out: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    Family { name, kind, help }.text(out);
 }
 
 /// `GET /metrics`

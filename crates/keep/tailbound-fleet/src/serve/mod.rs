@@ -15,6 +15,7 @@ mod connections;
 mod counters;
 mod hosts;
 mod judges;
+mod known;
 mod listing;
 mod login;
 mod metrics;

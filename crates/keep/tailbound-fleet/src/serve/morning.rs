@@ -15,6 +15,7 @@ use tailbound_store::{Act, NightState, Since, Verdict};
 
 use super::app::App;
 use super::boards::{self, Board, Morning};
+use super::known::{day, known_words};
 use super::listing::{Column, Listing};
 use super::overview::{RENEWED_S, TREND_DAYS, choice, minute};
 use super::page::{Page, Problem, ns, plural, verdict};
@@ -105,10 +106,6 @@ fn line(m: &Morning) -> String {
     )
 }
 
-fn day(rfc3339: &str) -> String {
-    rfc3339.get(..10).unwrap_or(rfc3339).to_owned()
-}
-
 fn row(listing: &mut Listing, board: &Board, today: &str) {
     let system = &board.system;
     let Some(last) = &system.last else { return };
@@ -192,11 +189,6 @@ pub(super) fn state(board: &Board) -> String {
             write!(words, "<br/><span class=\"known\">{}</span>", known_words(&known.acknowledged));
     }
     words
-}
-
-/// Who knows it, and what they say.
-pub(super) fn known_words(it: &tailbound_store::Acknowledgement) -> String {
-    format!("known to {}, {}: {}", xml(&it.author), xml(&day(&it.at)), xml(&it.message))
 }
 
 fn worse(board: &Board) -> String {

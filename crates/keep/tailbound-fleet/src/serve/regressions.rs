@@ -13,8 +13,8 @@ use tailbound_stats::change::FactChange;
 use tailbound_store::{Acknowledgement, Act, Since, acknowledged};
 
 use super::app::App;
+use super::known::known_words;
 use super::listing::{Column, Listing};
-use super::morning::known_words;
 use super::overview::{RENEWED_S, minute};
 use super::page::{Page, Problem};
 use super::remarks;

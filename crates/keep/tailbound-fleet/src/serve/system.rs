@@ -23,8 +23,9 @@ use tailbound_store::{
 
 use super::app::App;
 use super::boards::{self, Board};
+use super::known::known_words;
 use super::listing::{Column, Listing};
-use super::morning::{headroom, known_words, wrong_clock};
+use super::morning::{headroom, wrong_clock};
 use super::overview::{culprit_table, minute, worst};
 use super::page::{Page, Problem, ns, plural, verdict};
 use super::runs_page::{self, SHOWN};
