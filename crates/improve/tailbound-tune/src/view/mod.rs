@@ -3,7 +3,7 @@
 //!
 //! The loop here is all that touches the terminal; what keys mean is `step`, what is drawn is
 //! `draw`, both pure. What was typed before a plan was on the screen does not agree to it.
-//! Not here: changing the machine ([`Hands`]).
+//! Not here: changing the machine (`Hands`).
 
 mod draw;
 mod hands;
