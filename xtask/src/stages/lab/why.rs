@@ -23,9 +23,9 @@ const KEPT_AFTER: i64 = 51;
 /// Programs and their stacks lie at random addresses.
 const ADDRESSES: &str = "sysctl.kernel.randomize_va_space=2";
 const NUMBERS: &str = "why-numbers.jsonl";
-/// Of so many samples that waited for a section of the kernel, one is another with other random numbers. Which those are, and how
-/// many programs were executed before, is this build's.
-const SAMPLES: usize = 3;
+/// Of the latest samples of so many runs, at least one is another with other random numbers. Which that is, and how many programs
+/// were executed before, is this build's.
+const RUNS: u32 = 4;
 
 /// The sample's latencies with other random numbers, at any instant; none: it was missed.
 fn with_other_numbers(found: &Value) -> anyhow::Result<Vec<Option<i64>>> {
@@ -103,42 +103,54 @@ impl Lab {
 
     /// Where programs lie at random addresses, what the kernel has to do for them is another with other random numbers.
     fn other_numbers(&self) -> anyhow::Result<()> {
+        let mut unchanged = Vec::new();
+        for seed in 1..=RUNS {
+            let seed = seed.to_string();
+            for activation in self.latest_at_random_addresses(&seed)? {
+                if self.changes_with_other_numbers(activation)? {
+                    return Ok(());
+                }
+                unchanged.push((seed.clone(), activation));
+            }
+        }
+        bail!("nothing changes the samples (seed, activation) {unchanged:?}")
+    }
+
+    /// The activations of the latest samples of a run: those first that waited for a section of the kernel, and of those the last.
+    ///
+    /// A thread that only runs its own instructions is met by the timer at any of them alike. The kernel's sections shift with
+    /// every program before them, so that the last sample is the likeliest to be another.
+    fn latest_at_random_addresses(&self, seed: &str) -> anyhow::Result<Vec<i64>> {
         let words =
             ["lab", "run", "--paths", "-q", "--json", "--force", "-k", STOCK, "-i", "250us"];
         // Where nothing is where it was, QEMU has to translate each program anew: the warm-up, too, costs some seconds.
         let random = ["-D", "30ms", "-L", "fork:exec=yes", "--append", ADDRESSES, "-o", NUMBERS];
-        let random = [&random[..], &["--warm-up", "10ms"]].concat();
+        let random = [&random[..], &["--warm-up", "10ms", "--seed", seed]].concat();
         let run = self.answers(&[&words[..], &random].concat(), 0)?;
         let run: Value = serde_json::from_str(&run).context("no JSON")?;
         let wakeups = run.pointer("/paths/wakeups").and_then(Value::as_array);
-        let latest = wakeups.context("no wake-ups")?.iter();
-        // A thread that only runs its own instructions is met by the timer at any of them alike. The kernel's sections shift with
-        // every program before them, so that the last sample is the likeliest to be another.
-        let mut late: Vec<(bool, i64)> = latest
+        let mut late: Vec<(bool, i64)> = (wakeups.context("no wake-ups")?.iter())
             .filter_map(|w| {
                 let waited = w.pointer("/behind/ns").is_some_and(Value::is_i64);
                 Some((waited, w.get("activation").and_then(Value::as_i64)?))
             })
             .collect();
         late.sort_unstable();
-        late.reverse();
-        let mut told = String::new();
-        for (_, activation) in late.iter().take(SAMPLES) {
-            let which = activation.to_string();
-            let words = ["lab", "why", NUMBERS, "-q", "--json", "--variations", "0"];
-            let words = [&words[..], &["--seeds", "4", "--activation", &which]].concat();
-            told = self.answers(&words, 0)?;
-            let found: Value = serde_json::from_str(&told).context("no JSON")?;
-            let latency = found.pointer("/latency_ns").and_then(Value::as_i64);
-            ensure!(
-                found.pointer("/control_numbers_ns").and_then(Value::as_i64) == latency,
-                "written as they were, random numbers change the sample: {found}"
-            );
-            if with_other_numbers(&found)?.iter().any(|ns| *ns != latency) {
-                return Ok(());
-            }
-        }
-        bail!("nothing changes the samples {late:?}: {told}")
+        Ok(late.into_iter().rev().map(|(_, activation)| activation).collect())
+    }
+
+    /// Written as they were, random numbers leave the sample as it is. Do others?
+    fn changes_with_other_numbers(&self, activation: i64) -> anyhow::Result<bool> {
+        let which = activation.to_string();
+        let words = ["lab", "why", NUMBERS, "-q", "--json", "--variations", "0"];
+        let words = [&words[..], &["--seeds", "4", "--activation", &which]].concat();
+        let found: Value = serde_json::from_str(&self.answers(&words, 0)?).context("no JSON")?;
+        let latency = found.pointer("/latency_ns").and_then(Value::as_i64);
+        ensure!(
+            found.pointer("/control_numbers_ns").and_then(Value::as_i64) == latency,
+            "written as they were, random numbers change the sample: {found}"
+        );
+        Ok(with_other_numbers(&found)?.iter().any(|ns| *ns != latency))
     }
 
     /// A kernel tells its symbols once.
