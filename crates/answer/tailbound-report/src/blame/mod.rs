@@ -28,15 +28,14 @@ pub use html::html;
 pub(crate) use html::section;
 pub use interruptions::{interruptions, interruptions_json};
 pub use json::{SCHEMA, json, ranking};
-pub(crate) use lanes::lines as lanes_of;
 pub(crate) use look::named;
 pub(crate) use marks::phases;
 pub(crate) use nest::nested;
 pub(crate) use rows::{hanging, parts, percent, what};
 pub use svg::picture;
 pub(crate) use svg::picture_as;
-pub(crate) use text::first_up;
 pub use text::text;
+pub(crate) use text::{first_up, sample};
 pub(crate) use text::{heading, short};
 pub use threads::{ThreadRow, threads, threads_json};
 

@@ -42,7 +42,7 @@ pub fn text(records: &[BlameRecord], most: usize, style: Style) -> String {
             page.raw(vec![format!("    {for_what}: {command}")], Ink::Accent);
         }
     }
-    latest(records, most).into_iter().for_each(|r| sample(&mut page, r));
+    latest(records, most).into_iter().for_each(|r| sample(&mut page, r, &title(r)));
     page.finish()
 }
 
@@ -67,8 +67,9 @@ fn culprits(page: &mut Page, ranking: &Ranking, most: usize) {
     }
 }
 
-fn sample(page: &mut Page, record: &BlameRecord) {
-    page.heading(&title(record));
+/// A record below its heading: what each CPU did, the parts, the sentences, what a reader must know.
+pub(crate) fn sample(page: &mut Page, record: &BlameRecord, heading: &str) {
+    page.heading(heading);
     if let Some((lines, legend)) = lanes::lines(record, page.width().min(100)) {
         page.raw(lines, Ink::Plain);
         page.text(&legend, "  ", Ink::Dim);

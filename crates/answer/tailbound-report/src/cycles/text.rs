@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cycles of watched threads, for a terminal.
 
-use tailbound_core::blame::BlameRecord;
 use tailbound_core::cycle::CycleRecord;
 
 use super::{rows, words};
-use crate::blame::{first_up, hanging, lanes_of, latest, notes, parts, title};
+use crate::blame::{first_up, hanging, latest, sample, title};
 use crate::text::Style;
 use crate::text::ink::Ink;
 use crate::text::page::Page;
 
 /// Most causes of a table.
 const CAUSES_MAX: usize = 12;
-/// Most parts of a cycle, and most sentences about it.
-const PARTS_MAX: usize = 16;
 /// Most threads that are told of one by one.
 const THREADS_MAX: usize = 32;
 
@@ -72,27 +69,7 @@ fn thread(page: &mut Page, c: &CycleRecord, most: usize) {
     page.text("What its cycles were made of", "", Ink::Bold);
     let lines = hanging(&rows::causes(c, CAUSES_MAX), page.width());
     page.raw(lines, Ink::Plain);
-    latest(&c.worst, most).into_iter().for_each(|r| cycle(page, r));
-}
-
-fn cycle(page: &mut Page, record: &BlameRecord) {
-    page.heading(&first_up(&title(record)));
-    if let Some((lines, legend)) = lanes_of(record, page.width().min(100)) {
-        page.raw(lines, Ink::Plain);
-        page.text(&legend, "  ", Ink::Dim);
-        page.gap();
-    }
-    let lines = hanging(&parts(record, PARTS_MAX), page.width());
-    page.raw(lines, Ink::Plain);
-    for sentence in record.chain.iter().take(PARTS_MAX) {
-        page.text(&format!("- {sentence}"), "  ", Ink::Plain);
-    }
-    let more = record.chain.len().saturating_sub(PARTS_MAX);
-    if more > 0 {
-        page.text(&format!("- and {more} more, see --json"), "  ", Ink::Dim);
-    }
-    let ink = if record.lost { Ink::Warn } else { Ink::Dim };
-    notes(record).iter().for_each(|n| page.text(n, "  ", ink));
+    latest(&c.worst, most).into_iter().for_each(|r| sample(page, r, &first_up(&title(r))));
 }
 
 /// The section of a run's report; nothing without records.

@@ -13,7 +13,8 @@ use tailbound_core::units::{format_ns_i64, grouped};
 use super::{ESTIMATE, begin, tables};
 use crate::escape::xml;
 use crate::pictures::{Figure, points_json};
-use crate::svg::canvas::{AxisGrid, Canvas};
+use crate::svg::canvas::{AxisGrid, Canvas, LETTER};
+use crate::svg::legend::{self, LegendEntry};
 use crate::svg::number;
 use crate::svg::plot::Look;
 use crate::svg::scale::round_125;
@@ -21,10 +22,7 @@ use crate::svg::{Layout, Plot, Scale, Unit, style};
 
 const ROW: f64 = 30.0;
 const BAR: f64 = 18.0;
-const LEGEND_ROW: f64 = 18.0;
 const RIGHT: f64 = 14.0;
-/// Average advance of a letter at 11 px.
-const LETTER: f64 = 6.4;
 
 /// The latest wake-ups, a bar each, from the due time to the thread's own instructions.
 pub(super) fn legs(paths: &PathsRecord) -> Option<Figure> {
@@ -99,27 +97,12 @@ fn draw(paths: &PathsRecord, latest: &WakeUpRecord, layout: Layout) -> String {
 
 /// Colours of the legs, and how high their legend came out.
 fn legend(latest: &WakeUpRecord, width: f64) -> (String, f64) {
-    let mut out = String::new();
-    let (mut x, mut row) = (4.0, 0.0);
-    for (nth, leg) in latest.legs.iter().enumerate() {
-        let length = 30.0 + leg.name.chars().count().real() * LETTER;
-        if x > 4.0 && x + length > width {
-            (x, row) = (4.0, row + 1.0);
-        }
-        let y = row * LEGEND_ROW + 14.0;
-        let _ = write!(
-            out,
-            "<rect class=\"span {}\" x=\"{}\" y=\"{}\" width=\"13\" height=\"10\"/><text x=\"{}\" y=\"{}\">{}</text>",
-            style::class(nth),
-            number(x),
-            number(y - 10.0),
-            number(x + 18.0),
-            number(y),
-            xml(&leg.name)
-        );
-        x += length;
-    }
-    (out, (row + 1.0) * LEGEND_ROW + 8.0)
+    let entries = latest.legs.iter().enumerate().map(|(nth, leg)| {
+        let paint = format!("class=\"span {}\"", style::class(nth));
+        LegendEntry { paint, height: 10.0, words: &leg.name }
+    });
+    let (out, height) = legend::legend(entries, width);
+    (out, height.max(legend::ONE_ROW))
 }
 
 /// P(later than x) of the samples and of all instants.

@@ -16,7 +16,8 @@ use tailbound_core::units::format_ns;
 
 use super::Figure;
 use crate::escape::xml;
-use crate::svg::canvas::{AxisGrid, Canvas};
+use crate::svg::canvas::{AxisGrid, Canvas, LETTER};
+use crate::svg::legend::{self, LegendEntry};
 use crate::svg::number;
 use crate::svg::{Layout, Scale, Unit};
 use crate::table::Table;
@@ -24,10 +25,7 @@ use crate::table::Table;
 /// Names of the pictures of a run: more are not drawn, and said to be left out.
 const IDS: [&str; 6] = ["lanes-1", "lanes-2", "lanes-3", "lanes-4", "lanes-5", "lanes-6"];
 const ROW: f64 = 34.0;
-const LEGEND_ROW: f64 = 18.0;
 const RIGHT: f64 = 14.0;
-/// Average advance of a letter at 11 px.
-const LETTER: f64 = 6.4;
 
 /// How a state is drawn: class of its colour, height as a share of the row.
 fn look(state: &str) -> (&'static str, f64) {
@@ -160,27 +158,11 @@ fn draw(timeline: &TimelineRecord, layout: Layout) -> String {
 fn legend(timeline: &TimelineRecord, width: f64) -> (String, f64) {
     let states: BTreeMap<&str, ()> =
         timeline.lanes.iter().flat_map(|l| &l.spans).map(|s| (s.state.as_str(), ())).collect();
-    let mut out = String::new();
-    let (mut x, mut row) = (4.0, 0.0);
-    for state in states.keys() {
+    let entries = states.keys().map(|state| {
         let (class, share) = look(state);
-        let words = meaning(state);
-        let length = 20.0 + words.chars().count().real() * LETTER + 10.0;
-        if x > 4.0 && x + length > width {
-            (x, row) = (4.0, row + 1.0);
-        }
-        let (y, tall) = (row * LEGEND_ROW + 14.0, 16.0 * share);
-        let _ = write!(
-            out,
-            "<rect class=\"span {class}\" x=\"{}\" y=\"{}\" width=\"13\" height=\"{}\"/><text x=\"{}\" y=\"{}\">{}</text>",
-            number(x),
-            number(y - tall),
-            number(tall),
-            number(x + 18.0),
-            number(y),
-            xml(words)
-        );
-        x += length;
-    }
-    (out, (row + 1.0) * LEGEND_ROW + 8.0)
+        let paint = format!("class=\"span {class}\"");
+        LegendEntry { paint, height: 16.0 * share, words: meaning(state) }
+    });
+    let (out, height) = legend::legend(entries, width);
+    (out, height.max(legend::ONE_ROW))
 }

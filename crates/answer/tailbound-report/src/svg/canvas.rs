@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 use super::scale::{Scale, number};
 use crate::escape::xml;
 
+/// Average advance of a letter at 11 px.
+pub(crate) const LETTER: f64 = 6.4;
+
 /// The `svg` element of a picture.
 #[derive(Debug)]
 pub(crate) struct Canvas<'a> {

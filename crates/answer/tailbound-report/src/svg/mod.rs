@@ -4,6 +4,7 @@
 //! Not here: what is drawn (`pictures`).
 
 pub(crate) mod canvas;
+pub(crate) mod legend;
 pub mod plot;
 pub mod scale;
 pub mod style;

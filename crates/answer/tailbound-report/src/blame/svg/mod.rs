@@ -20,15 +20,13 @@ use super::nest::{Nested, nested};
 use super::{PICTURES_MAX, look, marks, title};
 use crate::escape::xml;
 use crate::pictures::Figure;
-use crate::svg::canvas::{AxisGrid, Canvas};
+use crate::svg::canvas::{AxisGrid, Canvas, LETTER};
 use crate::svg::number;
 use crate::svg::{Layout, Scale, Unit};
 use crate::table::Table;
 
 const ROW: f64 = 30.0;
 const RIGHT: f64 = 14.0;
-/// Average advance of a letter at 11 px.
-const LETTER: f64 = 6.4;
 /// Most rows of the table of what the CPUs did.
 const ROWS_MAX: usize = 200;
 
