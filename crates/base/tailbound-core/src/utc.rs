@@ -24,6 +24,12 @@ pub fn from_rfc2822(text: &str) -> Option<i64> {
     local.checked_sub(offset)
 }
 
+/// `2026-11-21T19:06:40Z` (or with a fraction) as s since 1970, taken as UTC.
+#[must_use]
+pub fn from_rfc3339(text: &str) -> Option<i64> {
+    from_date_time(text.get(..10)?, text.get(11..19)?)
+}
+
 /// `2026-11-21` and `19:06:40` (or with a fraction) as s since 1970, taken as UTC.
 #[must_use]
 pub fn from_date_time(date: &str, time: &str) -> Option<i64> {

@@ -69,7 +69,7 @@ impl Start {
         if is_virtual {
             return Self::Virtual(arrival.at.to_owned());
         }
-        let s = |text: &str| utc::from_date_time(text.get(..10)?, text.get(11..19)?);
+        let s = utc::from_rfc3339;
         // Without one of both there is nothing to compare.
         let (Some(began_s), Some(came_s)) = (s(said), s(arrival.at)) else {
             return Self::Own(said.to_owned());

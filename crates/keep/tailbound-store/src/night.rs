@@ -205,13 +205,9 @@ fn of_workload(runs: &[&RunRow]) -> Option<WorkloadState> {
     })
 }
 
-fn seconds(rfc3339: &str) -> Option<i64> {
-    utc::from_date_time(rfc3339.get(..10)?, rfc3339.get(11..19)?)
-}
-
 /// A night before a time; of what is no time the same.
 fn night_before(rfc3339: &str) -> String {
-    seconds(rfc3339).map_or_else(|| rfc3339.to_owned(), |s| utc::rfc3339(s - NIGHT_S))
+    utc::from_rfc3339(rfc3339).map_or_else(|| rfc3339.to_owned(), |s| utc::rfc3339(s - NIGHT_S))
 }
 
 impl Store {
@@ -250,7 +246,7 @@ impl Store {
         workload: &str,
         newest: &str,
     ) -> Result<Option<String>, StoreError> {
-        let Some(end_s) = seconds(newest) else { return Ok(None) };
+        let Some(end_s) = utc::from_rfc3339(newest) else { return Ok(None) };
         let sql = "SELECT started, outcome FROM run WHERE system = $1 AND workload = $2 AND started <= $3 \
             ORDER BY started DESC, id LIMIT $4 OFFSET $5";
         let (mut since, mut skip) = (None, 0);
@@ -267,7 +263,7 @@ impl Store {
             let rows = all(self.db(), sql, &values)?;
             for row in &rows {
                 let text = |at: usize| row.get(at).and_then(Value::text).unwrap_or_default();
-                let Some(began_s) = seconds(text(0)) else { continue };
+                let Some(began_s) = utc::from_rfc3339(text(0)) else { continue };
                 let at = (end_s - began_s).div_euclid(NIGHT_S);
                 if at != night.0 {
                     match night.1.take() {

@@ -307,7 +307,7 @@ fn maxima(run: &Run, id: &str, began: Option<&str>) -> Vec<Row> {
     let own = run.events.iter().find(|e| e.event == WARM_UP_OVER && e.t_ns == 0);
     let own = own.and_then(|e| e.clocks).map(|c| c.realtime_ns.div_euclid(NS_PER_S));
     let started = began.unwrap_or(&run.header.started);
-    let started = || utc::from_date_time(started.get(..10)?, started.get(11..19)?);
+    let started = || utc::from_rfc3339(started);
     let warm_up_s = run.header.plan.warm_up_ns.div_euclid(NS_PER_S);
     let own = own.filter(|_| began.is_none());
     let Some(zero_s) = own.or_else(|| Some(started()?.saturating_add(warm_up_s))) else {

@@ -177,7 +177,8 @@ pub(super) fn board(
     now_s: i64,
 ) -> Board {
     let newest = row.last.as_ref().map(|l| l.started.clone());
-    let silent_since = newest.filter(|at| seconds(at).is_some_and(|s| now_s - s > SILENT_S));
+    let silent_since =
+        newest.filter(|at| utc::from_rfc3339(at).is_some_and(|s| now_s - s > SILENT_S));
     let worse = found.regressions.into_iter().map(|regression| {
         let acknowledged =
             acknowledged(known, &row.id, &regression.workload, &regression.since).cloned();
@@ -198,10 +199,6 @@ pub(super) fn board(
         changes,
         system: row,
     }
-}
-
-pub(super) fn seconds(rfc3339: &str) -> Option<i64> {
-    utc::from_date_time(rfc3339.get(..10)?, rfc3339.get(11..19)?)
 }
 
 fn morning(systems: &[Board], unheard: Vec<String>) -> Morning {

@@ -60,8 +60,7 @@ pub(super) async fn under_way(app: &Arc<App>) -> Result<(Vec<UnderWay>, Vec<Work
 }
 
 fn seconds(rfc3339: Option<&String>) -> Option<i64> {
-    let text = rfc3339?;
-    utc::from_date_time(text.get(..10)?, text.get(11..19)?)
+    utc::from_rfc3339(rfc3339?)
 }
 
 /// What is under way, of `all` work, the newest first.

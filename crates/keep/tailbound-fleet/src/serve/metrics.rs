@@ -87,10 +87,7 @@ fn systems(out: &mut String, rows: &[&SystemRow], today: &str) {
     }
     head(out, "tailbound_last_run_timestamp_seconds", "gauge", "When a system's newest run began.");
     for row in rows {
-        let at = row
-            .last
-            .as_ref()
-            .and_then(|l| utc::from_date_time(l.started.get(..10)?, l.started.get(11..19)?));
+        let at = row.last.as_ref().and_then(|l| utc::from_rfc3339(&l.started));
         if let Some(at) = at {
             let _ = writeln!(
                 out,
@@ -135,7 +132,7 @@ fn nights(out: &mut String, all: &Boards) {
         "Since when a workload of the last night is not met, night after night.",
     );
     for (_, system, night) in nights() {
-        if let Some(at) = night.not_met_since.as_deref().and_then(boards::seconds) {
+        if let Some(at) = night.not_met_since.as_deref().and_then(utc::from_rfc3339) {
             let _ = writeln!(out, "{name}{{system=\"{system}\"}} {at}");
         }
     }

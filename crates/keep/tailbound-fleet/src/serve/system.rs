@@ -10,8 +10,8 @@ use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use serde::Deserialize;
-use tailbound_core::Run;
 use tailbound_core::units::grouped;
+use tailbound_core::{Run, utc};
 use tailbound_report::digest;
 use tailbound_report::escape::xml;
 use tailbound_report::pictures as report_pictures;
@@ -190,7 +190,7 @@ fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64, writes: bool) {
         page.figure(&figure, 2);
     }
     let worse = told.board.worse.iter();
-    let worse: Vec<i64> = worse.filter_map(|w| boards::seconds(&w.regression.since)).collect();
+    let worse: Vec<i64> = worse.filter_map(|w| utc::from_rfc3339(&w.regression.since)).collect();
     let figure = pictures::maxima(&told.maxima, told.step_s, deadline_ns, &worse);
     if let Some(figure) = figure {
         page.figure(&figure, 2);
