@@ -4,7 +4,15 @@
 use std::io::Write as _;
 use std::path::Path;
 
+use proptest::prelude::*;
+use tailbound_core::Context;
+use tailbound_core::record::ThreadRecord;
+use tailbound_report::export::{Exported, Format, export};
+use tailbound_stats::Analysis;
+
 use crate::{call, folder, read, status, stderr, stdout, tailbound};
+
+const RUN: &[u8] = include_bytes!("../hostile/data/run.tailbound.jsonl");
 
 fn measured(folder: &Path) {
     let words = "run -l 1500 -d 10s -q -o r.tailbound.jsonl --warm-up 10ms --load none --brief";
@@ -28,15 +36,45 @@ fn a_run_leaves_in_every_format_and_comes_back_from_that_of_cyclictest() {
     let words = ["import", "cyclictest", "--unit", "us", "-o", "c.tailbound.jsonl"];
     let out = call(folder.path(), &words);
     assert_eq!(status(&out), 0, "{}", stderr(&out));
-    let (ours, theirs) = (
-        read(&folder.path().join("r.tailbound.jsonl")),
-        read(&folder.path().join("c.tailbound.jsonl")),
-    );
-    assert_eq!(ours.threads.len(), theirs.threads.len());
-    for (a, b) in ours.threads.iter().zip(&theirs.threads) {
-        assert_eq!(a.wakeup.n, b.wakeup.n, "wake-ups of thread {}", a.thread);
-        let us = |ns: Option<i64>| ns.map(|ns| ns.max(0) / 1000);
-        assert_eq!(us(a.wakeup.max_ns), us(b.wakeup.max_ns));
+}
+
+/// A quiet machine, a slow one, one that stood still, one whose latest is at the end of the rows.
+fn latencies() -> impl Strategy<Value = Vec<i64>> {
+    let about = prop_oneof![0..200_000i64, 0..12_000_000i64, 9_900_000..10_100_000i64];
+    let usual = (about, 1..3_000_000i64)
+        .prop_flat_map(|(about, width)| prop::collection::vec(about..about + width, 1..400));
+    let rare = prop::collection::vec(prop_oneof![-20_000..0i64, 0..40_000_000i64], 0..4);
+    (usual, rare).prop_map(|(usual, rare)| usual.into_iter().chain(rare).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn a_histogram_in_cyclictests_format_comes_back(threads in prop::collection::vec(latencies(), 1..4)) {
+        let ours: Vec<_> = threads.iter().map(|values| {
+            let mut wakeup = tailbound_core::Distribution::default();
+            values.iter().for_each(|ns| wakeup.add(*ns));
+            wakeup
+        }).collect();
+        let mut run = tailbound_core::runfile::read_run(RUN).unwrap();
+        run.threads = (0..).zip(&ours).map(|(thread, wakeup)| ThreadRecord {
+            thread,
+            context: Context::User,
+            wakeup: wakeup.clone(),
+            ..ThreadRecord::default()
+        }).collect();
+        let Exported::Text(text) = export(&Analysis::of(&run), Format::Cyclictest) else { panic!() };
+        let us = tailbound_import::Options { unit_ns: Some(1000), ..Default::default() };
+        let theirs = tailbound_import::import_with(None, "h", text.as_bytes(), &us).unwrap();
+        let against = ["source-abridged", "source-inconsistent", "source-cut-off"];
+        let doubts: Vec<_> = theirs.findings.iter().filter(|f| against.contains(&&*f.id)).collect();
+        prop_assert!(doubts.is_empty(), "{doubts:?}");
+        for (a, b) in ours.iter().zip(&theirs.threads) {
+            prop_assert_eq!(a.n, b.wakeup.n);
+            let us = |ns: Option<i64>| ns.map(|ns| ns.max(0) / 1000);
+            prop_assert_eq!(us(a.max_ns), us(b.wakeup.max_ns));
+            prop_assert_eq!(us(a.min_ns), us(b.wakeup.min_ns));
+        }
     }
 }
 

@@ -6,12 +6,14 @@
 
 use std::fmt::Write as _;
 
-use tailbound_core::Run;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::record::ThreadRecord;
+use tailbound_core::{Distribution, Run};
 
 /// Rows at most: what is later is counted as overflow, as by `-h 10000`.
 const ROWS_MAX: u64 = 10_000;
+/// Places within a bucket.
+const HEIGHTS: u64 = 1024;
 
 /// `run` as that histogram, a column per thread of the judged context.
 pub(super) fn text(run: &Run) -> String {
@@ -19,26 +21,21 @@ pub(super) fn text(run: &Run) -> String {
         run.threads.iter().filter(|t| Some(t.context) == run.judged_context()).collect();
     let latest = threads.iter().filter_map(|t| t.wakeup.max_ns).max().unwrap_or(0);
     let rows = u64::try_from(latest / 1000).unwrap_or(0).saturating_add(1).min(ROWS_MAX);
-    let columns: Vec<Column> = threads.iter().map(|t| Column::of(t, rows)).collect();
+    let columns: Vec<Column> = threads.iter().map(|t| Column::of(&t.wakeup, rows)).collect();
     let mut out = String::from("# Histogram\n");
     for us in 0..rows {
         let counts = columns.iter().map(|c| c.at(us));
         let _ = writeln!(out, "{us:06} {}", row(counts, "\t"));
     }
-    let us = |ns: Option<f64>| ns.map_or(0, |v| (v / 1000.0).whole_u64());
-    let known = |of: fn(&ThreadRecord) -> Option<f64>| row(threads.iter().map(|t| us(of(t))), " ");
-    let exact = |ns: Option<i64>| ns.map(|v| v.real());
+    let us = |ns: Option<i64>| ns.map_or(0, |ns| u64::try_from(ns / 1000).unwrap_or(0));
+    let foot = |values: &mut dyn Iterator<Item = u64>| shorter(&row(values, " "));
     let _ = writeln!(out, "# Total: {}", row(columns.iter().map(|c| c.inside), " "));
-    let _ = writeln!(
-        out,
-        "# Min Latencies: {}",
-        shorter(&known(|t| t.wakeup.min_ns.map(|v| v.real())))
-    );
-    let _ = writeln!(out, "# Avg Latencies: {}", shorter(&known(|t| t.wakeup.mean())));
-    let latest = row(threads.iter().map(|t| us(exact(t.wakeup.max_ns))), " ");
-    let _ = writeln!(out, "# Max Latencies: {}", shorter(&latest));
-    let over = row(columns.iter().map(|c| c.over), " ");
-    let _ = writeln!(out, "# Histogram Overflows: {}", shorter(&over));
+    let mut least = threads.iter().map(|t| us(t.wakeup.min_ns));
+    let _ = writeln!(out, "# Min Latencies: {}", foot(&mut least));
+    let _ = writeln!(out, "# Avg Latencies: {}", foot(&mut columns.iter().map(|c| c.average)));
+    let mut latest = threads.iter().map(|t| us(t.wakeup.max_ns));
+    let _ = writeln!(out, "# Max Latencies: {}", foot(&mut latest));
+    let _ = writeln!(out, "# Histogram Overflows: {}", foot(&mut columns.iter().map(|c| c.over)));
     let early = threads.iter().map(|t| t.wakeup.early.total()).fold(0, u64::saturating_add);
     if early > 0 {
         let _ = writeln!(out, "# {early} wake-ups before their due time are in row 000000");
@@ -51,40 +48,81 @@ struct Column {
     counts: Vec<u64>,
     inside: u64,
     over: u64,
+    /// Of whole µs, as that tool computes it: that of the rows, where they hold all values.
+    average: u64,
 }
 
 impl Column {
-    fn of(t: &ThreadRecord, rows: u64) -> Self {
-        let mut counts = vec![0u64; usize::try_from(rows).unwrap_or(0)];
-        let mut over = t.wakeup.unbinned;
-        if let Some(first) = counts.first_mut() {
-            *first = t.wakeup.early.total();
-        }
-        for b in t.wakeup.late.buckets() {
-            let at = usize::try_from(b.low_ns / 1000).unwrap_or(usize::MAX);
-            match counts.get_mut(at) {
-                Some(count) => *count = count.saturating_add(b.count),
-                None => over = over.saturating_add(b.count),
+    /// A bucket is wider than a row: where in its buckets the values lie, their mean tells. At their lower ends
+    /// latencies of some ms would be tens of µs too small, and a reader that compares the rows
+    /// with the average would find rows missing.
+    fn of(wakeup: &Distribution, rows: u64) -> Self {
+        // Cut to whole µs, values are less by half of what is cut off.
+        let cut_us = 1000u64.saturating_sub(wakeup.resolution_ns.max(1)).real() / 2000.0;
+        let wanted_us = wakeup.mean().map(|ns| ns / 1000.0 - cut_us);
+        let (mut low, mut high) = (0, HEIGHTS);
+        while low < high {
+            let height = u64::midpoint(low, high);
+            let column = Self::at_height(wakeup, height, rows);
+            let Some((of_rows, wanted)) = column.mean_of_all().zip(wanted_us) else {
+                low = HEIGHTS / 2;
+                break;
+            };
+            if of_rows < wanted {
+                low = height + 1;
+            } else {
+                high = height;
             }
         }
-        // A bucket begins below what is in it: the extremes, which the foot has exactly, are rows of their own.
-        let buckets = || t.wakeup.late.buckets().filter(|b| b.count > 0);
-        for (exact, bucket) in
-            [(t.wakeup.max_ns, buckets().next_back()), (t.wakeup.min_ns, buckets().next())]
-        {
-            let (Some(ns), Some(bucket)) = (exact.filter(|ns| *ns >= 0), bucket) else { continue };
-            let row = |ns: u64| usize::try_from(ns / 1000).unwrap_or(usize::MAX);
-            let (from, to) = (row(bucket.low_ns), row(ns.unsigned_abs()));
-            if from != to && counts.get(from).is_some_and(|n| *n > 0) && to < counts.len() {
-                if let Some(n) = counts.get_mut(from) {
-                    *n -= 1;
-                }
-                if let Some(n) = counts.get_mut(to) {
-                    *n = n.saturating_add(1);
+        let mut column = Self::at_height(wakeup, low.min(HEIGHTS), rows);
+        let mean_us = column.mean_of_all().or(wakeup.mean().map(|ns| ns / 1000.0));
+        column.average = mean_us.map_or(0, |us| us.whole_u64());
+        column
+    }
+
+    /// The values of each bucket `height` of `HEIGHTS` above its lower end; the extremes, which are exactly known, in rows of their own.
+    fn at_height(wakeup: &Distribution, height: u64, rows: u64) -> Self {
+        let mut column = Self {
+            counts: vec![0; usize::try_from(rows).unwrap_or(0)],
+            inside: 0,
+            over: wakeup.unbinned,
+            average: 0,
+        };
+        column.add(0, wakeup.early.total());
+        let extreme = |ns: Option<i64>| ns.and_then(|ns| u64::try_from(ns).ok());
+        let (least, greatest) = (extreme(wakeup.min_ns), extreme(wakeup.max_ns));
+        for bucket in wakeup.late.buckets() {
+            let last = bucket.width_ns.saturating_sub(1);
+            let end = bucket.low_ns.saturating_add(last);
+            let mut left = bucket.count;
+            for ns in [greatest, least].into_iter().flatten() {
+                if left > 0 && (bucket.low_ns..=end).contains(&ns) {
+                    column.add(ns, 1);
+                    left -= 1;
                 }
             }
+            let at = bucket
+                .low_ns
+                .saturating_add(last / HEIGHTS * height + last % HEIGHTS * height / HEIGHTS);
+            column.add(at.max(least.unwrap_or(0)).min(greatest.unwrap_or(at)), left);
         }
-        Self { inside: counts.iter().fold(0, |a, b| a.saturating_add(*b)), counts, over }
+        column
+    }
+
+    fn add(&mut self, ns: u64, count: u64) {
+        match usize::try_from(ns / 1000).ok().and_then(|us| self.counts.get_mut(us)) {
+            Some(at) => {
+                *at = at.saturating_add(count);
+                self.inside = self.inside.saturating_add(count);
+            }
+            None => self.over = self.over.saturating_add(count),
+        }
+    }
+
+    /// Mean of the rows, µs, where they hold all values.
+    fn mean_of_all(&self) -> Option<f64> {
+        let sum = || (0u64..).zip(&self.counts).map(|(us, n)| us.real() * n.real()).sum::<f64>();
+        (self.inside > 0 && self.over == 0).then(|| sum() / self.inside.real())
     }
 
     fn at(&self, us: u64) -> u64 {
@@ -108,11 +146,22 @@ mod tests {
 
     #[test]
     fn the_rows_of_the_extremes_are_those_of_the_foot() {
-        let mut t = ThreadRecord::default();
+        let mut wakeup = Distribution::default();
         for ns in [4_000, 5_000, 2_345_678] {
-            t.wakeup.add(ns);
+            wakeup.add(ns);
         }
-        let column = Column::of(&t, 2346);
+        let column = Column::of(&wakeup, 2346);
         assert_eq!((column.at(4), column.at(2345), column.inside, column.over), (1, 1, 3, 0));
+    }
+
+    #[test]
+    fn the_average_of_wide_buckets_is_that_of_the_values() {
+        let mut wakeup = Distribution::default();
+        for i in 0..1000 {
+            wakeup.add(2_000_000 + i * 31);
+        }
+        let column = Column::of(&wakeup, 2031);
+        assert!(column.average.abs_diff(2015) <= 1, "{}", column.average);
+        assert_eq!((column.inside, column.over), (1000, 0));
     }
 }
