@@ -69,8 +69,10 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser};
+use tailbound_host::Root;
+use tailbound_run::Session;
 
-use crate::say::Failure;
+pub use crate::say::Failure;
 
 /// The one definition of the command line, with the options of every verb.
 #[must_use]
@@ -108,6 +110,20 @@ pub fn main() -> ExitCode {
                 None => parsed::<cli::Cli>(cmd::dispatch),
             },
         },
+    }
+}
+
+/// The session that `tailbound run WORDS` would begin on the machine under `root`: all is checked, nothing is started.
+///
+/// # Errors
+/// What `tailbound run` says, where it refuses these words.
+pub fn session_of_run(words: &[OsString], root: Root) -> Result<Session, Failure> {
+    let begin = ["tailbound", "run"].map(OsString::from);
+    let words = [&begin, words].concat();
+    let cli = measuring::parsed(&words).map_or_else(|| cli::Cli::try_parse_from(words), Ok);
+    match cli.map_err(Failure::usage)?.command {
+        cli::Command::Run(args) => cmd::session::of_run(&args, root),
+        _ => Err(Failure::bug_of("`run` was parsed as another verb")),
     }
 }
 

@@ -15,7 +15,7 @@ use tailbound_report::Style;
 
 /// Why there is no answer, and who can mend it, from which the exit status is made.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     pub(crate) kind: FailureKind,
     pub(crate) text: String,
 }

@@ -40,6 +40,7 @@ mod rounds;
 mod run;
 #[cfg(feature = "server")]
 mod serve;
+pub(crate) mod session;
 mod show;
 mod sign;
 #[cfg(feature = "server")]

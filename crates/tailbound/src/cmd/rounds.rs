@@ -14,7 +14,6 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use tailbound_core::Run;
-use tailbound_core::record::Round;
 use tailbound_core::utc;
 use tailbound_host::Root;
 use tailbound_report::compare::Answer;
@@ -25,7 +24,7 @@ use tailbound_sys::clock;
 
 use crate::caller::Machine;
 use crate::cli::{Cli, Command, RunArgs};
-use crate::cmd::{compare, run};
+use crate::cmd::{compare, session};
 use crate::input;
 use crate::names;
 use crate::say::{self, Failure};
@@ -111,11 +110,6 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(answer.exit_status(args.rounds.judge.require_equivalent)))
 }
 
-/// The place that `--as-round` gives.
-pub(crate) fn place(text: &str) -> Result<Round, Failure> {
-    serde_json::from_str(text).map_err(|e| Failure::usage(format!("--as-round: {e}")))
-}
-
 /// What stands between `run` and `--`.
 fn common_words(words: Vec<OsString>) -> Vec<OsString> {
     let end = words.iter().position(|w| w == "--").unwrap_or(words.len());
@@ -132,9 +126,9 @@ fn variant(text: &str, common: &[OsString]) -> Result<Variant, Failure> {
     let Command::Run(args) = cli.command else {
         return Err(Failure::usage(format!("variant `{name}`: only flags of `run` belong there")));
     };
-    let request = run::request_of(&args).map_err(|e| named(&name, e))?;
+    let request = session::request_of(&args).map_err(|e| named(&name, e))?;
     let plan = resolve(&request, &Root::real()).map_err(|e| named(&name, e.into()))?.plan;
-    run::one_per_cpu(args.plan.one_per_cpu, &plan).map_err(|e| named(&name, e))?;
+    session::one_per_cpu(args.plan.one_per_cpu, &plan).map_err(|e| named(&name, e))?;
     Ok(Variant { name, words, plan })
 }
 

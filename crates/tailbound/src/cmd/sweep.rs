@@ -15,7 +15,7 @@ use tailbound_run::Request;
 use tailbound_series::sweep::{STEPS_MAX, Sweep, exit_status, intervals};
 
 use crate::cli_sweep::SweepArgs;
-use crate::cmd::run;
+use crate::cmd::{run, session};
 use crate::input;
 use crate::say::{self, Failure};
 
@@ -25,7 +25,7 @@ const DURATION: &str = "5s";
 /// `tailbound measure sweep`
 pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let intervals_ns = asked(args)?;
-    let mut request = Request { bare: true, ..run::request(&args.plan)? };
+    let mut request = Request { bare: true, ..session::request(&args.plan)? };
     if args.plan.measurement.loops.is_none() {
         request.config.duration.get_or_insert_with(|| DURATION.to_owned());
     }
@@ -53,7 +53,7 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
                 one.step, one.steps
             ));
         }
-        run::session(&request, &args.plan, one.file.as_deref(), None).map(|(run, _)| run)
+        run::measured(&request, &args.plan, one.file.as_deref(), None).map(|(run, _)| run)
     })?;
     let steps = made.steps;
     if made.interrupted {

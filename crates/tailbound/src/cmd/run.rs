@@ -5,20 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tailbound_core::Run;
-use tailbound_core::plan::{Plan, RunConfig, StopRule};
 use tailbound_core::record::Round;
-use tailbound_core::units;
 use tailbound_host::Root;
-use tailbound_probe::Prepared;
-use tailbound_run::{Output, Request, Session, resolve};
+use tailbound_run::{Output, Request};
 use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
 use crate::cli::{PlanArgs, RunArgs};
-use crate::cli_config;
 use crate::cli_probe::ProbeArgs;
-use crate::cmd::rounds;
-use crate::consent;
+use crate::cmd::{rounds, session};
 use crate::input;
 use crate::live::Live;
 use crate::machine::{self, WhileHeld};
@@ -27,8 +22,7 @@ use crate::say::{self, Failure};
 
 /// `tailbound run`
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
-    let round = args.rounds.as_round.as_deref().map(rounds::place).transpose()?;
-    if let (Some(n), None) = (args.rounds.rounds, &round) {
+    if let (Some(n), None) = (args.rounds.rounds, &args.rounds.as_round) {
         if args.plan.begin_at.is_some() {
             return Err(Failure::usage("--begin-at is for one run, and --rounds makes several"));
         }
@@ -36,10 +30,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         let _machine = machine::share(WhileHeld::of(args.plan.wait_for_machine))?;
         return rounds::rounds(args, n);
     }
-    if round.is_none() {
-        without_rounds(args)?;
-    }
-    let request = request_of(args)?;
+    let round = session::round(args)?;
+    let request = session::request_of(args)?;
     let out = args.plan.out.clone().unwrap_or_else(|| default_out(args, &request));
     let to_stdout = out == Path::new("-");
     // One of many has no page of its own.
@@ -49,7 +41,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = report.as_ref().or(by_force.as_ref()) {
         input::may_write(path, args.plan.force)?;
     }
-    let (run, path) = session(&request, &args.plan, Some(&out), round)?;
+    let (run, path) = measured(&request, &args.plan, Some(&out), round)?;
     let analysis = Analysis::of(&run);
     let page = || {
         let name = path.as_deref().map_or_else(|| run.header.id.clone(), input::name);
@@ -87,11 +79,11 @@ fn written(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
 /// `tailbound measure NAME`
 pub(crate) fn probe(probe: &ProbeArgs) -> Result<ExitCode, Failure> {
     let args = &probe.args;
-    let mut request = Request { bare: true, ..request(&args.plan)? };
+    let mut request = Request { bare: true, ..session::request(&args.plan)? };
     request.config.probe = Some(probe.spec.clone());
     let out = args.plan.out.as_deref();
     let to_stdout = out == Some(Path::new("-"));
-    let (run, path) = session(&request, &args.plan, out, None)?;
+    let (run, path) = measured(&request, &args.plan, out, None)?;
     answer(&Analysis::of(&run), &args.plan, to_stdout)?;
     if !args.plan.json && !args.plan.brief && !to_stdout {
         written(&[("Run file", path.as_deref())])?;
@@ -99,116 +91,13 @@ pub(crate) fn probe(probe: &ProbeArgs) -> Result<ExitCode, Failure> {
     Ok(status(&run))
 }
 
-/// Words that mean nothing without `--rounds`.
-fn without_rounds(args: &RunArgs) -> Result<(), Failure> {
-    let judge = &args.rounds.judge;
-    let word = match () {
-        () if !args.rounds.variants.is_empty() => "variants after `--`",
-        () if judge.margin.is_some() => "--margin",
-        () if judge.margin_time.is_some() => "--margin-time",
-        () if judge.require_equivalent => "--require-equivalent",
-        () if judge.seed.is_some() => "--seed",
-        () => return Ok(()),
-    };
-    Err(Failure::usage(format!("{word}: only with --rounds N, for example --rounds 30")))
-}
-
-/// What all options of `run` ask for.
-pub(crate) fn request_of(args: &RunArgs) -> Result<Request, Failure> {
-    let mut request = request(&args.plan)?;
-    request.config = request.config.over(&args.beside.config()?);
-    Ok(request)
-}
-
-/// Options of the command line over those of the file.
-pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
-    let file = match &args.config {
-        None => RunConfig::default(),
-        Some(path) => {
-            let file = cli_config::in_file(path)?;
-            consent::ask(&path.display().to_string(), &[&file], args.yes)?;
-            file
-        }
-    };
-    let mut given = args.measurement.config()?;
-    if let Some(limit) = &args.break_at {
-        let ns = units::parse_ns(limit).map_err(|e| Failure::usage(format!("--break: {e}")))?;
-        if ns <= 0 {
-            return Err(Failure::usage("--break: must be more than 0"));
-        }
-        given.deadline = Some(limit.clone());
-        given.until = Some(StopRule::Exceedance.to_string());
-        if given.blame.is_none() && given.observe.is_none() {
-            given.blame = Some(format!("{limit},if-possible"));
-        }
-    }
-    Ok(Request { config: file.over(&given), bare: false })
-}
-
-/// A session with everything checked and nothing started, and its probe.
-fn prepared(
-    request: &Request,
-    args: &PlanArgs,
-    root: Root,
-    round: Option<Round>,
-) -> Result<(Session, Prepared), Failure> {
-    let resolved = resolve(request, &root)?;
-    one_per_cpu(args.one_per_cpu, &resolved.plan)?;
-    let begin_at_ns = args
-        .begin_at
-        .as_deref()
-        .map(tailbound_core::instant::parse)
-        .transpose()
-        .map_err(|e| Failure::usage(format!("--begin-at: {e}")))?;
-    let exe = if (resolved.plan.loads.is_empty() || resolved.loads_by_default)
-        && resolved.plan.work.is_none()
-    {
-        // Without /proc there is no path, and no default load: the session says so.
-        std::env::current_exe().unwrap_or_default()
-    } else {
-        std::env::current_exe().map_err(|e| {
-            Failure::cannot(format!(
-                "loads are started from this program, whose path is unknown: {e}"
-            ))
-        })?
-    };
-    let session = Session {
-        plan: resolved.plan,
-        findings: resolved.findings,
-        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
-        root,
-        exe,
-        loads_optional: resolved.loads_by_default,
-        inventory_late: request.bare,
-        virtual_time: args.virtual_time,
-        refresh_ms: 0,
-        round,
-        purpose: resolved.purpose,
-        machine: None,
-        begin_at_ns,
-    };
-    Ok((session, resolved.probe))
-}
-
-/// Refuses a number of threads that is not the plan's: of cyclictest's users, who write it.
-pub(crate) fn one_per_cpu(given: Option<Option<u32>>, plan: &Plan) -> Result<(), Failure> {
-    let Some(Some(threads)) = given else { return Ok(()) };
-    let planned = plan.tasks.map_or(plan.cpus.len() as u64, u64::from);
-    if u64::from(threads) == planned {
-        return Ok(());
-    }
-    Err(Failure::usage(format!(
-        "-t {threads}: there is one thread per measured CPU, {planned} here; choose CPUs with --cpus, or write --tasks N for that many unpinned threads"
-    )))
-}
-
-pub(crate) fn session(
+pub(crate) fn measured(
     request: &Request,
     args: &PlanArgs,
     out: Option<&Path>,
     round: Option<Round>,
 ) -> Result<(Run, Option<PathBuf>), Failure> {
-    let (mut session, probe) = prepared(request, args, Root::real(), round)?;
+    let (mut session, probe) = session::prepared(request, args, Root::real(), round)?;
     // In virtual time nothing that goes on beside it matters.
     session.machine = match args.virtual_time {
         true => None,
@@ -259,6 +148,3 @@ fn default_out(args: &RunArgs, request: &Request) -> PathBuf {
     }
     names::free(Path::new(&format!("{name}-{stamp}.tailbound.jsonl")), &[".html"])
 }
-
-#[cfg(test)]
-mod tests;

@@ -10,14 +10,10 @@ mod merged;
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::{Args as _, Command, FromArgMatches as _};
 use serde_json::Value;
 use tailbound_core::record::{Header, Line};
 use tailbound_host::Root;
 use tempfile::TempDir;
-
-use crate::cli::RunArgs;
-use crate::cmd::{rounds, run};
 
 /// A machine with CPUs 0 to 3, and a folder for files.
 struct Bench {
@@ -37,15 +33,9 @@ impl Bench {
 
     /// The header of the run that these words ask for, as a reader of its file finds it; or why there is none.
     fn header(&self, words: &[String]) -> Result<Value, String> {
-        let args = parsed(words)?;
-        let round = args.rounds.as_round.as_deref().map(rounds::place).transpose();
-        let round = round.map_err(|e| e.text)?;
-        if args.rounds.rounds.is_none() && round.is_none() {
-            run::without_rounds(&args).map_err(|e| e.text)?;
-        }
-        let request = run::request_of(&args).map_err(|e| e.text)?;
-        let root = Root::at(self.folder.path());
-        let (session, _) = run::prepared(&request, &args.plan, root, round).map_err(|e| e.text)?;
+        let given: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let session = tailbound::session_of_run(&given, Root::at(self.folder.path()));
+        let session = session.map_err(|e| e.to_string())?;
         let written = serde_json::to_string(&Line::Header(Box::new(session.header())));
         let Line::Header(read) = serde_json::from_str(&written.expect("a line")).expect("a line")
         else {
@@ -79,17 +69,6 @@ fn undated(mut header: Header) -> Value {
     (header.id, header.started) = (String::new(), String::new());
     header.command.clear();
     serde_json::to_value(header).expect("JSON")
-}
-
-fn definition() -> Command {
-    RunArgs::augment_args(Command::new("run").args_override_self(true))
-}
-
-/// As `tailbound run` reads them.
-fn parsed(words: &[String]) -> Result<RunArgs, String> {
-    let words = std::iter::once("run").chain(words.iter().map(String::as_str)).map(OsString::from);
-    let matches = definition().try_get_matches_from(words).map_err(|e| e.to_string())?;
-    RunArgs::from_arg_matches(&matches).map_err(|e| e.to_string())
 }
 
 /// A flag, `name=value` or a `name` alone, as a line of a configuration file.
