@@ -16,6 +16,7 @@ mod cli_blame;
 mod cli_bound;
 mod cli_campaign;
 mod cli_check;
+mod cli_color;
 mod cli_compare;
 mod cli_config;
 mod cli_decide;
@@ -34,10 +35,13 @@ mod cli_lab_kernel;
 #[cfg(feature = "lab")]
 mod cli_lab_qemu;
 #[cfg(feature = "lab")]
+mod cli_lab_subject;
+#[cfg(feature = "lab")]
 mod cli_lab_why;
 mod cli_monitor;
 mod cli_plan;
 mod cli_probe;
+mod cli_run;
 mod cli_serve;
 #[cfg(feature = "server")]
 mod cli_server;
@@ -52,6 +56,7 @@ mod cli_watch;
 mod cmd;
 mod completions;
 mod consent;
+mod flags;
 mod help;
 mod input;
 mod lazy;
@@ -68,7 +73,7 @@ mod usage;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser};
+use clap::Parser;
 use tailbound_host::Root;
 use tailbound_run::Session;
 
@@ -77,9 +82,7 @@ pub use crate::say::Failure;
 /// The one definition of the command line, with the options of every verb.
 #[must_use]
 pub fn command() -> clap::Command {
-    let mut command = cli::Cli::command();
-    command.build();
-    command
+    cli::command()
 }
 
 /// The same with the values that a shell may offer: for completions only, it would refuse what has options.

@@ -14,9 +14,9 @@ use crate::cli_bisect::{
     Bisect, BisectAppendArgs, BisectCommitsArgs, BisectConfigArgs, BisectKernelsArgs, SearchArgs,
 };
 use crate::cli_guest::HostArgs;
-use crate::cli_lab::SubjectArgs;
+use crate::cli_lab_subject::SubjectArgs;
 use crate::cmd::lab::{bench, request};
-use crate::cmd::tune;
+use crate::cmd::tune::recipes;
 use crate::input;
 use crate::say::{self, Failure};
 
@@ -48,9 +48,9 @@ fn answered(
     search: &dyn Fn(&BisectCaller<'_>) -> Result<BisectAnswer, SearchError>,
 ) -> Result<ExitCode, Failure> {
     let BisectAnswer { answer, end } = search(&BisectCaller {
-        open: &|| Ok(bench(host)?),
+        open: &|| Ok(bench::open(host)?),
         read: &|path| Ok(input::run(path)?),
-        profile: &|name, settings| Ok(tune::profile_of(name, settings)?),
+        profile: &|name, settings| Ok(recipes::profile_of(name, settings)?),
     })?;
     if host.json {
         say::answer_json(&json(&answer))?;

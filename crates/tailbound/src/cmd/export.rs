@@ -8,12 +8,13 @@ use tailbound_report::export::{self, Exported, Format};
 use tailbound_stats::Analysis;
 
 use crate::cli_export::ExportArgs;
+use crate::flags;
 use crate::say::Failure;
 use crate::{input, say};
 
 /// `tailbound export`
 pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode, Failure> {
-    let format: Format = args.format.parse().map_err(|e| Failure::usage(format!("--as: {e}")))?;
+    let format: Format = args.format.parse().map_err(flags::refused("--as"))?;
     let out = args.out.as_deref().unwrap_or(Path::new("-"));
     input::may_write(out, args.force)?;
     let run = input::run(&args.run)?;

@@ -15,6 +15,7 @@ use tailbound_sys::signal::Signals;
 use tailbound_trace::samples::Spent;
 
 use crate::cli_hot::HotArgs;
+use crate::flags;
 use crate::input;
 use crate::looking;
 use crate::say::{self, Failure};
@@ -52,7 +53,7 @@ fn cpus(args: &HotArgs, root: &Root) -> Result<Vec<u32>, Failure> {
     match &args.cpus {
         None => Ok(machine.online.iter().collect()),
         Some(list) => {
-            let set = machine.resolve(list).map_err(|e| Failure::usage(format!("-c: {e}")))?;
+            let set = machine.resolve(list).map_err(flags::refused("-c"))?;
             Ok(set.iter().collect())
         }
     }

@@ -10,6 +10,7 @@ use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
 use crate::cli::ImportArgs;
+use crate::flags;
 use crate::input;
 use crate::names;
 use crate::say::{self, Failure};
@@ -25,12 +26,8 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
             .transpose()
             .map_err(|e| Failure::usage(format!("{flag}: {e}")))
     };
-    let format: Option<Format> = args
-        .format
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(|e| Failure::usage(format!("--format: {e}")))?;
+    let format: Option<Format> =
+        args.format.as_deref().map(str::parse).transpose().map_err(flags::refused("--format"))?;
     let options = Options {
         unit_ns: time(&args.unit.as_ref().map(|u| format!("1{u}")), "--unit")?
             .and_then(|ns| u64::try_from(ns).ok()),
@@ -120,57 +117,4 @@ fn written(args: &ImportArgs, run: &Run, part: String) -> Result<(), Failure> {
         say::answer(&format!("\nRun file  {}", out.display()))?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LINE: &str =
-        "T: 0 (    7) P:80 I:1000 C:     20 Min:      3 Act:    4 Avg:    4 Max:       9\n";
-
-    fn args(file: &Path, run: Option<usize>) -> ImportArgs {
-        ImportArgs {
-            file: file.to_owned(),
-            format: None,
-            unit: None,
-            interval: None,
-            duration: None,
-            deadline: None,
-            run,
-            out: None,
-            force: false,
-            json: false,
-        }
-    }
-
-    #[test]
-    fn each_of_several_runs_gets_a_file_unless_one_is_chosen() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("two.txt");
-        std::fs::write(&file, [LINE, &LINE.replace("(    7)", "(    8)")].concat()).unwrap();
-        let made = || {
-            let names = folder.path().read_dir().unwrap();
-            let mut names: Vec<_> =
-                names.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-            names.sort();
-            names.retain(|n| n.ends_with(".jsonl"));
-            names
-        };
-        assert!(import(&args(&file, None)).is_ok());
-        assert_eq!(made(), ["two.1.tailbound.jsonl", "two.2.tailbound.jsonl"]);
-        assert!(import(&args(&file, Some(2))).is_ok());
-        assert_eq!(made().last().map(String::as_str), Some("two.tailbound.jsonl"));
-        for (args, words) in [
-            (args(&file, Some(3)), "--run 3"),
-            (args(&file, Some(0)), "holds 2 runs"),
-            (ImportArgs { json: true, ..args(&file, None) }, "--run N (1 to 2)"),
-            (ImportArgs { out: Some("x".into()), ..args(&file, None) }, "one run file"),
-        ] {
-            let told = import(&args).expect_err(words).text;
-            assert!(told.contains(words), "{told}");
-        }
-        let told = input::run(&file).expect_err("one run is wanted").text;
-        assert!(told.contains("holds 2 runs") && told.contains("--run N"), "{told}");
-    }
 }

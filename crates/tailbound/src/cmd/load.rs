@@ -10,6 +10,7 @@ use tailbound_load::{Loads, StartOptions};
 use tailbound_sys::signal::Signals;
 
 use crate::cli::LoadArgs;
+use crate::flags;
 use crate::say::{self, Failure};
 
 /// `tailbound load`
@@ -25,7 +26,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
         .as_deref()
         .map(units::parse_ns)
         .transpose()
-        .map_err(|e| Failure::usage(format!("--duration: {e}")))?;
+        .map_err(flags::refused("--duration"))?;
     let length = length.map(|ns| Duration::from_nanos(u64::try_from(ns).unwrap_or(0)));
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let exe =

@@ -23,7 +23,8 @@ use tailbound_stats::compare::{Design, Systems};
 use tailbound_sys::clock;
 
 use crate::caller::Machine;
-use crate::cli::{Cli, Command, RunArgs};
+use crate::cli::{Cli, Command};
+use crate::cli_run::RunArgs;
 use crate::cmd::{compare, session};
 use crate::input;
 use crate::names;

@@ -11,8 +11,8 @@ use tailbound_run::{Output, Request};
 use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
-use crate::cli::{PlanArgs, RunArgs};
 use crate::cli_probe::ProbeArgs;
+use crate::cli_run::{PlanArgs, RunArgs};
 use crate::cmd::{rounds, session};
 use crate::input;
 use crate::live::Live;

@@ -3,20 +3,20 @@
 
 use tailbound_core::plan::{Plan, RunConfig, StopRule};
 use tailbound_core::record::Round;
-use tailbound_core::units;
 use tailbound_host::Root;
 use tailbound_probe::Prepared;
 use tailbound_run::{Request, Session, resolve};
 
-use crate::cli::{PlanArgs, RunArgs};
 use crate::cli_config;
+use crate::cli_run::{PlanArgs, RunArgs};
 use crate::consent;
+use crate::flags;
 use crate::say::Failure;
 
 /// The place of a run in a series, as `--as-round` gives it; none is of a run alone.
 pub(crate) fn round(args: &RunArgs) -> Result<Option<Round>, Failure> {
     let Some(text) = &args.rounds.as_round else { return without_rounds(args).map(|()| None) };
-    serde_json::from_str(text).map_err(|e| Failure::usage(format!("--as-round: {e}")))
+    serde_json::from_str(text).map_err(flags::refused("--as-round"))
 }
 
 /// The session of one run.
@@ -59,7 +59,7 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
     };
     let mut given = args.measurement.config()?;
     if let Some(limit) = &args.break_at {
-        let ns = units::parse_ns(limit).map_err(|e| Failure::usage(format!("--break: {e}")))?;
+        let ns = flags::time("--break", limit)?;
         if ns <= 0 {
             return Err(Failure::usage("--break: must be more than 0"));
         }
@@ -86,7 +86,7 @@ pub(crate) fn prepared(
         .as_deref()
         .map(tailbound_core::instant::parse)
         .transpose()
-        .map_err(|e| Failure::usage(format!("--begin-at: {e}")))?;
+        .map_err(flags::refused("--begin-at"))?;
     let exe = if (resolved.plan.loads.is_empty() || resolved.loads_by_default)
         && resolved.plan.work.is_none()
     {

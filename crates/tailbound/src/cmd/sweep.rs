@@ -9,13 +9,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::plan::{INTERVAL_MAX_NS, INTERVAL_MIN_NS};
-use tailbound_core::units::{exact, parse_ns};
+use tailbound_core::units::exact;
 use tailbound_report::sweep as report;
 use tailbound_run::Request;
 use tailbound_series::sweep::{STEPS_MAX, Sweep, exit_status, intervals};
 
 use crate::cli_sweep::SweepArgs;
 use crate::cmd::{run, session};
+use crate::flags;
 use crate::input;
 use crate::say::{self, Failure};
 
@@ -79,7 +80,7 @@ fn asked(args: &SweepArgs) -> Result<Vec<i64>, Failure> {
         return Err(Failure::usage("--interval: a sweep has many; give --from and --to"));
     }
     let time = |flag: &str, text: &str| {
-        let ns = parse_ns(text).map_err(|e| Failure::usage(format!("{flag}: {e}")))?;
+        let ns = flags::time(flag, text)?;
         if (INTERVAL_MIN_NS..=INTERVAL_MAX_NS).contains(&ns) {
             return Ok(ns);
         }

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 
 use tailbound_core::runfile;
-use tailbound_core::units::parse_ns;
 use tailbound_host::Root;
 use tailbound_record::RecordError;
 use tailbound_record::looks::Looks;
@@ -19,24 +18,15 @@ use tailbound_run::watch::{WatchGround, WatchedRun, clocks};
 use tailbound_sys::{calls, process};
 use tailbound_trace::cycle::Wish;
 
-use super::blame::virtual_machine;
 use super::latency_bound;
 use crate::cli_watch::WatchArgs;
+use crate::flags;
 use crate::input;
 use crate::looking::{self, ProgressLine};
 use crate::say::{self, Failure};
 
 /// Most longest cycles of a thread.
 const KEEP_MAX: usize = 1000;
-
-fn time(flag: &str, text: Option<&String>) -> Result<Option<i64>, Failure> {
-    let Some(text) = text else { return Ok(None) };
-    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("{flag}: {e}")))?;
-    if ns <= 0 {
-        return Err(Failure::usage(format!("{flag}: {text} is not above zero")));
-    }
-    Ok(Some(ns))
-}
 
 fn wish(args: &WatchArgs, names: &[(i64, &'static str)]) -> Result<Wish, Failure> {
     if args.keep == 0 || args.keep > KEEP_MAX {
@@ -48,9 +38,12 @@ fn wish(args: &WatchArgs, names: &[(i64, &'static str)]) -> Result<Wish, Failure
         let hint = tailbound_core::words::did_you_mean(call, names.iter().map(|(_, n)| *n));
         return Err(Failure::usage(format!("--activation: `{call}` is no system call{hint}")));
     }
+    let time = |flag, text: &Option<String>| {
+        text.as_deref().map(|text| flags::positive_time(flag, text)).transpose()
+    };
     Ok(Wish {
-        period_ns: time("--period", args.period.as_ref())?,
-        deadline_ns: time("--deadline", args.deadline.as_ref())?,
+        period_ns: time("--period", &args.period)?,
+        deadline_ns: time("--deadline", &args.deadline)?,
         activation: args.activation.clone(),
         begin_ns: 0,
         worst: args.keep,
@@ -91,7 +84,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
         calls: &calls,
         wish,
         plain: args.plain,
-        virtual_machine: virtual_machine(&machine),
+        virtual_machine: looking::virtual_machine(&machine),
         rules: check(args, &root, began.monotonic_ns)?,
         begin_ns: began.monotonic_ns,
     };

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every flag of `run`, from its words to the header of the run file: it arrives, or it is refused by name.
+//! The options of the command line: what is offered, what help says of it, and what becomes of every flag of `run`.
 //!
-//! The way is the one of a run (parsed, laid over a file, resolved, planned, written, read back) up to where threads would be
-//! started. The machine is four CPUs under a temporary root.
+//! A flag goes the way of a run (parsed, laid over a file, resolved, planned, written, read back) up to where threads
+//! would be started: it arrives in the header, or it is refused by name. The machine is four CPUs under a temporary root.
+//!
+//! ```text
+//! extremes.rs  each flag at its extremes       merged.rs       flags laid over a file
+//! help.rs      verbs under their questions     completions.rs  what a shell may offer
+//! campaigns.rs the options in shipped files
+//! ```
 
+mod campaigns;
+mod completions;
 mod extremes;
+mod help;
 mod merged;
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use serde_json::Value;
+use tailbound_core::plan::RunConfig;
 use tailbound_core::record::{Header, Line};
 use tailbound_host::Root;
 use tempfile::TempDir;
@@ -80,4 +90,18 @@ fn line_of_file(flag: &str) -> String {
         _ => toml::Value::String(value.to_owned()).to_string(),
     };
     format!("{key} = {value}\n")
+}
+
+#[test]
+fn every_key_of_a_run_configuration_is_a_flag_of_run() {
+    // The error on a key that nothing has lists those that there are.
+    let refused = RunConfig::parse("nosuch = 1").expect_err("no such key").to_string();
+    let known = refused.split("expected one of").nth(1).expect("the keys");
+    let command = tailbound::command();
+    let run = command.find_subcommand("run").expect("a verb");
+    let flags: Vec<&str> = run.get_arguments().filter_map(clap::Arg::get_long).collect();
+    // A name for people; and a spelling of before.
+    let keys = known.split('`').skip(1).step_by(2).filter(|k| !["name", "means"].contains(k));
+    let missing: Vec<&str> = keys.filter(|key| !flags.contains(key)).collect();
+    assert!(missing.is_empty(), "no flags: {missing:?}");
 }

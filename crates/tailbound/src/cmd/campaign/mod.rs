@@ -13,15 +13,13 @@ mod lab;
 mod page;
 mod show;
 
-pub(crate) use tailbound_series::campaign::shipped_names;
-
 use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::campaign::Part;
 use tailbound_core::plan::RunConfig;
 use tailbound_series::SeriesError;
-use tailbound_series::campaign::{self as series, CampaignEnd, Chosen, Folder, Options};
+use tailbound_series::campaign::{self as series, CampaignEnd, Chosen, Folder};
 
 use crate::cli_campaign::{Campaign, CampaignRunArgs};
 use crate::consent;
@@ -118,42 +116,4 @@ fn run_in(
     }
     let (folders, file) = ([out.to_owned()], chosen.file.clone());
     page::finish(&folders, file, None, args.host.json, &args.host.color.when).map(Ok)
-}
-
-/// What was asked for beside the campaign.
-fn options(args: &CampaignRunArgs) -> Options {
-    Options {
-        scale: args.scale,
-        cpus: args.cpus.clone(),
-        system: args.system.clone(),
-        force: args.force,
-        begin_at: args.begin_at.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tailbound_run::{Request, RunError, resolve};
-
-    use super::*;
-
-    #[test]
-    fn every_campaign_that_is_shipped_can_be_resolved() {
-        for (name, _) in series::SHIPPED {
-            let chosen = series::find(name).unwrap_or_else(|e| panic!("{e}"));
-            assert_eq!(chosen.file.name, *name);
-            for part in chosen.file.parts() {
-                let mut words = part.run.clone();
-                // Whether this machine allows it is another question.
-                (words.policy, words.cpus, words.observe) = (Some("other".into()), None, None);
-                match resolve(
-                    &Request { config: words, ..Request::default() },
-                    &tailbound_host::Root::real(),
-                ) {
-                    Ok(_) | Err(RunError::Cannot(_)) => {}
-                    Err(e) => panic!("{name}, {}: {e}", part.id),
-                }
-            }
-        }
-    }
 }

@@ -20,6 +20,7 @@ use crate::cli_fleet::{
     Fleet, FleetPowerArgs, FleetRunArgs, FleetTargetsArgs, Format, OnArgs, PowerChange,
 };
 use crate::consent;
+use crate::flags;
 use crate::names;
 use crate::say::{self, Failure};
 use crate::sibling;
@@ -93,7 +94,7 @@ fn run(args: &FleetRunArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(text));
     }
     let lead = args.aligned.as_deref().map(tailbound_core::units::parse_ns).transpose();
-    let lead = lead.map_err(|e| Failure::usage(format!("--aligned: {e}")))?;
+    let lead = lead.map_err(flags::refused("--aligned"))?;
     let aligned = lead.map(|ns| Duration::from_nanos(ns.unsigned_abs()));
     let (all, some) = chosen(&args.on)?;
     let campaign = series::find(&args.name)?;

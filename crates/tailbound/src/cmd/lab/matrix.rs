@@ -23,7 +23,7 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
         watching::possible(&words)?;
     }
     let words = words;
-    let bench = bench(&args.host)?;
+    let bench = bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     words.draft(&bench.store)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;

@@ -15,7 +15,7 @@ use crate::say::{self, Failure};
 pub(super) fn repeat(args: &LabRepeatArgs) -> Result<ExitCode, Failure> {
     // What was watched was added to the run, and is not repeated.
     let (run, before) = tailbound_files::lab_run(&args.run)?;
-    let bench = bench(&args.host)?;
+    let bench = bench::open(&args.host)?;
     let again = repeat::again(&bench, &run, &before, args.target.as_deref())?;
     if let Some(out) = &args.out {
         keep(out, &again.made, args.force)?;

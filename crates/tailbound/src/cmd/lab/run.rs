@@ -8,12 +8,12 @@ use serde_json::Value;
 use tailbound_lab::keep::keep_run;
 use tailbound_lab::matrix::{CellRun, Cells};
 use tailbound_lab::watching::{self, Watching};
-use tailbound_lab::{Labelled, Made, bench};
+use tailbound_lab::{Labelled, Made, bench as lab_bench};
 use tailbound_report::matrix;
 use tailbound_stats::Analysis;
 use tailbound_sys::new_file::Existing;
 
-use super::request;
+use super::{bench, request};
 use crate::cli_lab::LabRunArgs;
 use crate::input;
 use crate::names;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
         watching::possible(&words)?;
     }
     let words = words;
-    let bench = super::bench(&args.host)?;
+    let bench = bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     let draft = words.draft(&bench.store)?;
     nothing_there(args, &places(args, &draft, &request::more(&words, &args.subject.probe)))?;
@@ -196,7 +196,7 @@ fn console_file(run: &Path) -> PathBuf {
 /// Writes the run and, beside it, the console.
 pub(super) fn keep(path: &Path, made: &Made, force: bool) -> Result<(), Failure> {
     if path == Path::new("-") {
-        let text = String::from_utf8(bench::bytes(&made.run)?).map_err(Failure::cannot)?;
+        let text = String::from_utf8(lab_bench::bytes(&made.run)?).map_err(Failure::cannot)?;
         return say::answer(&text);
     }
     keep_run(path, &made.run, Existing::replaced_if(force))?;

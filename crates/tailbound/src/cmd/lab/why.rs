@@ -32,7 +32,7 @@ pub(super) fn why(args: &LabWhyArgs) -> Result<ExitCode, Failure> {
         late_percent: args.late,
         target: args.target.clone(),
     };
-    let bench = bench(&args.host)?;
+    let bench = bench::open(&args.host)?;
     let shown = &*bench.tasks(1, None);
     let mut base = Base::make(&bench, &question, given, shown)?;
     if let Some(since_start_ns) = args.at {

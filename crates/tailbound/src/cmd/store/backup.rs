@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use tailbound_sys::new_file::{Existing, write_with};
 
-use super::{made, now, opened};
+use super::place::{made, now, opened};
 use crate::cli_store::{StoreBackupArgs, StoreRestoreArgs};
 use crate::input;
 use crate::say::{self, Failure};

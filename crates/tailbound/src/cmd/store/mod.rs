@@ -3,24 +3,24 @@
 
 mod backup;
 mod export;
+pub(super) mod place;
 mod regressions;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tailbound_core::units::parse_ns;
 use tailbound_core::utc;
 use tailbound_report::table::Table;
-use tailbound_store::{
-    Age, FilesAdded, Filter, Incoming, Listed, QueryRows, Store, StoreError, StoreLocation, short,
-};
+use tailbound_store::{Age, FilesAdded, Incoming, Listed, QueryRows, StoreError, short};
 
+use self::place::{filter, made, now, now_s, opened};
 use crate::cli_store::{
-    ChosenArgs, StoreAddArgs, StoreArg, StoreGetArgs, StoreLsArgs, StoreNoteArgs, StorePruneArgs,
-    StoreQueryArgs, StoreRebuildArgs, StoreVerb,
+    StoreAddArgs, StoreGetArgs, StoreLsArgs, StoreNoteArgs, StorePruneArgs, StoreQueryArgs,
+    StoreRebuildArgs, StoreVerb,
 };
+use crate::flags;
 use crate::input;
 use crate::say::{self, Failure};
 
@@ -49,51 +49,6 @@ pub(crate) fn store(what: &StoreVerb) -> Result<ExitCode, Failure> {
         StoreVerb::Backup(args) => backup::backup(args),
         StoreVerb::Restore(args) => backup::restore(args),
     }
-}
-
-pub(super) fn now_s() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(0)
-}
-
-pub(super) fn now() -> String {
-    utc::rfc3339(now_s())
-}
-
-/// Where the store is, by the words of the command line and the environment.
-fn place(arg: &StoreArg) -> Result<StoreLocation, Failure> {
-    let given = arg
-        .place
-        .clone()
-        .or_else(|| std::env::var("TAILBOUND_STORE").ok().filter(|v| !v.is_empty()));
-    if let Some(text) = given {
-        return text.parse().map_err(|e| Failure::usage(format!("--store: {e}")));
-    }
-    let folder = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let of_user = || folder("HOME").map(|home| home.join(".local/state"));
-    let folder = if tailbound_sys::process::is_root() {
-        Some(PathBuf::from("/var/lib"))
-    } else {
-        folder("XDG_STATE_HOME").or_else(of_user)
-    };
-    let folder = folder
-        .ok_or_else(|| Failure::usage("--store: there is no $HOME to keep one in: say where"))?;
-    Ok(StoreLocation::File(folder.join("tailbound/store.sqlite")))
-}
-
-pub(super) fn opened(arg: &StoreArg) -> Result<Store, Failure> {
-    Ok(Store::open(&place(arg)?, &now())?)
-}
-
-pub(super) fn made(arg: &StoreArg) -> Result<Store, Failure> {
-    let place = place(arg)?;
-    if let StoreLocation::File(path) = &place
-        && let Some(folder) = path.parent().filter(|_| arg.place.is_none())
-    {
-        std::fs::create_dir_all(folder)
-            .map_err(|e| Failure::cannot(format!("{}: {e}", folder.display())))?;
-    }
-    Ok(Store::open_or_make(&place, &now())?)
 }
 
 /// Says where it is, at most every two seconds.
@@ -156,16 +111,6 @@ fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(if added.refused.is_empty() { 0 } else { 2 }))
 }
 
-/// What was chosen, and at most `most` of them; 0: all.
-fn filter(chosen: &ChosenArgs, most: u64) -> Filter {
-    Filter {
-        system: chosen.system.clone(),
-        since: chosen.since.clone(),
-        until: chosen.until.clone(),
-        most: Some(most).filter(|n| *n > 0),
-    }
-}
-
 fn ls(args: &StoreLsArgs) -> Result<ExitCode, Failure> {
     let mut store = opened(&args.store)?;
     let list = store.list(&filter(&args.chosen, args.number))?;
@@ -219,7 +164,7 @@ fn get(args: &StoreGetArgs) -> Result<ExitCode, Failure> {
 }
 
 fn query(args: &StoreQueryArgs) -> Result<ExitCode, Failure> {
-    let ns = parse_ns(&args.timeout).map_err(|e| Failure::usage(format!("--timeout: {e}")))?;
+    let ns = flags::time("--timeout", &args.timeout)?;
     let seconds = u32::try_from((ns + NS_PER_S - 1) / NS_PER_S).unwrap_or(u32::MAX).max(1);
     let sql = if args.sql == "-" {
         String::from_utf8_lossy(&input::bytes("-".as_ref())?).into_owned()
@@ -257,8 +202,7 @@ fn note(args: &StoreNoteArgs) -> Result<ExitCode, Failure> {
 }
 
 fn prune(args: &StorePruneArgs) -> Result<ExitCode, Failure> {
-    let age: Age =
-        args.older_than.parse().map_err(|e| Failure::usage(format!("--older-than: {e}")))?;
+    let age: Age = args.older_than.parse().map_err(flags::refused("--older-than"))?;
     let before = utc::rfc3339(now_s().saturating_sub(age.s));
     let mut store = opened(&args.store)?;
     let all = store.count()?;

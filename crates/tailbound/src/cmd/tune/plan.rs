@@ -11,7 +11,7 @@ use crate::say::{self, Failure};
 
 /// `tailbound tune plan`
 pub(super) fn plan(args: &PlanTuneArgs) -> Result<ExitCode, Failure> {
-    let plan = super::plan_of(&args.recipe.words().recipe()?)?;
+    let plan = super::recipes::plan_of(&args.recipe.words().recipe()?)?;
     if let Some(path) = &args.out {
         let text = serde_json::to_string_pretty(&plan).map_err(Failure::cannot)?;
         input::write(path, &format!("{text}\n"), args.force)?;

@@ -14,6 +14,7 @@ use tailbound_tune::view::{self, Start};
 use tailbound_tune::{chosen_cpus, look_interval_ns, look_now};
 
 use crate::cli_tune_show::{Table, TuneShowArgs};
+use crate::flags;
 use crate::say::{self, Failure};
 
 /// Ended by a signal before there was an answer: undecided.
@@ -107,7 +108,7 @@ impl Asked {
             },
             sort: match &args.sort {
                 None => Sort::default(),
-                Some(text) => text.parse().map_err(|e| Failure::usage(format!("--sort: {e}")))?,
+                Some(text) => text.parse().map_err(flags::refused("--sort"))?,
             },
             interval_ns: look_interval_ns(&args.interval)?,
         })

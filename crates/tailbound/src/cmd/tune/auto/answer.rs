@@ -16,9 +16,12 @@ use tailbound_tune::candidates::{Candidate, profile};
 use tailbound_tune::{Recipe, apply_here};
 
 use crate::cli_tune_auto::AutoArgs;
-use crate::cmd::tune::plan_of;
+use crate::cmd::tune::recipes::plan_of;
 use crate::input;
 use crate::say::{self, Failure};
+
+/// Activations of a run of the lab, where nobody says how many.
+pub(super) const LAB_LOOPS: u64 = 3000;
 
 /// What was asked for, and how it was tried.
 pub(super) struct Asked<'a> {
@@ -122,7 +125,7 @@ fn rows<'a>(candidates: &[Candidate], found: &'a ExperimentResult) -> Vec<Row<'a
 
 fn design(asked: &Asked<'_>, found: &ExperimentResult) -> Vec<String> {
     let length = if asked.args.lab {
-        format!("{} activations of virtual time", asked.args.loops.unwrap_or(super::LAB_LOOPS))
+        format!("{} activations of virtual time", asked.args.loops.unwrap_or(LAB_LOOPS))
     } else {
         format_span(asked.design.run_ns)
     };
