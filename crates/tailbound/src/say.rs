@@ -111,6 +111,39 @@ pub(crate) fn answer_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&printable::json(text))
 }
 
+/// The form that an answer is wanted in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// For programs.
+    Json,
+    /// For people.
+    Text(Style),
+}
+
+impl Form {
+    /// As `--json` and `--color` ask for it.
+    pub(crate) fn of(json: bool, color: &str) -> Self {
+        if json { Self::Json } else { Self::Text(style(color)) }
+    }
+
+    /// Is it for programs?
+    pub(crate) fn is_json(self) -> bool {
+        matches!(self, Self::Json)
+    }
+
+    /// Prints the answer in this form.
+    pub(crate) fn answer(
+        self,
+        json: impl FnOnce() -> serde_json::Value,
+        text: impl FnOnce(Style) -> String,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Json => answer_json(&json()),
+            Self::Text(style) => answer_in(&text(style), style),
+        }
+    }
+}
+
 /// Prints progress, not results; a closed standard error is ignored.
 pub(crate) fn note(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", printable::text(text)));

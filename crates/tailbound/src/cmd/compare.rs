@@ -13,7 +13,7 @@ use tailbound_stats::compare::{Margin, Settings, Systems, distinct};
 
 use crate::cli_compare::{CompareArgs, JudgeArgs};
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// Records that no comparison of many runs needs.
 const UNUSED: [&str; 7] = ["window", "raw", "exceedance", "load", "event", "second", "block"];
@@ -60,19 +60,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
         if let Some(out) = &args.out {
             input::write(out, &tailbound_report::html::comparison(&answer), args.force)?;
         }
-        print(&answer, args.json, &args.color.when)?;
+        let form = Form::of(args.json, &args.color.when);
+        form.answer(|| answer.json(), |style| answer.text(style))?;
     }
     Ok(ExitCode::from(answer.exit_status(args.judge.require_equivalent)))
-}
-
-/// Prints the answer.
-pub(crate) fn print(answer: &Answer, json: bool, color: &str) -> Result<(), Failure> {
-    if json {
-        say::answer_json(&answer.json())
-    } else {
-        let style = say::style(color);
-        say::answer_in(&answer.text(style), style)
-    }
 }
 
 /// What the words of both verbs ask for.

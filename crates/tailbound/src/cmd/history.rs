@@ -9,7 +9,7 @@ use tailbound_stats::change::Settings;
 use crate::cli_history::HistoryArgs;
 use crate::cmd::plan::share;
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// Lines of a run that a series does not look at. Exceedances are not among them: of a file that
 /// was cut off, the worst case may be known from them alone.
@@ -31,11 +31,9 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode, Failure> {
         let figure = figure
             .ok_or_else(|| Failure::usage("--svg: no run has enough activations for a quantile"))?;
         say::answer(&figure.standalone())?;
-    } else if args.json {
-        say::answer_json(&history::json(&groups))?;
     } else {
-        let style = say::style(&args.color.when);
-        say::answer_in(&history::text(&groups, style), style)?;
+        let form = Form::of(args.json, &args.color.when);
+        form.answer(|| history::json(&groups), |style| history::text(&groups, style))?;
     }
     let regressed = groups.iter().any(|g| g.history.regressed());
     Ok(ExitCode::from(u8::from(regressed)))

@@ -15,7 +15,7 @@ use crate::cmd::lab::bench;
 use crate::cmd::rounds::Shown;
 use crate::flags;
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{Failure, Form};
 
 const LENGTH: Duration = Duration::from_secs(30 * 60);
 
@@ -35,12 +35,8 @@ pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
             runs: &|folder| Ok(input::runs(&input::in_folder(folder)?)?),
         },
     )?;
-    if args.host.json {
-        say::answer_json(&found.json())?;
-    } else {
-        let style = say::style(&args.host.color.when);
-        say::answer_in(&found.text(style), style)?;
-    }
+    Form::of(args.host.json, &args.host.color.when)
+        .answer(|| found.json(), |style| found.text(style))?;
     Ok(ExitCode::from(match found.end() {
         HuntEnd::Done => 0,
         HuntEnd::NotTheSame => 3,

@@ -13,7 +13,7 @@ use tailbound_report::planning::{self as words, Means, PlanQuestions};
 use crate::cli_plan::PlanVerbArgs;
 use crate::flags;
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{Failure, Form};
 
 /// `tailbound plan`
 pub(crate) fn plan(args: &PlanVerbArgs) -> Result<ExitCode, Failure> {
@@ -24,12 +24,8 @@ pub(crate) fn plan(args: &PlanVerbArgs) -> Result<ExitCode, Failure> {
             "plan: name what is to be shown: --rate 1/24h, --share 99.999%, --quantile p99.999, or --duration 12h for what a run of that length shows",
         ));
     }
-    if args.json {
-        say::answer_json(&words::json(&means, &sections))?;
-    } else {
-        let style = say::style(&args.color.when);
-        say::answer_in(&words::text(&sections, style), style)?;
-    }
+    Form::of(args.json, &args.color.when)
+        .answer(|| words::json(&means, &sections), |style| words::text(&sections, style))?;
     Ok(ExitCode::SUCCESS)
 }
 

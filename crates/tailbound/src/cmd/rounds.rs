@@ -28,7 +28,7 @@ use crate::cli_run::RunArgs;
 use crate::cmd::{compare, session};
 use crate::input;
 use crate::names;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// `tailbound run --rounds`
 pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
@@ -99,7 +99,8 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
         )?;
     let answer = Answer::of(systems, settings);
     input::write(&page, &tailbound_report::html::comparison(&answer), true)?;
-    compare::print(&answer, args.plan.json, &args.plan.color.when)?;
+    let form = Form::of(args.plan.json, &args.plan.color.when);
+    form.answer(|| answer.json(), |style| answer.text(style))?;
     if !args.plan.json {
         let shown = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
         say::answer(&format!(

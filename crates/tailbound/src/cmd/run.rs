@@ -18,7 +18,7 @@ use crate::input;
 use crate::live::Live;
 use crate::machine::{self, WhileHeld};
 use crate::names;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// `tailbound run`
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
@@ -119,14 +119,14 @@ fn answer(analysis: &Analysis<'_>, args: &PlanArgs, to_stdout: bool) -> Result<(
     if to_stdout {
         return Ok(());
     }
-    if args.json {
-        return say::answer_json(&tailbound_report::json(analysis));
-    }
     if args.brief {
         return say::answer(&tailbound_report::brief(analysis));
     }
-    let style = say::style(&args.color.when);
-    say::answer_in(&tailbound_report::text(analysis, style), style)
+    let form = Form::of(args.json, &args.color.when);
+    form.answer(
+        || tailbound_report::json(analysis),
+        |style| tailbound_report::text(analysis, style),
+    )
 }
 
 fn status(run: &Run) -> ExitCode {

@@ -12,7 +12,7 @@ use super::latency_bound;
 use crate::cli_tasks::TasksArgs;
 use crate::flags;
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{Failure, Form};
 
 /// Lines of a run that are not about tasks.
 const UNUSED: [&str; 6] = ["window", "block", "raw", "load", "second", "exceedance"];
@@ -45,12 +45,8 @@ pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
         what_if: after.as_ref().map(|a| (changes.iter().map(ToString::to_string).collect(), a)),
         latency,
     };
-    if args.json {
-        say::answer_json(&words::json(&told))?;
-    } else {
-        let style = say::style(&args.color.when);
-        say::answer_in(&words::text(&told, style), style)?;
-    }
+    Form::of(args.json, &args.color.when)
+        .answer(|| words::json(&told), |style| words::text(&told, style))?;
     // With a change the question was about what it leads to.
     let outcome = after.as_ref().unwrap_or(&answer).outcome();
     Ok(ExitCode::from(outcome.exit_status()))

@@ -26,7 +26,7 @@ use crate::consent;
 use crate::input;
 use crate::machine::{self, WhileHeld};
 use crate::names;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// `tailbound campaign`
 pub(crate) fn campaign(what: &Campaign) -> Result<ExitCode, Failure> {
@@ -115,5 +115,6 @@ fn run_in(
         say::note("Ended by a signal: the page shows the runs so far; the same command resumes.");
     }
     let (folders, file) = ([out.to_owned()], chosen.file.clone());
-    page::finish(&folders, file, None, args.host.json, &args.host.color.when).map(Ok)
+    let form = Form::of(args.host.json, &args.host.color.when);
+    page::finish(&folders, file, None, form).map(Ok)
 }

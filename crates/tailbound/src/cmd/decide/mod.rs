@@ -14,7 +14,7 @@ use tailbound_stats::decide::{Files, Named, Sides, choose};
 
 use crate::cli_decide::{Also, DecideArgs};
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// Undecided: a question on the way has no answer.
 const OPEN: u8 = 5;
@@ -51,11 +51,9 @@ pub(crate) fn decide(args: &DecideArgs) -> Result<ExitCode, Failure> {
             ))
         })?;
         say::answer(&found.standalone())?;
-    } else if args.json {
-        say::answer_json(&report::json(&choice))?;
     } else {
-        let style = say::style(&args.color.when);
-        say::answer_in(&report::text(&choice, style), style)?;
+        let form = Form::of(args.json, &args.color.when);
+        form.answer(|| report::json(&choice), |style| report::text(&choice, style))?;
     }
     Ok(ExitCode::from(if choice.path.certain { 0 } else { OPEN }))
 }

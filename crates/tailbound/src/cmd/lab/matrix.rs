@@ -13,7 +13,7 @@ use tailbound_sys::new_file::Existing;
 use super::{bench, request, run};
 use crate::cli_lab::LabMatrixArgs;
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// `tailbound lab matrix`
 pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
@@ -37,7 +37,7 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
     wanted.make(&mut folder)?;
     let made = run::as_cells(&labelled, folder.runs, &folder.files);
     show(args, &folder.out, &made)?;
-    Ok(run::status(&made))
+    Ok(ExitCode::from(matrix::exit_status(&made)))
 }
 
 /// Pictures, report and answer.
@@ -50,11 +50,9 @@ fn show(args: &LabMatrixArgs, out: &Path, made: &[matrix::Cell]) -> Result<(), F
     }
     let report = out.join("matrix.html");
     input::write(&report, &matrix::html(made), true)?;
-    if args.host.json {
-        say::answer_json(&matrix::json(made))?;
-    } else {
-        let style = say::style(&args.host.color.when);
-        say::answer_in(&matrix::text(made, style), style)?;
+    let form = Form::of(args.host.json, &args.host.color.when);
+    form.answer(|| matrix::json(made), |style| matrix::text(made, style))?;
+    if !form.is_json() {
         say::answer(&format!("\nRun files  {}\nReport     {}", out.display(), report.display()))?;
     }
     Ok(())

@@ -52,7 +52,7 @@ fn report(
     files: &[PathBuf],
 ) -> Result<Option<PathBuf>, Failure> {
     if let Some(given) = &args.report {
-        return input::write(given, &page(made), args.force).map(|()| Some(given.clone()));
+        return input::write(given, &matrix::page(made), args.force).map(|()| Some(given.clone()));
     }
     let Some(first) = files.first().filter(|f| *f != Path::new("-")) else { return Ok(None) };
     if made.iter().all(|cell| cell.run.is_err()) {
@@ -63,10 +63,10 @@ fn report(
         _ => first.with_file_name("lab.html"),
     };
     if args.force {
-        return input::write(&place, &page(made), true).map(|()| Some(place));
+        return input::write(&place, &matrix::page(made), true).map(|()| Some(place));
     }
     // A default file name never collides: the measurement is over.
-    names::write_free(&place, &page(made)).map(Some)
+    names::write_free(&place, &matrix::page(made)).map(Some)
 }
 
 /// May everything be written that these runs leave?
@@ -98,16 +98,6 @@ fn cell(l: &Labelled, run: CellRun, file: &str) -> matrix::Cell {
         labels: matrix::Labels { kernel: l.kernel.clone(), load, append: l.append.clone() },
         file: run.is_ok().then(|| file.to_owned()),
         run,
-    }
-}
-
-fn page(made: &[matrix::Cell]) -> String {
-    match made {
-        [matrix::Cell { run: Ok(run), file, .. }] => {
-            let name = file.clone().unwrap_or_else(|| run.header.id.clone());
-            tailbound_report::html(&[Analysis::of(run)], &[name])
-        }
-        _ => matrix::html(made),
     }
 }
 
@@ -154,20 +144,7 @@ fn answer(
         }
         say::answer(&text)?;
     }
-    Ok(status(made))
-}
-
-/// The worst of the cells' exit statuses: failed, not met, undecided, met.
-pub(super) fn status(made: &[matrix::Cell]) -> ExitCode {
-    const WORST_FIRST: [u8; 4] = [3, 1, 5, 0];
-    let all: Vec<u8> = made
-        .iter()
-        .map(|c| match &c.run {
-            Ok(run) => run.verdict.as_ref().map_or(0, |v| v.outcome.exit_status()),
-            Err(_) => 3,
-        })
-        .collect();
-    ExitCode::from(WORST_FIRST.into_iter().find(|s| all.contains(s)).unwrap_or(4))
+    Ok(ExitCode::from(matrix::exit_status(made)))
 }
 
 /// Where each run goes. Without --out the names were chosen here, and are free ones.

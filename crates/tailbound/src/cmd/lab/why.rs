@@ -10,7 +10,7 @@ use tailbound_search::why::{Base, GivenRun, WhyQuestion, debug_at, search};
 use super::bench;
 use crate::cli_lab_why::LabWhyArgs;
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// Interrupted: what was found so far was told.
 const INTERRUPTED: u8 = 5;
@@ -76,9 +76,7 @@ fn answer(args: &LabWhyArgs, base: &Base<'_>, found: &WhyRecord) -> Result<(), F
         let html = tailbound_report::why::html(found, base.kernel());
         input::write(page, &html, args.force)?;
     }
-    if args.host.json {
-        return say::answer_json(&tailbound_report::why::json(found, base.kernel()));
-    }
-    let style = say::style(&args.host.color.when);
-    say::answer_in(&tailbound_report::why::text(found, style), style)
+    let form = Form::of(args.host.json, &args.host.color.when);
+    let json = || tailbound_report::why::json(found, base.kernel());
+    form.answer(json, |style| tailbound_report::why::text(found, style))
 }

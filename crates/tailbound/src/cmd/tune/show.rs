@@ -15,7 +15,7 @@ use tailbound_tune::{chosen_cpus, look_interval_ns, look_now};
 
 use crate::cli_tune_show::{Table, TuneShowArgs};
 use crate::flags;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// Ended by a signal before there was an answer: undecided.
 const CUT_OFF: u8 = 5;
@@ -40,14 +40,12 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
         }
     };
     let shown = asked.chosen(shown);
-    if args.json {
-        say::answer_json(&machine::json(&shown, asked.which))?;
-    } else {
-        let style = say::style(&args.color.when);
-        // Into a pipe nothing is cut.
-        let narrow = io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some();
-        say::answer_in(&machine::text(&shown, asked.which, style, narrow), style)?;
-    }
+    // Into a pipe nothing is cut.
+    let narrow = io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some();
+    Form::of(args.json, &args.color.when).answer(
+        || machine::json(&shown, asked.which),
+        |style| machine::text(&shown, asked.which, style, narrow),
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
