@@ -17,6 +17,11 @@ pub(crate) fn time(flag: &str, text: &str) -> Result<i64, Failure> {
     parse_ns(text).map_err(refused(flag))
 }
 
+/// A time in ns, where one is given.
+pub(crate) fn given_time(flag: &str, text: Option<&String>) -> Result<Option<i64>, Failure> {
+    text.map(|text| time(flag, text)).transpose()
+}
+
 /// A time above zero, in ns.
 pub(crate) fn positive_time(flag: &str, text: &str) -> Result<i64, Failure> {
     match time(flag, text)? {

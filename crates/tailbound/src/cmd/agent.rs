@@ -71,12 +71,3 @@ fn spool() -> Result<PathBuf, Failure> {
     let home = owner::home().ok_or_else(|| Failure::usage("there is no HOME: give --spool DIR"))?;
     Ok(home.join(OF_USER))
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_policy_knows_the_usual_loads_of_a_run() {
-        let usual = tailbound_run::defaults::LOADS;
-        assert_eq!(tailbound_agent::policy::LOADS_OF_A_RUN, usual);
-    }
-}

@@ -15,7 +15,7 @@ use tailbound_trace::blame::{BlameSelection, BlameSummary};
 use super::blame_answer::{LateWakeups, above_ns};
 use super::blame_trace;
 use crate::cli_blame::BlameArgs;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::looking::{self, ProgressLine};
 use crate::say::{self, Failure};
 
@@ -28,7 +28,7 @@ pub(crate) fn blame(args: &BlameArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format!("--keep: {} is not 1 to {KEEP_MAX}", args.keep)));
     }
     for page in args.html.iter().chain(&args.perfetto) {
-        input::may_write(page, args.force)?;
+        input::may_write(page, Existing::replaced_if(args.force))?;
     }
     let path = Path::new(&args.target);
     let answer = match args.target.parse::<u32>() {
@@ -130,11 +130,15 @@ fn followed(found: &BlameSummary) -> FollowedThreads<'_> {
 
 fn tell(args: &BlameArgs, answer: &LateWakeups) -> Result<(), Failure> {
     if let Some(page) = &args.html {
-        input::write(page, &words::html(&answer.records, &answer.name), args.force)?;
+        input::write(
+            page,
+            &words::html(&answer.records, &answer.name),
+            Existing::replaced_if(args.force),
+        )?;
     }
     if let Some(file) = &args.perfetto {
         let bytes = tailbound_report::export::late_wakeups(&answer.records, &answer.name);
-        input::write_bytes(file, &bytes, args.force)?;
+        input::write_bytes(file, &bytes, Existing::replaced_if(args.force))?;
     }
     let told = BlameAnswer {
         records: &answer.records,

@@ -17,7 +17,7 @@ use crate::cmd::bound_here;
 use crate::cmd::bound_theory::{self, Theory};
 use crate::cmd::plan;
 use crate::flags;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure};
 
 /// `tailbound bound`
@@ -46,7 +46,7 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
         let figure = pictures::returns(statement).ok_or_else(|| {
             Failure::usage("--svg: this run has no maxima per second, so there is no plot")
         })?;
-        input::write(out, &figure.standalone(), args.force)?;
+        input::write(out, &figure.standalone(), Existing::replaced_if(args.force))?;
     }
     if args.svg.as_deref() == Some(Path::new("-")) {
         // The picture is the answer.

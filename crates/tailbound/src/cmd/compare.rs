@@ -12,7 +12,7 @@ use tailbound_report::pictures::compared;
 use tailbound_stats::compare::{Margin, Settings, Systems, distinct};
 
 use crate::cli_compare::{CompareArgs, JudgeArgs};
-use crate::input;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure, Form};
 
 /// Records that no comparison of many runs needs.
@@ -53,12 +53,16 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
         };
         let svg = figure.standalone();
         match &args.out {
-            Some(out) => input::write(out, &svg, args.force)?,
+            Some(out) => input::write(out, &svg, Existing::replaced_if(args.force))?,
             None => say::answer(&svg)?,
         }
     } else {
         if let Some(out) = &args.out {
-            input::write(out, &tailbound_report::html::comparison(&answer), args.force)?;
+            input::write(
+                out,
+                &tailbound_report::html::comparison(&answer),
+                Existing::replaced_if(args.force),
+            )?;
         }
         let form = Form::of(args.json, &args.color.when);
         form.answer(|| answer.json(), |style| answer.text(style))?;

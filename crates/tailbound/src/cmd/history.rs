@@ -8,7 +8,7 @@ use tailbound_stats::change::Settings;
 
 use crate::cli_history::HistoryArgs;
 use crate::cmd::plan::share;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure, Form};
 
 /// Lines of a run that a series does not look at. Exceedances are not among them: of a file that
@@ -24,7 +24,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode, Failure> {
     let settings = Settings { margin, seed: args.seed, ..Settings::default() };
     let groups = history::groups(&runs, &names, settings);
     if let Some(out) = &args.out {
-        input::write(out, &history::html(&groups), args.force)?;
+        input::write(out, &history::html(&groups), Existing::replaced_if(args.force))?;
     }
     if args.svg {
         let figure = groups.first().and_then(history::figure);

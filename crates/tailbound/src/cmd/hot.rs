@@ -16,7 +16,7 @@ use tailbound_trace::samples::Spent;
 
 use crate::cli_hot::HotArgs;
 use crate::flags;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::looking;
 use crate::say::{self, Failure};
 
@@ -31,7 +31,7 @@ pub(crate) fn hot(args: &HotArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format!("--frequency: {wrong} is not 1 to {FREQUENCY_MAX}")));
     }
     if let Some(page) = &args.html {
-        input::may_write(page, args.force)?;
+        input::may_write(page, Existing::replaced_if(args.force))?;
     }
     let root = Root::real();
     if let Some(pid) = args.pid.filter(|pid| !root.exists(&format!("/proc/{pid}"))) {
@@ -114,7 +114,7 @@ fn tell(args: &HotArgs, tally: &Tally, taken: &SamplingEnd) -> Result<(), Failur
         notes: &taken.notes,
     };
     if let Some(page) = &args.html {
-        input::write(page, &hot.html(), args.force)?;
+        input::write(page, &hot.html(), Existing::replaced_if(args.force))?;
     }
     if args.json {
         return say::answer_json(&hot.json());

@@ -4,14 +4,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use tailbound_core::{Run, printable, runfile, units};
+use tailbound_core::{Run, printable, runfile};
 use tailbound_import::{Format, Options};
 use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
 use crate::cli::ImportArgs;
 use crate::flags;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::names;
 use crate::say::{self, Failure};
 
@@ -20,19 +20,14 @@ const LONG: u64 = 32 << 20;
 
 /// `tailbound import`
 pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
-    let time = |text: &Option<String>, flag: &str| {
-        text.as_deref()
-            .map(units::parse_ns)
-            .transpose()
-            .map_err(|e| Failure::usage(format!("{flag}: {e}")))
-    };
     let format: Option<Format> =
         args.format.as_deref().map(str::parse).transpose().map_err(flags::refused("--format"))?;
+    let unit = args.unit.as_ref().map(|u| format!("1{u}"));
+    let unit_ns = flags::given_time("--unit", unit.as_ref())?;
     let options = Options {
-        unit_ns: time(&args.unit.as_ref().map(|u| format!("1{u}")), "--unit")?
-            .and_then(|ns| u64::try_from(ns).ok()),
-        interval_ns: time(&args.interval, "--interval")?,
-        duration_ns: time(&args.duration, "--duration")?,
+        unit_ns: unit_ns.and_then(|ns| u64::try_from(ns).ok()),
+        interval_ns: flags::given_time("--interval", args.interval.as_ref())?,
+        duration_ns: flags::given_time("--duration", args.duration.as_ref())?,
     };
     // A short file is read before anyone could end it, and then Ctrl-C should do as always.
     let long = input::length(&args.file).is_none_or(|bytes| bytes > LONG);
@@ -40,7 +35,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     let runs = input::import_all(&args.file, format, &options, signals.as_ref())?;
     let runs = chosen(args, runs)?;
     let several = runs.len() > 1;
-    let deadline = time(&args.deadline, "--deadline")?;
+    let deadline = flags::given_time("--deadline", args.deadline.as_ref())?;
     let mut statuses = Vec::new();
     if several {
         let (file, all) = (input::name(&args.file), runs.len());
@@ -107,7 +102,7 @@ fn written(args: &ImportArgs, run: &Run, part: String) -> Result<(), Failure> {
         None => names::free(&beside(), &[]),
     };
     if !(args.json && args.out.is_none()) {
-        input::write(&out, &String::from_utf8_lossy(&text), args.force)?;
+        input::write(&out, &String::from_utf8_lossy(&text), Existing::replaced_if(args.force))?;
     }
     if args.json {
         say::answer_json(&tailbound_report::json(&Analysis::of(run)))?;

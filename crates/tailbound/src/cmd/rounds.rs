@@ -26,7 +26,7 @@ use crate::caller::Machine;
 use crate::cli::{Cli, Command};
 use crate::cli_run::RunArgs;
 use crate::cmd::{compare, session};
-use crate::input;
+use crate::input::{self, Existing};
 use crate::names;
 use crate::say::{self, Failure, Form};
 
@@ -68,7 +68,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
         folder,
         variants,
     };
-    input::may_write(&page, true)?;
+    input::may_write(&page, Existing::Replace)?;
     series.settle(asked_seed, args.plan.force)?;
     let need = Design::Rounds.units_min();
     if usize::try_from(rounds).is_ok_and(|n| n < need) {
@@ -98,7 +98,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
             },
         )?;
     let answer = Answer::of(systems, settings);
-    input::write(&page, &tailbound_report::html::comparison(&answer), true)?;
+    input::write(&page, &tailbound_report::html::comparison(&answer), Existing::Replace)?;
     let form = Form::of(args.plan.json, &args.plan.color.when);
     form.answer(|| answer.json(), |style| answer.text(style))?;
     if !args.plan.json {

@@ -14,7 +14,7 @@ use tailbound_sys::signal::Signals;
 use crate::cli_probe::ProbeArgs;
 use crate::cli_run::{PlanArgs, RunArgs};
 use crate::cmd::{rounds, session};
-use crate::input;
+use crate::input::{self, Existing};
 use crate::live::Live;
 use crate::machine::{self, WhileHeld};
 use crate::names;
@@ -33,13 +33,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let round = session::round(args)?;
     let request = session::request_of(args)?;
     let out = args.plan.out.clone().unwrap_or_else(|| default_out(args, &request));
+    let existing = Existing::replaced_if(args.plan.force);
     let to_stdout = out == Path::new("-");
     // One of many has no page of its own.
     let own = !to_stdout && round.is_none();
     let report = args.report.clone().filter(|_| round.is_none());
     let by_force = (own && args.plan.force).then(|| input::sibling(&out, ".html"));
     if let Some(path) = report.as_ref().or(by_force.as_ref()) {
-        input::may_write(path, args.plan.force)?;
+        input::may_write(path, existing)?;
     }
     let (run, path) = measured(&request, &args.plan, Some(&out), round)?;
     let analysis = Analysis::of(&run);
@@ -48,13 +49,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         tailbound_report::html(std::slice::from_ref(&analysis), &[name])
     };
     let report = match report {
-        Some(given) => input::write(&given, &page(), args.plan.force).map(|()| Some(given))?,
-        // A default file name never collides: the measurement is over.
-        None if own && args.plan.force => {
-            let path = input::sibling(&out, ".html");
-            input::write(&path, &page(), true).map(|()| Some(path))?
-        }
-        None if own => Some(names::write_free(&input::sibling(&out, ".html"), &page())?),
+        Some(given) => input::write(&given, &page(), existing).map(|()| Some(given))?,
+        None if own => Some(names::write(&input::sibling(&out, ".html"), &page(), existing)?),
         None => None,
     };
     answer(&analysis, &args.plan, to_stdout)?;

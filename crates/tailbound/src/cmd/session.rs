@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the options of `run` and `measure` to a session, with everything checked and nothing started.
 
+use std::path::PathBuf;
+
 use tailbound_core::plan::{Plan, RunConfig, StopRule};
 use tailbound_core::record::Round;
 use tailbound_host::Root;
@@ -100,21 +102,35 @@ pub(crate) fn prepared(
         })?
     };
     let session = Session {
-        plan: resolved.plan,
         findings: resolved.findings,
-        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
-        root,
-        exe,
         loads_optional: resolved.loads_by_default,
         inventory_late: request.bare,
         virtual_time: args.virtual_time,
-        refresh_ms: 0,
         round,
         purpose: resolved.purpose,
-        machine: None,
         begin_at_ns,
+        ..of_plan(resolved.plan, root, exe)
     };
     Ok((session, resolved.probe))
+}
+
+/// A session of this plan and of nothing else.
+pub(crate) fn of_plan(plan: Plan, root: Root, exe: PathBuf) -> Session {
+    Session {
+        plan,
+        findings: Vec::new(),
+        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
+        root,
+        exe,
+        loads_optional: false,
+        inventory_late: false,
+        virtual_time: false,
+        refresh_ms: 0,
+        round: None,
+        purpose: None,
+        machine: None,
+        begin_at_ns: None,
+    }
 }
 
 /// Refuses a number of threads that is not the plan's: of cyclictest's users, who write it.

@@ -17,7 +17,7 @@ use tailbound_series::sweep::{STEPS_MAX, Sweep, exit_status, intervals};
 use crate::cli_sweep::SweepArgs;
 use crate::cmd::{run, session};
 use crate::flags;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure};
 
 /// Of each step, if `--duration` is not given.
@@ -61,10 +61,10 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
         say::note("ended early: the steps so far");
     }
     if let Some(path) = &args.report {
-        input::write(path, &report::html(&steps), args.plan.force)?;
+        input::write(path, &report::html(&steps), Existing::replaced_if(args.plan.force))?;
     }
     if let (Some(path), Some(figure)) = (&args.svg, report::figure(&steps)) {
-        input::write(path, &figure.standalone(), args.plan.force)?;
+        input::write(path, &figure.standalone(), Existing::replaced_if(args.plan.force))?;
     }
     if args.plan.json {
         say::answer_json(&report::json(&steps))?;

@@ -21,7 +21,7 @@ use tailbound_trace::cycle::Wish;
 use super::latency_bound;
 use crate::cli_watch::WatchArgs;
 use crate::flags;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::looking::{self, ProgressLine};
 use crate::say::{self, Failure};
 
@@ -56,7 +56,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let wish = wish(args, &calls)?;
     let duration = args.duration.as_deref().map(looking::length).transpose()?;
     for file in args.html.iter().chain(&args.out) {
-        input::may_write(file, args.force)?;
+        input::may_write(file, Existing::replaced_if(args.force))?;
     }
     let root = Root::real();
     if let Some(pid) = args.pid
@@ -116,7 +116,7 @@ fn check(args: &WatchArgs, root: &Root, begin_ns: i64) -> Result<Option<RuleChec
     }
     let mut check = RuleCheck::new(root, !args.no_stacks, begin_ns).map_err(Failure::cannot)?;
     if let Some(path) = &args.violations {
-        check.with_log(input::growing(path, args.force)?);
+        check.with_log(input::growing(path, Existing::replaced_if(args.force))?);
     }
     Ok(Some(check))
 }
@@ -134,13 +134,13 @@ fn tell(args: &WatchArgs, told: &WatchAnswer<'_>) -> Result<(), Failure> {
     if let Some(out) = &args.out {
         let mut text = Vec::new();
         runfile::write_run(run, &mut text).map_err(Failure::cannot)?;
-        input::write(out, &String::from_utf8_lossy(&text), args.force)?;
+        input::write(out, &String::from_utf8_lossy(&text), Existing::replaced_if(args.force))?;
     }
     if let Some(page) = &args.html {
         input::write(
             page,
             &words::html(&run.cycles, &run.violations, &told.asked.name),
-            args.force,
+            Existing::replaced_if(args.force),
         )?;
     }
     if args.json {

@@ -105,3 +105,8 @@ fn every_key_of_a_run_configuration_is_a_flag_of_run() {
     let missing: Vec<&str> = keys.filter(|key| !flags.contains(key)).collect();
     assert!(missing.is_empty(), "no flags: {missing:?}");
 }
+
+#[test]
+fn the_policy_of_an_agent_knows_the_usual_loads_of_a_run() {
+    assert_eq!(tailbound_agent::policy::LOADS_OF_A_RUN, tailbound_run::defaults::LOADS);
+}

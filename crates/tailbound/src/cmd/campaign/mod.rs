@@ -23,7 +23,7 @@ use tailbound_series::campaign::{self as series, CampaignEnd, Chosen, Folder};
 
 use crate::cli_campaign::{Campaign, CampaignRunArgs};
 use crate::consent;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::machine::{self, WhileHeld};
 use crate::names;
 use crate::say::{self, Failure, Form};
@@ -94,7 +94,7 @@ fn run_in(
         let words: Vec<&RunConfig> = parts.iter().map(|p| &p.run).collect();
         consent::ask(&args.name, &words, args.yes)?;
     }
-    input::may_write(&page::default_page(out), true)?;
+    input::may_write(&page::default_page(out), Existing::Replace)?;
     let folder = match Folder::settle(out, chosen, args.force) {
         Ok(folder) => folder,
         Err(taken) if taken.is_taken() => return Ok(Err(taken)),

@@ -12,7 +12,7 @@ use tailbound_series::campaign::{absolute, campaign_of, evidence};
 
 use crate::caller::Machine;
 use crate::cli_campaign::CampaignPageArgs;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure, Form};
 
 /// `tailbound campaign page`
@@ -40,7 +40,7 @@ pub(super) fn finish(
         let first = first.display();
         return Err(Failure::cut_off(format!("{first}: contains no run of this campaign yet")));
     };
-    input::write(&out, &html(&given), true)?;
+    input::write(&out, &html(&given), Existing::Replace)?;
     form.answer(|| json(&given), |style| text(&given, style))?;
     if !form.is_json() {
         say::answer(&format!("\nRuns      {}\nReport    {}", absolute(first), absolute(&out)))?;

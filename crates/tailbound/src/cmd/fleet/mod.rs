@@ -93,8 +93,7 @@ fn run(args: &FleetRunArgs) -> Result<ExitCode, Failure> {
         let text = format!("--scale {}: write a share above 0 and up to 1", args.scale);
         return Err(Failure::usage(text));
     }
-    let lead = args.aligned.as_deref().map(tailbound_core::units::parse_ns).transpose();
-    let lead = lead.map_err(flags::refused("--aligned"))?;
+    let lead = flags::given_time("--aligned", args.aligned.as_ref())?;
     let aligned = lead.map(|ns| Duration::from_nanos(ns.unsigned_abs()));
     let (all, some) = chosen(&args.on)?;
     let campaign = series::find(&args.name)?;

@@ -46,10 +46,10 @@ fn show(args: &LabMatrixArgs, out: &Path, made: &[matrix::Cell]) -> Result<(), F
         let svg = matrix::svg(made, kind).ok_or_else(|| {
             Failure::cannot(format!("{}: nothing was measured to draw", file.display()))
         })?;
-        input::write(file, &svg, true)?;
+        input::write(file, &svg, Existing::Replace)?;
     }
     let report = out.join("matrix.html");
-    input::write(&report, &matrix::html(made), true)?;
+    input::write(&report, &matrix::html(made), Existing::Replace)?;
     let form = Form::of(args.host.json, &args.host.color.when);
     form.answer(|| matrix::json(made), |style| matrix::text(made, style))?;
     if !form.is_json() {

@@ -9,6 +9,7 @@ use tailbound_lab::repeat;
 use super::bench;
 use super::run::keep;
 use crate::cli_lab::LabRepeatArgs;
+use crate::input::Existing;
 use crate::say::{self, Failure};
 
 /// `tailbound lab repeat`: 0 the same bytes, 1 other bytes, 3 not to be repeated here.
@@ -18,7 +19,7 @@ pub(super) fn repeat(args: &LabRepeatArgs) -> Result<ExitCode, Failure> {
     let bench = bench::open(&args.host)?;
     let again = repeat::again(&bench, &run, &before, args.target.as_deref())?;
     if let Some(out) = &args.out {
-        keep(out, &again.made, args.force)?;
+        keep(out, &again.made, Existing::replaced_if(args.force))?;
     }
     let same = again.first_different_line.is_none();
     if args.host.json {

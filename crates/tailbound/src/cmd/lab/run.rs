@@ -38,7 +38,8 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     nothing_there(args, &files)?;
     let watching = if args.paths { Watching::Paths } else { Watching::Off };
     let cells = Cells { bench: &bench, emulator: &emulator, labelled: &labelled, watching };
-    let all = cells.make_all(&files, &mut |path, made| Ok(keep(path, made, args.force)?))?;
+    let existing = Existing::replaced_if(args.force);
+    let all = cells.make_all(&files, &mut |path, made| Ok(keep(path, made, existing)?))?;
     let (runs, costs) = all.into_iter().unzip();
     let made = as_cells(&labelled, runs, &files);
     let report = report(args, &made, &files)?;
@@ -52,7 +53,8 @@ fn report(
     files: &[PathBuf],
 ) -> Result<Option<PathBuf>, Failure> {
     if let Some(given) = &args.report {
-        return input::write(given, &matrix::page(made), args.force).map(|()| Some(given.clone()));
+        return input::write(given, &matrix::page(made), Existing::replaced_if(args.force))
+            .map(|()| Some(given.clone()));
     }
     let Some(first) = files.first().filter(|f| *f != Path::new("-")) else { return Ok(None) };
     if made.iter().all(|cell| cell.run.is_err()) {
@@ -62,20 +64,18 @@ fn report(
         [one] => input::sibling(one, ".html"),
         _ => first.with_file_name("lab.html"),
     };
-    if args.force {
-        return input::write(&place, &matrix::page(made), true).map(|()| Some(place));
-    }
-    // A default file name never collides: the measurement is over.
-    names::write_free(&place, &matrix::page(made)).map(Some)
+    names::write(&place, &matrix::page(made), Existing::replaced_if(args.force)).map(Some)
 }
 
 /// May everything be written that these runs leave?
 fn nothing_there(args: &LabRunArgs, files: &[PathBuf]) -> Result<(), Failure> {
     for path in files.iter().filter(|p| *p != Path::new("-")) {
-        input::may_write(path, args.force)?;
-        input::may_write(&console_file(path), args.force)?;
+        input::may_write(path, Existing::replaced_if(args.force))?;
+        input::may_write(&console_file(path), Existing::replaced_if(args.force))?;
     }
-    args.report.as_ref().map_or(Ok(()), |report| input::may_write(report, args.force))
+    args.report
+        .as_ref()
+        .map_or(Ok(()), |report| input::may_write(report, Existing::replaced_if(args.force)))
 }
 
 /// What was made, as the report knows it.
@@ -171,11 +171,11 @@ fn console_file(run: &Path) -> PathBuf {
 }
 
 /// Writes the run and, beside it, the console.
-pub(super) fn keep(path: &Path, made: &Made, force: bool) -> Result<(), Failure> {
+pub(super) fn keep(path: &Path, made: &Made, existing: Existing) -> Result<(), Failure> {
     if path == Path::new("-") {
         let text = String::from_utf8(lab_bench::bytes(&made.run)?).map_err(Failure::cannot)?;
         return say::answer(&text);
     }
-    keep_run(path, &made.run, Existing::replaced_if(force))?;
-    input::write_bytes(&console_file(path), &made.console, force)
+    keep_run(path, &made.run, existing)?;
+    input::write_bytes(&console_file(path), &made.console, existing)
 }

@@ -9,7 +9,7 @@ use tailbound_search::why::{Base, GivenRun, WhyQuestion, debug_at, search};
 
 use super::bench;
 use crate::cli_lab_why::LabWhyArgs;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure, Form};
 
 /// Interrupted: what was found so far was told.
@@ -18,7 +18,7 @@ const INTERRUPTED: u8 = 5;
 /// `tailbound lab why`
 pub(super) fn why(args: &LabWhyArgs) -> Result<ExitCode, Failure> {
     if let Some(page) = &args.html {
-        input::may_write(page, args.force)?;
+        input::may_write(page, Existing::replaced_if(args.force))?;
     }
     if args.variations == 0 && args.seeds == Some(0) {
         return Err(Failure::usage("--variations 0 --seeds 0: nothing is left to vary"));
@@ -74,7 +74,7 @@ fn debug(
 fn answer(args: &LabWhyArgs, base: &Base<'_>, found: &WhyRecord) -> Result<(), Failure> {
     if let Some(page) = &args.html {
         let html = tailbound_report::why::html(found, base.kernel());
-        input::write(page, &html, args.force)?;
+        input::write(page, &html, Existing::replaced_if(args.force))?;
     }
     let form = Form::of(args.host.json, &args.host.color.when);
     let json = || tailbound_report::why::json(found, base.kernel());

@@ -44,7 +44,7 @@ pub(super) fn backup(args: &StoreBackupArgs) -> Result<ExitCode, Failure> {
     if args.file.as_os_str() == "-" {
         return Err(Failure::usage("a backup is a file: give it a name"));
     }
-    input::may_write(&args.file, args.force)?;
+    input::may_write(&args.file, Existing::replaced_if(args.force))?;
     let scratch = Scratch::beside(&args.file)?;
     let whole = scratch.0.join("store");
     let runs = store.backup(&whole, &now())?;

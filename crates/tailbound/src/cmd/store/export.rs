@@ -62,7 +62,7 @@ impl Wanted {
 pub(super) fn export(args: &StoreExportArgs) -> Result<ExitCode, Failure> {
     let wanted = Wanted::of(args)?;
     let filter = filter(&args.chosen, args.number);
-    input::may_write(&args.out, args.force)?;
+    input::may_write(&args.out, Existing::replaced_if(args.force))?;
     if args.out == Path::new("-") {
         if args.json {
             return Err(Failure::usage("--json: standard output has the rows: give -o a name"));

@@ -21,7 +21,7 @@ use crate::cli_store::{
     StoreRebuildArgs, StoreVerb,
 };
 use crate::flags;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure};
 
 /// From one word about the progress to the next.
@@ -70,10 +70,8 @@ impl Progress {
 /// When runs arrived, as it was said: a whole time, not after now.
 fn arrived(said: Option<&str>) -> Result<String, Failure> {
     let Some(said) = said else { return Ok(now()) };
-    let time = said.strip_suffix('Z').filter(|it| it.len() == 19);
-    let at_s = time
-        .and_then(|it| it.split_once('T'))
-        .and_then(|(date, time)| utc::from_date_time(date, time));
+    let time = said.strip_suffix('Z').filter(|it| it.len() == 19).and_then(|it| it.split_once('T'));
+    let at_s = time.and_then(|(date, time)| utc::from_date_time(date, time));
     let at_s = at_s.ok_or_else(|| {
         Failure::usage(format!("--at: `{said}` is no time in UTC: 2026-11-25T02:00:00Z"))
     })?;
@@ -140,7 +138,7 @@ fn get(args: &StoreGetArgs) -> Result<ExitCode, Failure> {
         .out
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("{}.tailbound.jsonl", short(&id))));
-    input::may_write(&out, args.force)?;
+    input::may_write(&out, Existing::replaced_if(args.force))?;
     if args.json && out.as_os_str() == "-" {
         return Err(Failure::usage(
             "--json: standard output is the run file's: choose another name for -o",
@@ -150,7 +148,7 @@ fn get(args: &StoreGetArgs) -> Result<ExitCode, Failure> {
     if out.as_os_str() == "-" {
         say::answer_bytes(&bytes)?;
     } else {
-        input::write_bytes(&out, &bytes, args.force)?;
+        input::write_bytes(&out, &bytes, Existing::replaced_if(args.force))?;
         let shown = out.display().to_string();
         if args.json {
             say::answer_json(
