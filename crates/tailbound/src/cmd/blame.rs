@@ -129,16 +129,13 @@ fn followed(found: &BlameSummary) -> FollowedThreads<'_> {
 }
 
 fn tell(args: &BlameArgs, answer: &LateWakeups) -> Result<(), Failure> {
+    let existing = Existing::replaced_if(args.force);
     if let Some(page) = &args.html {
-        input::write(
-            page,
-            &words::html(&answer.records, &answer.name),
-            Existing::replaced_if(args.force),
-        )?;
+        input::write(page, &words::html(&answer.records, &answer.name), existing)?;
     }
     if let Some(file) = &args.perfetto {
         let bytes = tailbound_report::export::late_wakeups(&answer.records, &answer.name);
-        input::write_bytes(file, &bytes, Existing::replaced_if(args.force))?;
+        input::write_bytes(file, &bytes, existing)?;
     }
     let told = BlameAnswer {
         records: &answer.records,

@@ -20,6 +20,7 @@ const UNUSED: [&str; 7] = ["window", "raw", "exceedance", "load", "event", "seco
 
 /// `tailbound compare`
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
+    let existing = Existing::replaced_if(args.force);
     let settings = settings(&args.judge)?;
     let mut order = Vec::new();
     let mut files = Vec::new();
@@ -53,16 +54,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
         };
         let svg = figure.standalone();
         match &args.out {
-            Some(out) => input::write(out, &svg, Existing::replaced_if(args.force))?,
+            Some(out) => input::write(out, &svg, existing)?,
             None => say::answer(&svg)?,
         }
     } else {
         if let Some(out) = &args.out {
-            input::write(
-                out,
-                &tailbound_report::html::comparison(&answer),
-                Existing::replaced_if(args.force),
-            )?;
+            input::write(out, &tailbound_report::html::comparison(&answer), existing)?;
         }
         let form = Form::of(args.json, &args.color.when);
         form.answer(|| answer.json(), |style| answer.text(style))?;

@@ -130,18 +130,15 @@ fn name(args: &WatchArgs) -> String {
 }
 
 fn tell(args: &WatchArgs, told: &WatchAnswer<'_>) -> Result<(), Failure> {
+    let existing = Existing::replaced_if(args.force);
     let run = told.run;
     if let Some(out) = &args.out {
         let mut text = Vec::new();
         runfile::write_run(run, &mut text).map_err(Failure::cannot)?;
-        input::write(out, &String::from_utf8_lossy(&text), Existing::replaced_if(args.force))?;
+        input::write(out, &String::from_utf8_lossy(&text), existing)?;
     }
     if let Some(page) = &args.html {
-        input::write(
-            page,
-            &words::html(&run.cycles, &run.violations, &told.asked.name),
-            Existing::replaced_if(args.force),
-        )?;
+        input::write(page, &words::html(&run.cycles, &run.violations, &told.asked.name), existing)?;
     }
     if args.json {
         return say::answer_json(&told.json());

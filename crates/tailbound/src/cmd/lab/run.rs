@@ -52,9 +52,9 @@ fn report(
     made: &[matrix::Cell],
     files: &[PathBuf],
 ) -> Result<Option<PathBuf>, Failure> {
+    let existing = Existing::replaced_if(args.force);
     if let Some(given) = &args.report {
-        return input::write(given, &matrix::page(made), Existing::replaced_if(args.force))
-            .map(|()| Some(given.clone()));
+        return input::write(given, &matrix::page(made), existing).map(|()| Some(given.clone()));
     }
     let Some(first) = files.first().filter(|f| *f != Path::new("-")) else { return Ok(None) };
     if made.iter().all(|cell| cell.run.is_err()) {
@@ -64,18 +64,17 @@ fn report(
         [one] => input::sibling(one, ".html"),
         _ => first.with_file_name("lab.html"),
     };
-    names::write(&place, &matrix::page(made), Existing::replaced_if(args.force)).map(Some)
+    names::write(&place, &matrix::page(made), existing).map(Some)
 }
 
 /// May everything be written that these runs leave?
 fn nothing_there(args: &LabRunArgs, files: &[PathBuf]) -> Result<(), Failure> {
+    let existing = Existing::replaced_if(args.force);
     for path in files.iter().filter(|p| *p != Path::new("-")) {
-        input::may_write(path, Existing::replaced_if(args.force))?;
-        input::may_write(&console_file(path), Existing::replaced_if(args.force))?;
+        input::may_write(path, existing)?;
+        input::may_write(&console_file(path), existing)?;
     }
-    args.report
-        .as_ref()
-        .map_or(Ok(()), |report| input::may_write(report, Existing::replaced_if(args.force)))
+    args.report.as_ref().map_or(Ok(()), |report| input::may_write(report, existing))
 }
 
 /// What was made, as the report knows it.
