@@ -28,8 +28,17 @@ fn names_of_the_catalogues_are_offered_in_every_shell() {
     }
 }
 
-/// The words that are offered: verb, placeholder and words of each option, and all that its help says.
-fn offered(command: &Command, of: &mut dyn FnMut(&str, &str, &[String], &str)) {
+/// What is offered for an option.
+struct Offer<'a> {
+    verb: &'a str,
+    placeholder: &'a str,
+    words: &'a [String],
+    /// All that its help says.
+    help: &'a str,
+}
+
+/// Looks at every option with words that are offered.
+fn offered(command: &Command, of: &mut dyn FnMut(&Offer<'_>)) {
     let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     for arg in command.get_arguments() {
         let Some(placeholder) = arg.get_value_names().and_then(|n| n.first()) else { continue };
@@ -38,7 +47,8 @@ fn offered(command: &Command, of: &mut dyn FnMut(&str, &str, &[String], &str)) {
         let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string);
         let help = format!("{} {below}", help.unwrap_or_default());
         if !arg.is_hide_set() && !words.is_empty() {
-            of(command.get_name(), placeholder, &words, &help);
+            let (verb, words, help) = (command.get_name(), &words[..], help.as_str());
+            of(&Offer { verb, placeholder, words, help });
         }
     }
     command.get_subcommands().for_each(|verb| offered(verb, of));
@@ -47,35 +57,44 @@ fn offered(command: &Command, of: &mut dyn FnMut(&str, &str, &[String], &str)) {
 #[test]
 fn help_names_every_word_of_a_list() {
     let mut lists = 0;
-    offered(&tailbound::command_for_completions(), &mut |verb, placeholder, words, help| {
-        // Long lists, and examples of many more, stand elsewhere.
-        let elsewhere = ["KERNEL", "KERNELS", "POLICY", "NAME|FILE", "shell"];
-        let pointed = help.contains("load --help`") || help.contains("measure --help`");
-        if elsewhere.contains(&placeholder) || pointed {
-            return;
-        }
-        lists += 1;
-        for word in words {
-            assert!(help.contains(word), "the help of {verb} {placeholder} lacks {word}: {help}");
-        }
-    });
+    offered(
+        &tailbound::command_for_completions(),
+        &mut |&Offer { verb, placeholder, words, help }| {
+            // Long lists, and examples of many more, stand elsewhere.
+            let elsewhere = ["KERNEL", "KERNELS", "POLICY", "NAME|FILE", "shell"];
+            let pointed = help.contains("load --help`") || help.contains("measure --help`");
+            if elsewhere.contains(&placeholder) || pointed {
+                return;
+            }
+            lists += 1;
+            for word in words {
+                assert!(
+                    help.contains(word),
+                    "the help of {verb} {placeholder} lacks {word}: {help}"
+                );
+            }
+        },
+    );
     assert!(lists > 10, "{lists} lists");
 }
 
 #[test]
 fn every_value_that_is_offered_is_accepted_by_what_reads_it() {
     let mut kinds = std::collections::BTreeSet::new();
-    offered(&tailbound::command_for_completions(), &mut |verb, placeholder, words, _| {
-        for word in words.iter().filter(|w| !w.ends_with(':')) {
-            let accepted = match placeholder {
-                "POLICY" => word.parse::<Policy>().is_ok(),
-                "CLASS" => word.parse::<Class>().is_ok(),
-                "KERNEL" | "KERNELS" => word.parse::<KernelName>().is_ok(),
-                _ => return,
-            };
-            assert!(accepted, "{verb} {placeholder}: {word}");
-            kinds.insert(placeholder.to_owned());
-        }
-    });
+    offered(
+        &tailbound::command_for_completions(),
+        &mut |&Offer { verb, placeholder, words, .. }| {
+            for word in words.iter().filter(|w| !w.ends_with(':')) {
+                let accepted = match placeholder {
+                    "POLICY" => word.parse::<Policy>().is_ok(),
+                    "CLASS" => word.parse::<Class>().is_ok(),
+                    "KERNEL" | "KERNELS" => word.parse::<KernelName>().is_ok(),
+                    _ => return,
+                };
+                assert!(accepted, "{verb} {placeholder}: {word}");
+                kinds.insert(placeholder.to_owned());
+            }
+        },
+    );
     assert_eq!(kinds.len(), 4, "{kinds:?}");
 }

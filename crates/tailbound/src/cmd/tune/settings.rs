@@ -22,6 +22,6 @@ pub(super) fn profiles(args: &ProfilesArgs) -> Result<ExitCode, Failure> {
 
 /// `tailbound tune settings`
 pub(super) fn settings(args: &JsonArg) -> Result<ExitCode, Failure> {
-    Form::of(args.json, "auto").answer(|| settings_json(), |style| settings_text(style.width))?;
+    Form::of(args.json, "auto").answer(settings_json, |style| settings_text(style.width))?;
     Ok(ExitCode::SUCCESS)
 }
