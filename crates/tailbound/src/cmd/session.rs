@@ -11,7 +11,7 @@ use tailbound_run::{Request, Session, resolve};
 
 use crate::cli_config;
 use crate::cli_run::{PlanArgs, RunArgs};
-use crate::consent;
+use crate::consent::{self, Agreement};
 use crate::flags;
 use crate::say::Failure;
 
@@ -55,7 +55,7 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
         None => RunConfig::default(),
         Some(path) => {
             let file = cli_config::in_file(path)?;
-            consent::ask(&path.display().to_string(), &[&file], args.yes)?;
+            consent::ask(&path.display().to_string(), &[&file], Agreement::of(args.yes))?;
             file
         }
     };

@@ -22,7 +22,7 @@ use tailbound_series::SeriesError;
 use tailbound_series::campaign::{self as series, CampaignEnd, Chosen, Folder};
 
 use crate::cli_campaign::{Campaign, CampaignRunArgs};
-use crate::consent;
+use crate::consent::{self, Agreement};
 use crate::input::{self, Existing};
 use crate::machine::{self, WhileHeld};
 use crate::names;
@@ -92,7 +92,7 @@ fn run_in(
     let in_lab = in_lab(args);
     if !in_lab && !chosen.shipped {
         let words: Vec<&RunConfig> = parts.iter().map(|p| &p.run).collect();
-        consent::ask(&args.name, &words, args.yes)?;
+        consent::ask(&args.name, &words, Agreement::of(args.yes))?;
     }
     input::may_write(&page::default_page(out), Existing::Replace)?;
     let folder = match Folder::settle(out, chosen, args.force) {

@@ -19,7 +19,7 @@ use crate::caller::Machine;
 use crate::cli_fleet::{
     Fleet, FleetPowerArgs, FleetRunArgs, FleetTargetsArgs, Format, OnArgs, PowerChange,
 };
-use crate::consent;
+use crate::consent::{self, Agreement};
 use crate::flags;
 use crate::names;
 use crate::say::{self, Failure};
@@ -100,7 +100,7 @@ fn run(args: &FleetRunArgs) -> Result<ExitCode, Failure> {
     let parts = series::wanted(&campaign, &args.only)?;
     if !campaign.shipped {
         let words: Vec<&RunConfig> = parts.iter().map(|p| &p.run).collect();
-        consent::ask(&args.name, &words, args.yes)?;
+        consent::ask(&args.name, &words, Agreement::of(args.yes))?;
     }
     let default = || PathBuf::from(format!("{}.fleet", names::plain(&campaign.file.name)));
     let out = args.out.clone().unwrap_or_else(default);
