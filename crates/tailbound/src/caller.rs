@@ -13,7 +13,7 @@ use tailbound_series::campaign::CampaignCaller;
 use tailbound_series::{Caller, ChildEnd, Children};
 use tailbound_stats::Analysis;
 
-use crate::input;
+use crate::input::{self, Existing};
 use crate::say::Failure;
 
 /// This machine, with this program.
@@ -47,6 +47,6 @@ impl CampaignCaller for Machine {
 
     fn page(&mut self, run: &Run, file: &Path, page: &Path) -> Result<(), Failure> {
         let text = tailbound_report::html(&[Analysis::of(run)], &[input::name(file)]);
-        input::write(page, &text, true)
+        input::write(page, &text, Existing::Replace)
     }
 }

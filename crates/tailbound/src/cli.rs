@@ -6,9 +6,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
-use crate::cli_config::{BesideArgs, MeasurementArgs};
+use crate::cli_color::ColorArg;
+use crate::cli_run::RunArgs;
 use crate::lazy::Lazy;
 
 /// How late can this machine be? Real time is not fast: it is bounded.
@@ -21,6 +22,13 @@ pub(crate) struct Cli {
     /// What to do
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The definition, with the options of every verb.
+pub(crate) fn command() -> clap::Command {
+    let mut command = Cli::command();
+    command.build();
+    command
 }
 
 const EXIT_HELP: &str = "Exit status: 0 met, or nothing was required; 1 not met; 2 usage or input error; \
@@ -176,92 +184,6 @@ pub(crate) enum Measure {
     Benchmark(Lazy<crate::cli_decide::MeasureBenchmarkArgs>),
     #[command(flatten)]
     Probe(Box<crate::cli_probe::ProbeArgs>),
-}
-
-/// When to colour, the same everywhere.
-#[derive(Debug, Args)]
-pub(crate) struct ColorArg {
-    /// Colour: `auto`, `always`, `never`
-    #[arg(
-        long = "color",
-        value_name = "WHEN",
-        default_value = "auto",
-        value_parser = ["auto", "always", "never"],
-        help_heading = "Output"
-    )]
-    pub(crate) when: String,
-}
-
-/// What both `run` and `measure` take.
-#[derive(Debug, Args)]
-pub(crate) struct PlanArgs {
-    #[command(flatten)]
-    pub(crate) measurement: MeasurementArgs,
-    /// One thread per CPU, which is the default; accepted for users of cyclictest. `-a` chooses the CPUs
-    #[arg(id = "one-per-cpu", short = 't', value_name = "N", num_args = 0..=1, hide = true)]
-    pub(crate) one_per_cpu: Option<Option<u32>>,
-    /// End at the first wake-up later than this, and name what made it late where tracing is possible; the same as `--deadline TIME --until exceedance --blame=TIME`
-    #[arg(short = 'b', long = "break", value_name = "TIME", conflicts_with_all = ["deadline", "until"], help_heading = "Measurement")]
-    pub(crate) break_at: Option<String>,
-    /// Time counts executed instructions; given by the lab to its guest
-    #[arg(long, hide = true)]
-    pub(crate) virtual_time: bool,
-    /// Read options from a TOML file, whose keys are these options; options on the command line take precedence
-    #[arg(short, long, alias = "campaign", value_name = "FILE", help_heading = "Measurement")]
-    pub(crate) config: Option<PathBuf>,
-    /// Do not ask before running commands from the --config file as root
-    #[arg(short, long, help_heading = "Measurement")]
-    pub(crate) yes: bool,
-    /// Wait while a fleet or an agent measures on this machine, instead of ending with an error
-    #[arg(long, help_heading = "Measurement")]
-    pub(crate) wait_for_machine: bool,
-    /// Let the first activation, of the warm-up, fall due at this instant: seconds since 1970, as `date +%s.%N` prints them
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        conflicts_with = "virtual_time",
-        help_heading = "Measurement"
-    )]
-    pub(crate) begin_at: Option<String>,
-
-    /// Where the run file goes; `-` is standard output [default: for `run` named after config file, probe and start time, with a number if that exists; nowhere for `measure`]
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) out: Option<PathBuf>,
-    /// Overwrite an existing run file and report
-    #[arg(long, help_heading = "Output")]
-    pub(crate) force: bool,
-    /// Print the result as JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
-    /// Print the answer as one line of key=value pairs, for logs and CI
-    #[arg(long, help_heading = "Output", conflicts_with = "json")]
-    pub(crate) brief: bool,
-    /// No live view, no progress
-    #[arg(short, long, help_heading = "Output")]
-    pub(crate) quiet: bool,
-    #[command(flatten)]
-    pub(crate) color: ColorArg,
-}
-
-/// Arguments of `run`.
-#[derive(Debug, Args)]
-pub(crate) struct RunArgs {
-    #[command(flatten)]
-    pub(crate) plan: PlanArgs,
-    #[command(flatten)]
-    pub(crate) beside: BesideArgs,
-    /// Where the HTML report goes [default: beside the run file]
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) report: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) rounds: crate::cli_compare::RoundsArgs,
-}
-
-/// Arguments of `measure`.
-#[derive(Debug, Args)]
-pub(crate) struct MeasureArgs {
-    #[command(flatten)]
-    pub(crate) plan: PlanArgs,
 }
 
 /// Every load with its options, for `load --help` and its man page.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::cli_guest::HostArgs;
-use crate::cli_lab::SubjectArgs;
+use crate::cli_lab_subject::SubjectArgs;
 use crate::lazy::Lazy;
 
 const BISECT_HELP: &str = "\

@@ -52,5 +52,5 @@ pub(crate) struct BlameArgs {
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
-    pub(crate) color: crate::cli::ColorArg,
+    pub(crate) color: crate::cli_color::ColorArg,
 }

@@ -62,5 +62,5 @@ pub(crate) struct BoundArgs {
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
-    pub(crate) color: crate::cli::ColorArg,
+    pub(crate) color: crate::cli_color::ColorArg,
 }

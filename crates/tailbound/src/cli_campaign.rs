@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use tailbound_series::campaign::Options;
+
 use crate::cli_guest::{GuestArgs, HostArgs};
 use crate::lazy::Lazy;
 
@@ -90,6 +92,19 @@ pub(crate) struct CampaignRunArgs {
     pub(crate) progress: Option<PathBuf>,
 }
 
+impl CampaignRunArgs {
+    /// What is asked for beside the campaign.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            scale: self.scale,
+            cpus: self.cpus.clone(),
+            system: self.system.clone(),
+            force: self.force,
+            begin_at: self.begin_at.clone(),
+        }
+    }
+}
+
 /// Arguments of `campaign page`.
 #[derive(Debug, Args)]
 pub(crate) struct CampaignPageArgs {
@@ -106,5 +121,5 @@ pub(crate) struct CampaignPageArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) color: crate::cli::ColorArg,
+    pub(crate) color: crate::cli_color::ColorArg,
 }

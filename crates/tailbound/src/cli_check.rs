@@ -61,7 +61,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) color: crate::cli::ColorArg,
+    pub(crate) color: crate::cli_color::ColorArg,
 }
 
 /// Arguments of `capture`.

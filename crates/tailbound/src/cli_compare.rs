@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::ColorArg;
+use crate::cli_color::ColorArg;
 
 /// Margins of a relevant change, and the exit status.
 #[derive(Debug, Args)]

@@ -99,7 +99,7 @@ pub(crate) struct DecideArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) color: crate::cli::ColorArg,
+    pub(crate) color: crate::cli_color::ColorArg,
 }
 
 /// What `decide` can do besides deciding.

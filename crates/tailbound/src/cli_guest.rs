@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::ColorArg;
+use crate::cli_color::ColorArg;
 
 /// The guest.
 #[derive(Debug, Args)]

@@ -33,5 +33,5 @@ pub(crate) struct HistoryArgs {
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
-    pub(crate) color: crate::cli::ColorArg,
+    pub(crate) color: crate::cli_color::ColorArg,
 }

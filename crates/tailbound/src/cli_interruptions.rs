@@ -24,5 +24,5 @@ pub(crate) struct InterruptionsArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) color: crate::cli::ColorArg,
+    pub(crate) color: crate::cli_color::ColorArg,
 }

@@ -9,7 +9,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand};
 use tailbound_probe::{CATALOGUE, PlanOption, ProbeKind, catalogue};
 
-use crate::cli::MeasureArgs;
+use crate::cli_run::MeasureArgs;
 
 /// One probe of the catalogue, as it was typed.
 #[derive(Debug)]

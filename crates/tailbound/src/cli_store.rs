@@ -98,7 +98,7 @@ pub(crate) struct StoreLsArgs {
     #[command(flatten)]
     pub(crate) store: StoreArg,
     #[command(flatten)]
-    pub(crate) color: crate::cli::ColorArg,
+    pub(crate) color: crate::cli_color::ColorArg,
 }
 
 /// Arguments of `store get`.
@@ -138,7 +138,7 @@ pub(crate) struct StoreQueryArgs {
     #[command(flatten)]
     pub(crate) store: StoreArg,
     #[command(flatten)]
-    pub(crate) color: crate::cli::ColorArg,
+    pub(crate) color: crate::cli_color::ColorArg,
 }
 
 /// Arguments of `store note`.

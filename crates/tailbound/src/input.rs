@@ -13,7 +13,6 @@ use tailbound_core::Run;
 use tailbound_files::read::{self, on_every_cpu};
 use tailbound_files::{FilesError, folder, write as result_files};
 use tailbound_import::{Format, Options};
-use tailbound_sys::new_file::Existing;
 use tailbound_sys::signal::Signals;
 
 use crate::reading::Reading;
@@ -21,6 +20,7 @@ use crate::say::{self, Failure};
 
 pub(crate) use tailbound_files::named::{name, sibling};
 pub(crate) use tailbound_files::read::length;
+pub(crate) use tailbound_sys::new_file::Existing;
 
 /// From one word about the progress to the next.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
@@ -98,33 +98,33 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(read::bytes(path)?)
 }
 
-/// Writes a result file; an existing one only with `force`. `-` is standard output.
-pub(crate) fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
+/// Writes a result file; `-` is standard output.
+pub(crate) fn write(path: &Path, text: &str, existing: Existing) -> Result<(), Failure> {
     if path == Path::new("-") {
         return say::answer(text);
     }
-    write_bytes(path, text.as_bytes(), force)
+    write_bytes(path, text.as_bytes(), existing)
 }
 
 /// Writes a result file that need not be text.
-pub(crate) fn write_bytes(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
-    Ok(result_files::bytes(path, bytes, Existing::replaced_if(force))?)
+pub(crate) fn write_bytes(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), Failure> {
+    Ok(result_files::bytes(path, bytes, existing)?)
 }
 
 /// A result file that grows while something goes on; it has its name at once, so that a kill leaves it there.
-pub(crate) fn growing(path: &Path, force: bool) -> Result<Box<dyn Write>, Failure> {
+pub(crate) fn growing(path: &Path, existing: Existing) -> Result<Box<dyn Write>, Failure> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdout()));
     }
-    Ok(result_files::growing(path, Existing::replaced_if(force))?)
+    Ok(result_files::growing(path, existing)?)
 }
 
 /// May this result file be written? Looked at before work that takes long.
-pub(crate) fn may_write(path: &Path, force: bool) -> Result<(), Failure> {
+pub(crate) fn may_write(path: &Path, existing: Existing) -> Result<(), Failure> {
     if path == Path::new("-") {
         return Ok(());
     }
-    Ok(result_files::may(path, Existing::replaced_if(force))?)
+    Ok(result_files::may(path, existing)?)
 }
 
 /// Files as they are named, and of folders the runs in them.

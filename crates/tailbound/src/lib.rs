@@ -16,6 +16,7 @@ mod cli_blame;
 mod cli_bound;
 mod cli_campaign;
 mod cli_check;
+mod cli_color;
 mod cli_compare;
 mod cli_config;
 mod cli_decide;
@@ -34,10 +35,13 @@ mod cli_lab_kernel;
 #[cfg(feature = "lab")]
 mod cli_lab_qemu;
 #[cfg(feature = "lab")]
+mod cli_lab_subject;
+#[cfg(feature = "lab")]
 mod cli_lab_why;
 mod cli_monitor;
 mod cli_plan;
 mod cli_probe;
+mod cli_run;
 mod cli_serve;
 #[cfg(feature = "server")]
 mod cli_server;
@@ -52,6 +56,7 @@ mod cli_watch;
 mod cmd;
 mod completions;
 mod consent;
+mod flags;
 mod help;
 mod input;
 mod lazy;
@@ -68,16 +73,16 @@ mod usage;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser};
+use clap::Parser;
+use tailbound_host::Root;
+use tailbound_run::Session;
 
-use crate::say::Failure;
+pub use crate::say::Failure;
 
 /// The one definition of the command line, with the options of every verb.
 #[must_use]
 pub fn command() -> clap::Command {
-    let mut command = cli::Cli::command();
-    command.build();
-    command
+    cli::command()
 }
 
 /// The same with the values that a shell may offer: for completions only, it would refuse what has options.
@@ -108,6 +113,20 @@ pub fn main() -> ExitCode {
                 None => parsed::<cli::Cli>(cmd::dispatch),
             },
         },
+    }
+}
+
+/// The session that `tailbound run WORDS` would begin on the machine under `root`: all is checked, nothing is started.
+///
+/// # Errors
+/// What `tailbound run` says, where it refuses these words.
+pub fn session_of_run(words: &[OsString], root: Root) -> Result<Session, Failure> {
+    let begin = ["tailbound", "run"].map(OsString::from);
+    let words = [&begin, words].concat();
+    let cli = measuring::parsed(&words).map_or_else(|| cli::Cli::try_parse_from(words), Ok);
+    match cli.map_err(Failure::usage)?.command {
+        cli::Command::Run(args) => cmd::session::of_run(&args, root),
+        _ => Err(Failure::bug_of("`run` was parsed as another verb")),
     }
 }
 

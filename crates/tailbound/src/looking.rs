@@ -7,9 +7,10 @@
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
-use tailbound_core::units::parse_ns;
+use tailbound_core::record::{Fact, Facts};
 use tailbound_record::looks::LookProgress;
 
+use crate::flags;
 use crate::say::{self, Failure};
 
 /// Before this nothing is said.
@@ -19,11 +20,12 @@ const EVERY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10
 
 /// The text of `-D` as a length of time.
 pub(crate) fn length(text: &str) -> Result<Duration, Failure> {
-    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("-D: {e}")))?;
-    if ns <= 0 {
-        return Err(Failure::usage(format!("-D: {text} is not above zero")));
-    }
-    Ok(Duration::from_nanos(ns.unsigned_abs()))
+    Ok(Duration::from_nanos(flags::positive_time("-D", text)?.unsigned_abs()))
+}
+
+/// Is a hypervisor beneath?
+pub(crate) fn virtual_machine(facts: &Facts) -> Option<bool> {
+    facts.get("virt.kind").and_then(Fact::as_str).map(|k| k != "none")
 }
 
 /// See the module.

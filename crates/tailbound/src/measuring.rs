@@ -9,8 +9,9 @@ use std::ffi::OsString;
 use clap::{ArgMatches, Args as _, Command, Error, FromArgMatches as _};
 use tailbound_probe::catalogue;
 
-use crate::cli::{Cli, Command as Verb, Measure, RunArgs};
+use crate::cli::{Cli, Command as Verb, Measure};
 use crate::cli_probe;
+use crate::cli_run::RunArgs;
 use crate::lazy::Lazy;
 
 /// None: it is for the whole definition to say what it is.

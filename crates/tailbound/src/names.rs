@@ -5,12 +5,17 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::input::{self, Existing};
 use crate::say::Failure;
 
 pub(crate) use tailbound_files::free_names::free;
 pub(crate) use tailbound_sys::free_name::{numbered, plain};
 
-/// Writes under the first free name, and says which it was.
-pub(crate) fn write_free(path: &Path, text: &str) -> Result<PathBuf, Failure> {
-    Ok(tailbound_files::free_names::write_free(path, text)?)
+/// Writes under this name, or under the first free one where what is there is kept; says which it was.
+pub(crate) fn write(path: &Path, text: &str, existing: Existing) -> Result<PathBuf, Failure> {
+    match existing {
+        Existing::Replace => input::write(path, text, existing).map(|()| path.to_owned()),
+        // A default file name never collides: what took long is over.
+        Existing::Keep => Ok(tailbound_files::free_names::write_free(path, text)?),
+    }
 }

@@ -3,13 +3,12 @@
 //! a line now and then; nothing about a file that is read within two seconds.
 //!
 //! Units: bytes. Drawn to standard error: standard output is for the answer.
-//! Not here: the progress of a run (`live`).
-
-use tailbound_core::number::Real as _;
+//! Not here: the words of the line (`tailbound_files::progress_line`), the progress of a run (`live`).
 
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
+use tailbound_files::progress_line;
 use tailbound_files::read::ReadProgress;
 use tailbound_sys::signal::Signals;
 
@@ -47,7 +46,7 @@ impl ReadProgress for Reading<'_> {
         let every = if self.terminal { EVERY[0] } else { EVERY[1] };
         if elapsed >= QUIET && self.said.is_none_or(|at| at.elapsed() >= every) {
             self.said = Some(Instant::now());
-            let line = line(&self.name, bytes, self.total, elapsed);
+            let line = progress_line(&self.name, bytes, self.total, elapsed);
             if self.terminal { crate::say::redraw(&line) } else { crate::say::note(&line) }
         }
         self.signals.is_none_or(|s| s.wait(0).is_none())
@@ -60,29 +59,5 @@ impl Drop for Reading<'_> {
             // What was drawn in place makes room for the answer.
             crate::say::redraw("");
         }
-    }
-}
-
-/// `read 0.80 of 1.73 GB of x.raw, 430 MB/s, 2 s left`
-fn line(name: &str, bytes: u64, total: Option<u64>, elapsed: Duration) -> String {
-    let (done, total) = (bytes.real(), total.map(|t| t.real()));
-    let rate = done / elapsed.as_secs_f64().max(1e-3);
-    let of = total.map_or_else(String::new, |t| format!(" of {:.2}", t / 1e9));
-    let left = total.map_or_else(String::new, |t| {
-        format!(", {:.0} s left", ((t - done) / rate.max(1.0)).max(0.0))
-    });
-    format!("read {:.2}{of} GB of {name}, {:.0} MB/s{left}", done / 1e9, rate / 1e6)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_says_how_far_how_fast_and_how_long() {
-        let two = Duration::from_secs(2);
-        let text = line("x.raw", 800_000_000, Some(1_728_000_000), two);
-        assert_eq!(text, "read 0.80 of 1.73 GB of x.raw, 400 MB/s, 2 s left");
-        assert_eq!(line("-", 800_000_000, None, two), "read 0.80 GB of -, 400 MB/s");
     }
 }

@@ -15,7 +15,7 @@ use tailbound_report::Style;
 
 /// Why there is no answer, and who can mend it, from which the exit status is made.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     pub(crate) kind: FailureKind,
     pub(crate) text: String,
 }
@@ -109,6 +109,39 @@ pub(crate) fn not_answered(written: io::Result<()>) -> Result<(), Failure> {
 pub(crate) fn answer_json(value: &serde_json::Value) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
     print(&printable::json(text))
+}
+
+/// The form that an answer is wanted in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// For programs.
+    Json,
+    /// For people.
+    Text(Style),
+}
+
+impl Form {
+    /// As `--json` and `--color` ask for it.
+    pub(crate) fn of(json: bool, color: &str) -> Self {
+        if json { Self::Json } else { Self::Text(style(color)) }
+    }
+
+    /// Is it for programs?
+    pub(crate) fn is_json(self) -> bool {
+        matches!(self, Self::Json)
+    }
+
+    /// Prints the answer in this form.
+    pub(crate) fn answer(
+        self,
+        json: impl FnOnce() -> serde_json::Value,
+        text: impl FnOnce(Style) -> String,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Json => answer_json(&json()),
+            Self::Text(style) => answer_in(&text(style), style),
+        }
+    }
 }
 
 /// Prints progress, not results; a closed standard error is ignored.

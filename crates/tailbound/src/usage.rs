@@ -56,31 +56,3 @@ fn verbs_with(command: &Command, word: &str) -> Vec<String> {
     }
     found
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn told(words: &[&str]) -> String {
-        let error = crate::command().try_get_matches_from(words).expect_err("a usage error");
-        with_tip(error, crate::command).to_string()
-    }
-
-    #[test]
-    fn an_option_of_another_verb_is_named_with_it() {
-        let text = told(&["tailbound", "response", "--pid", "1"]);
-        assert!(
-            text.contains("--pid is an option of") && text.contains("`tailbound check`"),
-            "{text}"
-        );
-        assert!(!text.contains("as a value"), "{text}");
-    }
-
-    #[test]
-    fn one_that_nobody_has_gets_no_tip_and_a_similar_one_is_named() {
-        let text = told(&["tailbound", "response", "-m"]);
-        assert!(!text.contains("as a value") && !text.contains("tip"), "{text}");
-        let text = told(&["tailbound", "run", "--intervall", "1ms"]);
-        assert!(text.contains("'--interval'"), "{text}");
-    }
-}

@@ -5,7 +5,7 @@
 //! read.rs    a run of a file of ours or of another tool    folder.rs  the run files of a folder
 //! write.rs   result files                                  named.rs   what people call a file
 //! signature.rs  keys and signatures                      free_names.rs  names that nobody gave
-//! lab_run.rs  a run of the lab with all its lines
+//! lab_run.rs  a run of the lab with all its lines        progress_line.rs  how far the reading is
 //! ```
 //! Standard input and output, progress and what a person is told are the caller's.
 #![forbid(unsafe_code)]
@@ -16,9 +16,11 @@ pub mod folder;
 pub mod free_names;
 mod lab_run;
 pub mod named;
+mod progress_line;
 pub mod read;
 pub mod signature;
 pub mod write;
 
 pub use error::FilesError;
 pub use lab_run::lab_run;
+pub use progress_line::progress_line;

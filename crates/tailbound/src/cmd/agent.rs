@@ -10,11 +10,11 @@ use std::time::Duration;
 use serde_json::json;
 use tailbound_agent::agent::{self, AgentError, Settings, Summary};
 use tailbound_agent::client::{ClientError, Server};
-use tailbound_core::units::parse_ns;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{owner, process};
 
 use crate::cli_agent::AgentArgs;
+use crate::flags;
 use crate::say::{self, Failure};
 
 /// Root's place for what services keep.
@@ -32,7 +32,7 @@ impl From<AgentError> for Failure {
 
 /// `tailbound agent`
 pub(crate) fn agent(args: &AgentArgs) -> Result<ExitCode, Failure> {
-    let every = parse_ns(&args.every).map_err(|e| Failure::usage(format!("--every: {e}")))?;
+    let every = flags::time("--every", &args.every)?;
     if every < 1_000_000_000 {
         return Err(Failure::usage(format!("--every: {} is below 1 s", args.every)));
     }
@@ -70,13 +70,4 @@ fn spool() -> Result<PathBuf, Failure> {
     }
     let home = owner::home().ok_or_else(|| Failure::usage("there is no HOME: give --spool DIR"))?;
     Ok(home.join(OF_USER))
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_policy_knows_the_usual_loads_of_a_run() {
-        let usual = tailbound_run::defaults::LOADS;
-        assert_eq!(tailbound_agent::policy::LOADS_OF_A_RUN, usual);
-    }
 }

@@ -11,6 +11,7 @@ use tailbound_run::{Output, Request, Session, resolve};
 use tailbound_sys::signal::Signals;
 
 use crate::cli_decide::MeasureBenchmarkArgs;
+use crate::cmd::session;
 use crate::live::Live;
 use crate::machine::{self, WhileHeld};
 use crate::say::{self, Failure};
@@ -39,19 +40,9 @@ pub(crate) fn measure(args: &MeasureBenchmarkArgs) -> Result<ExitCode, Failure> 
         ))
     })?;
     let session = Session {
-        plan,
-        findings: Vec::new(),
-        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
-        root,
-        exe,
-        loads_optional: false,
-        inventory_late: false,
-        virtual_time: false,
         refresh_ms: live.refresh_ms(),
-        round: None,
-        purpose: None,
         machine: Some(machine),
-        begin_at_ns: None,
+        ..session::of_plan(plan, root, exe)
     };
     let made =
         tailbound_run::measure_benchmarks(&session, output, &signals, &mut |view| live.show(&view));

@@ -14,11 +14,11 @@ use crate::cli_bisect::{
     Bisect, BisectAppendArgs, BisectCommitsArgs, BisectConfigArgs, BisectKernelsArgs, SearchArgs,
 };
 use crate::cli_guest::HostArgs;
-use crate::cli_lab::SubjectArgs;
+use crate::cli_lab_subject::SubjectArgs;
 use crate::cmd::lab::{bench, request};
-use crate::cmd::tune;
+use crate::cmd::tune::recipes;
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{Failure, Form};
 
 /// `tailbound lab bisect`
 pub(crate) fn bisect(what: &Bisect) -> Result<ExitCode, Failure> {
@@ -48,16 +48,11 @@ fn answered(
     search: &dyn Fn(&BisectCaller<'_>) -> Result<BisectAnswer, SearchError>,
 ) -> Result<ExitCode, Failure> {
     let BisectAnswer { answer, end } = search(&BisectCaller {
-        open: &|| Ok(bench(host)?),
+        open: &|| Ok(bench::open(host)?),
         read: &|path| Ok(input::run(path)?),
-        profile: &|name, settings| Ok(tune::profile_of(name, settings)?),
+        profile: &|name, settings| Ok(recipes::profile_of(name, settings)?),
     })?;
-    if host.json {
-        say::answer_json(&json(&answer))?;
-    } else {
-        let style = say::style(&host.color.when);
-        say::answer_in(&text(&answer, style), style)?;
-    }
+    Form::of(host.json, &host.color.when).answer(|| json(&answer), |style| text(&answer, style))?;
     Ok(ExitCode::from(match end {
         BisectEnd::Found => 0,
         BisectEnd::Open => 1,

@@ -6,38 +6,21 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::blame::BlameRecord;
-use tailbound_core::record::{Fact, Facts};
-use tailbound_core::units::parse_ns;
 use tailbound_host::Root;
 use tailbound_record::follow_session::{FollowEnd, FollowRequest, follow};
 use tailbound_record::looks::Looks;
 use tailbound_report::blame::{self as words, BlameAnswer, FollowedThreads, ThreadRow};
 use tailbound_trace::blame::{BlameSelection, BlameSummary};
 
+use super::blame_answer::{LateWakeups, above_ns};
 use super::blame_trace;
 use crate::cli_blame::BlameArgs;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::looking::{self, ProgressLine};
 use crate::say::{self, Failure};
 
 /// Most records of a trace that are kept.
 const KEEP_MAX: usize = 10_000;
-
-/// What is known of late wake-ups, wherever it came from.
-#[derive(Default)]
-pub(crate) struct Answer {
-    /// What it is about.
-    pub(crate) name: String,
-    pub(crate) records: Vec<BlameRecord>,
-    /// Threads that were followed; none for a run file, which has its own figures.
-    pub(crate) found: Option<BlameSummary>,
-    /// What a reader must know.
-    pub(crate) notes: Vec<String>,
-    /// The file of another tool that it is from, in words.
-    pub(crate) origin: Option<String>,
-    /// The same for scripts.
-    pub(crate) trace: Option<serde_json::Value>,
-}
 
 /// `tailbound blame`
 pub(crate) fn blame(args: &BlameArgs) -> Result<ExitCode, Failure> {
@@ -45,7 +28,7 @@ pub(crate) fn blame(args: &BlameArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format!("--keep: {} is not 1 to {KEEP_MAX}", args.keep)));
     }
     for page in args.html.iter().chain(&args.perfetto) {
-        input::may_write(page, args.force)?;
+        input::may_write(page, Existing::replaced_if(args.force))?;
     }
     let path = Path::new(&args.target);
     let answer = match args.target.parse::<u32>() {
@@ -62,14 +45,8 @@ pub(crate) fn blame(args: &BlameArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn above(args: &BlameArgs) -> Result<i64, Failure> {
-    let Some(text) = &args.above else { return Ok(0) };
-    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("--above: {e}")))?;
-    Ok(ns.max(0))
-}
-
-fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
-    let above = above(args)?;
+fn run_file(args: &BlameArgs, path: &Path) -> Result<LateWakeups, Failure> {
+    let above = above_ns(args)?;
     let run = input::run_without(path, &["raw", "window", "second", "block"])?;
     if run.blames.is_empty() {
         let text = match run.header.plan.blame {
@@ -80,9 +57,11 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
             ),
         };
         return match run.header.plan.blame {
-            Some(_) => {
-                Ok(Answer { name: input::name(path), notes: vec![text], ..Answer::default() })
-            }
+            Some(_) => Ok(LateWakeups {
+                name: input::name(path),
+                notes: vec![text],
+                ..LateWakeups::default()
+            }),
             None => Err(Failure::usage(text)),
         };
     }
@@ -91,21 +70,16 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<Answer, Failure> {
     };
     let notes = words::findings_of(&run);
     let records = run.blames.into_iter().filter(wanted).collect();
-    Ok(Answer { name: input::name(path), records, notes, ..Answer::default() })
+    Ok(LateWakeups { name: input::name(path), records, notes, ..LateWakeups::default() })
 }
 
-/// Is a hypervisor beneath?
-pub(crate) fn virtual_machine(facts: &Facts) -> Option<bool> {
-    facts.get("virt.kind").and_then(Fact::as_str).map(|k| k != "none")
-}
-
-fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
+fn process(args: &BlameArgs, pid: u32) -> Result<LateWakeups, Failure> {
     let length = looking::length(args.duration.as_deref().unwrap_or("10s"))?;
     let root = Root::real();
     if !root.exists(&format!("/proc/{pid}")) {
         return Err(Failure::usage(format!("{pid}: there is no file and no process of that name")));
     }
-    let above_ns = above(args)?;
+    let above_ns = above_ns(args)?;
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let looks = Looks::begin(Some(length)).map_err(Failure::cannot)?;
     let realtime = !args.all && args.comm.is_empty();
@@ -114,7 +88,7 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
         comm: args.comm.clone(),
         wanted: BlameSelection { realtime, above_ns, most: args.keep },
         plain: args.plain,
-        virtual_machine: virtual_machine(&tailbound_host::inventory(&root)),
+        virtual_machine: looking::virtual_machine(&tailbound_host::inventory(&root)),
     };
     let mut line = ProgressLine::new(false);
     let ended = follow(root, &exe, request, looks, &mut line);
@@ -128,7 +102,7 @@ fn process(args: &BlameArgs, pid: u32) -> Result<Answer, Failure> {
     notes.extend(told);
     let records = std::mem::take(&mut found.records);
     let name = format!("process {pid}");
-    Ok(Answer { name, records, found: Some(found), notes, ..Answer::default() })
+    Ok(LateWakeups { name, records, found: Some(found), notes, ..LateWakeups::default() })
 }
 
 /// For the report.
@@ -154,13 +128,14 @@ fn followed(found: &BlameSummary) -> FollowedThreads<'_> {
     }
 }
 
-fn tell(args: &BlameArgs, answer: &Answer) -> Result<(), Failure> {
+fn tell(args: &BlameArgs, answer: &LateWakeups) -> Result<(), Failure> {
+    let existing = Existing::replaced_if(args.force);
     if let Some(page) = &args.html {
-        input::write(page, &words::html(&answer.records, &answer.name), args.force)?;
+        input::write(page, &words::html(&answer.records, &answer.name), existing)?;
     }
     if let Some(file) = &args.perfetto {
         let bytes = tailbound_report::export::late_wakeups(&answer.records, &answer.name);
-        input::write_bytes(file, &bytes, args.force)?;
+        input::write_bytes(file, &bytes, existing)?;
     }
     let told = BlameAnswer {
         records: &answer.records,

@@ -15,9 +15,10 @@ use tailbound_sys::signal::Signals;
 use tailbound_trace::blame::{BlameSelection, Ground, RecordedBlame, WatchFilter};
 use tailbound_trace::dat::{self, Info, TraceFile};
 
-use super::blame::{Answer, above, virtual_machine};
+use super::blame_answer::{LateWakeups, above_ns};
 use crate::cli_blame::BlameArgs;
 use crate::input;
+use crate::looking;
 use crate::reading::Reading;
 use crate::say::Failure;
 
@@ -31,12 +32,12 @@ pub(crate) fn open(path: &Path) -> Result<Option<File>, Failure> {
 }
 
 /// Who made the wake-ups of its threads late.
-pub(crate) fn answer(args: &BlameArgs, path: &Path, file: File) -> Result<Answer, Failure> {
+pub(crate) fn answer(args: &BlameArgs, path: &Path, file: File) -> Result<LateWakeups, Failure> {
     let failed = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
     let trace = TraceFile::open(file).map_err(|e| failed(&e))?;
     let wanted = BlameSelection {
         realtime: !args.all && args.comm.is_empty(),
-        above_ns: above(args)?,
+        above_ns: above_ns(args)?,
         most: args.keep,
     };
     let watched = match (args.comm.is_empty(), args.all) {
@@ -55,7 +56,7 @@ pub(crate) fn answer(args: &BlameArgs, path: &Path, file: File) -> Result<Answer
     drop(progress);
     let records = std::mem::take(&mut told.found.records);
     let (trace, origin) = (Some(for_scripts(&told)), Some(told.origin()));
-    Ok(Answer { name, records, found: Some(told.found), notes: told.notes, trace, origin })
+    Ok(LateWakeups { name, records, found: Some(told.found), notes: told.notes, trace, origin })
 }
 
 /// Does a hypervisor lie beneath the machine of the trace? Known where it is this machine.
@@ -69,7 +70,7 @@ fn hypervisor(info: &Info) -> Option<bool> {
         std::env::consts::ARCH
     );
     if info.uname.as_deref() == Some(this.as_str()) {
-        virtual_machine(&tailbound_host::inventory(&root))
+        looking::virtual_machine(&tailbound_host::inventory(&root))
     } else {
         None
     }

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use tailbound_core::requirement::Rate;
-use tailbound_core::units::parse_ns;
 use tailbound_core::{Outcome, Run};
 use tailbound_import::Options;
 use tailbound_report::theory::RecordedBound;
@@ -17,7 +16,8 @@ use crate::cli_bound::BoundArgs;
 use crate::cmd::bound_here;
 use crate::cmd::bound_theory::{self, Theory};
 use crate::cmd::plan;
-use crate::input;
+use crate::flags;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure};
 
 /// `tailbound bound`
@@ -37,7 +37,7 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
         let run = read(args, path)?;
         if let Some(theory) = &theory {
             let other = theory.bound.belongs(&run, &input::name(path));
-            other.map_err(|e| Failure::usage(format!("--theory: {e}")))?;
+            other.map_err(flags::refused("--theory"))?;
         }
         let rate = run.header.plan.requirement.rate;
         statements.push((input::name(path), rate, state(&BlockMaxima::of(&run), &settings)));
@@ -46,7 +46,7 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
         let figure = pictures::returns(statement).ok_or_else(|| {
             Failure::usage("--svg: this run has no maxima per second, so there is no plot")
         })?;
-        input::write(out, &figure.standalone(), args.force)?;
+        input::write(out, &figure.standalone(), Existing::replaced_if(args.force))?;
     }
     if args.svg.as_deref() == Some(Path::new("-")) {
         // The picture is the answer.
@@ -99,11 +99,6 @@ fn theory(args: &BoundArgs) -> Result<Option<Theory>, Failure> {
     Ok(Some(Theory { bound: bound_theory::read(file)?, here: None }))
 }
 
-fn time(text: &str, flag: &str) -> Result<i64, Failure> {
-    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("{flag}: {e}")))?;
-    if ns > 0 { Ok(ns) } else { Err(Failure::usage(format!("{flag}: {text} is not above zero"))) }
-}
-
 fn settings(args: &BoundArgs) -> Result<Settings, Failure> {
     let confidence = plan::confidence(args.confidence)?;
     let extrapolate: f64 = args.extrapolate.parse().map_err(|_| {
@@ -112,8 +107,16 @@ fn settings(args: &BoundArgs) -> Result<Settings, Failure> {
     Ok(Settings {
         confidence,
         extrapolate,
-        above_ns: args.above.iter().map(|t| time(t, "--above")).collect::<Result<_, _>>()?,
-        deadline_ns: args.deadline.as_deref().map(|t| time(t, "--deadline")).transpose()?,
+        above_ns: args
+            .above
+            .iter()
+            .map(|t| flags::positive_time("--above", t))
+            .collect::<Result<_, _>>()?,
+        deadline_ns: args
+            .deadline
+            .as_deref()
+            .map(|t| flags::positive_time("--deadline", t))
+            .transpose()?,
         seed: args.seed,
     })
 }
@@ -127,7 +130,8 @@ fn read(args: &BoundArgs, path: &Path) -> Result<Run, Failure> {
         "us" => 1000,
         _ => 1,
     });
-    let interval_ns = args.interval.as_deref().map(|t| time(t, "--interval")).transpose()?;
+    let interval_ns =
+        args.interval.as_deref().map(|t| flags::positive_time("--interval", t)).transpose()?;
     let options = Options { unit_ns, interval_ns, ..Options::default() };
     input::import(path, None, &options, None)
 }

@@ -20,6 +20,7 @@ use tailbound_sys::{clock, sched};
 
 use super::bound_theory::Theory;
 use crate::cli_bound::BoundArgs;
+use crate::flags;
 use crate::looking::{self, ProgressLine};
 use crate::say::Failure;
 
@@ -120,5 +121,5 @@ fn chosen(args: &BoundArgs, machine: &Cpus) -> Result<tailbound_core::CpuSet, Fa
         true => "all",
         false => "isolated",
     });
-    machine.resolve(word).map_err(|e| Failure::usage(format!("-c: {e}")))
+    machine.resolve(word).map_err(flags::refused("-c"))
 }

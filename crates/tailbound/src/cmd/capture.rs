@@ -11,7 +11,7 @@ use tailbound_rules::Capture;
 
 use super::check::{self, cpus, refuse_offline};
 use crate::cli_check::CaptureArgs;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure};
 
 /// `tailbound check capture`
@@ -19,7 +19,7 @@ pub(super) fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     if args.out == Path::new("-") {
         return Err(Failure::usage("--out -: a capture is packed, and no text: name a file"));
     }
-    input::may_write(&args.out, args.force)?;
+    input::may_write(&args.out, Existing::replaced_if(args.force))?;
     let root = Root::real().noting();
     let mut rt_cpus = cpus(args.rt_cpus.as_deref())?;
     let online = Cpus::read(&root).map_err(Failure::cannot)?.online;
@@ -32,7 +32,7 @@ pub(super) fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     // A machine of a hundred thousand threads has more than is read: better told here than at the desk.
     check::tree(bytes.as_slice())
         .map_err(|e| Failure::cannot(format!("the capture could not be read back: {e}")))?;
-    input::write_bytes(&args.out, &bytes, args.force)?;
+    input::write_bytes(&args.out, &bytes, Existing::replaced_if(args.force))?;
     say::answer(&format!(
         "Captured  {} ({n} files, {} KiB)\nTo check it: tailbound check --root {}",
         args.out.display(),

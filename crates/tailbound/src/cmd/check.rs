@@ -7,13 +7,15 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tailbound_archive::{ArchiveError, Kind, Limits};
-use tailbound_core::{CpuSet, units};
+use tailbound_core::CpuSet;
 use tailbound_host::{Root, Tree, TreeError};
+use tailbound_report::Style;
 use tailbound_rules::{Answers, CheckScope, Glance, Level, Machine, Sample, Workload};
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
 
 use crate::cli_check::{CheckArgs, WorkloadArg};
+use crate::flags;
 use crate::say::{self, Failure};
 
 /// Exit status where something is bad.
@@ -47,7 +49,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
         say::answer_json(&answers.json())?;
     } else {
         let style = say::style(&args.color.when);
-        let text = answers.text(args.all, |level, word| painted(level, word, style.color));
+        let text = answers.text(args.all, |level, word| painted(level, word, style));
         say::answer_in(text.trim_start_matches('\n'), style)?;
     }
     Ok(ExitCode::from(if answers.count(Level::Bad) == 0 { 0 } else { BAD }))
@@ -56,7 +58,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
 /// A list of CPUs that was typed.
 pub(super) fn cpus(text: Option<&str>) -> Result<CpuSet, Failure> {
     let parsed = text.map(str::parse::<CpuSet>).transpose();
-    Ok(parsed.map_err(|e| Failure::usage(format!("--rt-cpus: {e}")))?.unwrap_or_default())
+    Ok(parsed.map_err(flags::refused("--rt-cpus"))?.unwrap_or_default())
 }
 
 /// CPUs that nothing can be known about.
@@ -68,19 +70,19 @@ pub(super) fn refuse_offline(rt_cpus: &CpuSet, online: &CpuSet) -> Result<(), Fa
     Err(Failure::usage(format!("--rt-cpus: CPUs {strange} are not online; online are {online}")))
 }
 
-fn painted(level: Level, word: &str, color: bool) -> String {
+fn painted(level: Level, word: &str, style: Style) -> String {
     let code = match level {
         Level::Bad => "31",
         Level::Warn | Level::NeedsReboot => "33",
         Level::Ok => "32",
         Level::Unknown | Level::NotApplicable => "2",
     };
-    if color { format!("\x1b[{code}m{word}\x1b[0m") } else { word.to_owned() }
+    if style.color { format!("\x1b[{code}m{word}\x1b[0m") } else { word.to_owned() }
 }
 
 /// Two looks, some seconds apart; Ctrl-C ends the wait early.
 fn watch(root: &Root, online: &CpuSet, text: &str) -> Result<Sample, Failure> {
-    let ns = units::parse_ns(text).map_err(|e| Failure::usage(format!("--sample: {e}")))?;
+    let ns = flags::time("--sample", text)?;
     let length = Duration::from_nanos(u64::try_from(ns).unwrap_or(0));
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let begun = Instant::now();

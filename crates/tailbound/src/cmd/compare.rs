@@ -12,14 +12,15 @@ use tailbound_report::pictures::compared;
 use tailbound_stats::compare::{Margin, Settings, Systems, distinct};
 
 use crate::cli_compare::{CompareArgs, JudgeArgs};
-use crate::input;
-use crate::say::{self, Failure};
+use crate::input::{self, Existing};
+use crate::say::{self, Failure, Form};
 
 /// Records that no comparison of many runs needs.
 const UNUSED: [&str; 7] = ["window", "raw", "exceedance", "load", "event", "second", "block"];
 
 /// `tailbound compare`
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
+    let existing = Existing::replaced_if(args.force);
     let settings = settings(&args.judge)?;
     let mut order = Vec::new();
     let mut files = Vec::new();
@@ -53,26 +54,17 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
         };
         let svg = figure.standalone();
         match &args.out {
-            Some(out) => input::write(out, &svg, args.force)?,
+            Some(out) => input::write(out, &svg, existing)?,
             None => say::answer(&svg)?,
         }
     } else {
         if let Some(out) = &args.out {
-            input::write(out, &tailbound_report::html::comparison(&answer), args.force)?;
+            input::write(out, &tailbound_report::html::comparison(&answer), existing)?;
         }
-        print(&answer, args.json, &args.color.when)?;
+        let form = Form::of(args.json, &args.color.when);
+        form.answer(|| answer.json(), |style| answer.text(style))?;
     }
     Ok(ExitCode::from(answer.exit_status(args.judge.require_equivalent)))
-}
-
-/// Prints the answer.
-pub(crate) fn print(answer: &Answer, json: bool, color: &str) -> Result<(), Failure> {
-    if json {
-        say::answer_json(&answer.json())
-    } else {
-        let style = say::style(color);
-        say::answer_in(&answer.text(style), style)
-    }
 }
 
 /// What the words of both verbs ask for.

@@ -8,8 +8,8 @@ use tailbound_stats::change::Settings;
 
 use crate::cli_history::HistoryArgs;
 use crate::cmd::plan::share;
-use crate::input;
-use crate::say::{self, Failure};
+use crate::input::{self, Existing};
+use crate::say::{self, Failure, Form};
 
 /// Lines of a run that a series does not look at. Exceedances are not among them: of a file that
 /// was cut off, the worst case may be known from them alone.
@@ -24,18 +24,16 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode, Failure> {
     let settings = Settings { margin, seed: args.seed, ..Settings::default() };
     let groups = history::groups(&runs, &names, settings);
     if let Some(out) = &args.out {
-        input::write(out, &history::html(&groups), args.force)?;
+        input::write(out, &history::html(&groups), Existing::replaced_if(args.force))?;
     }
     if args.svg {
         let figure = groups.first().and_then(history::figure);
         let figure = figure
             .ok_or_else(|| Failure::usage("--svg: no run has enough activations for a quantile"))?;
         say::answer(&figure.standalone())?;
-    } else if args.json {
-        say::answer_json(&history::json(&groups))?;
     } else {
-        let style = say::style(&args.color.when);
-        say::answer_in(&history::text(&groups, style), style)?;
+        let form = Form::of(args.json, &args.color.when);
+        form.answer(|| history::json(&groups), |style| history::text(&groups, style))?;
     }
     let regressed = groups.iter().any(|g| g.history.regressed());
     Ok(ExitCode::from(u8::from(regressed)))

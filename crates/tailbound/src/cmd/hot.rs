@@ -15,7 +15,8 @@ use tailbound_sys::signal::Signals;
 use tailbound_trace::samples::Spent;
 
 use crate::cli_hot::HotArgs;
-use crate::input;
+use crate::flags;
+use crate::input::{self, Existing};
 use crate::looking;
 use crate::say::{self, Failure};
 
@@ -30,7 +31,7 @@ pub(crate) fn hot(args: &HotArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format!("--frequency: {wrong} is not 1 to {FREQUENCY_MAX}")));
     }
     if let Some(page) = &args.html {
-        input::may_write(page, args.force)?;
+        input::may_write(page, Existing::replaced_if(args.force))?;
     }
     let root = Root::real();
     if let Some(pid) = args.pid.filter(|pid| !root.exists(&format!("/proc/{pid}"))) {
@@ -52,7 +53,7 @@ fn cpus(args: &HotArgs, root: &Root) -> Result<Vec<u32>, Failure> {
     match &args.cpus {
         None => Ok(machine.online.iter().collect()),
         Some(list) => {
-            let set = machine.resolve(list).map_err(|e| Failure::usage(format!("-c: {e}")))?;
+            let set = machine.resolve(list).map_err(flags::refused("-c"))?;
             Ok(set.iter().collect())
         }
     }
@@ -113,7 +114,7 @@ fn tell(args: &HotArgs, tally: &Tally, taken: &SamplingEnd) -> Result<(), Failur
         notes: &taken.notes,
     };
     if let Some(page) = &args.html {
-        input::write(page, &hot.html(), args.force)?;
+        input::write(page, &hot.html(), Existing::replaced_if(args.force))?;
     }
     if args.json {
         return say::answer_json(&hot.json());

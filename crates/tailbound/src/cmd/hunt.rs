@@ -4,7 +4,6 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tailbound_core::units;
 use tailbound_search::hunt_runs::{
     self, HuntCaller, HuntEnd, HuntListener, HuntOptions, MachineOptions,
 };
@@ -14,8 +13,9 @@ use crate::cli_hunt::HuntArgs;
 use crate::cmd::hunt_line::Line;
 use crate::cmd::lab::bench;
 use crate::cmd::rounds::Shown;
+use crate::flags;
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{Failure, Form};
 
 const LENGTH: Duration = Duration::from_secs(30 * 60);
 
@@ -28,19 +28,15 @@ pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
     let found = hunt_runs::hunt(
         &options,
         &mut HuntCaller {
-            open: &|| Ok(bench(&args.host)?),
+            open: &|| Ok(bench::open(&args.host)?),
             listener: &line as &dyn HuntListener,
             machine: Machine::default(),
             rounds: &mut Shown::new(quiet),
             runs: &|folder| Ok(input::runs(&input::in_folder(folder)?)?),
         },
     )?;
-    if args.host.json {
-        say::answer_json(&found.json())?;
-    } else {
-        let style = say::style(&args.host.color.when);
-        say::answer_in(&found.text(style), style)?;
-    }
+    Form::of(args.host.json, &args.host.color.when)
+        .answer(|| found.json(), |style| found.text(style))?;
     Ok(ExitCode::from(match found.end() {
         HuntEnd::Done => 0,
         HuntEnd::NotTheSame => 3,
@@ -88,7 +84,7 @@ fn length(args: &HuntArgs) -> Result<Option<Duration>, Failure> {
     let Some(text) = &args.length else {
         return Ok(args.evaluations.is_none().then_some(LENGTH));
     };
-    let ns = units::parse_ns(text).map_err(|e| Failure::usage(format!("--for: {e}")))?;
+    let ns = flags::time("--for", text)?;
     let ns = u64::try_from(ns).map_err(|_| Failure::usage("--for: below zero"))?;
     Ok(Some(Duration::from_nanos(ns)))
 }

@@ -4,13 +4,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use tailbound_core::{Run, printable, runfile, units};
+use tailbound_core::{Run, printable, runfile};
 use tailbound_import::{Format, Options};
 use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
 use crate::cli::ImportArgs;
-use crate::input;
+use crate::flags;
+use crate::input::{self, Existing};
 use crate::names;
 use crate::say::{self, Failure};
 
@@ -19,23 +20,14 @@ const LONG: u64 = 32 << 20;
 
 /// `tailbound import`
 pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
-    let time = |text: &Option<String>, flag: &str| {
-        text.as_deref()
-            .map(units::parse_ns)
-            .transpose()
-            .map_err(|e| Failure::usage(format!("{flag}: {e}")))
-    };
-    let format: Option<Format> = args
-        .format
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(|e| Failure::usage(format!("--format: {e}")))?;
+    let format: Option<Format> =
+        args.format.as_deref().map(str::parse).transpose().map_err(flags::refused("--format"))?;
+    let unit = args.unit.as_ref().map(|u| format!("1{u}"));
+    let unit_ns = flags::given_time("--unit", unit.as_ref())?;
     let options = Options {
-        unit_ns: time(&args.unit.as_ref().map(|u| format!("1{u}")), "--unit")?
-            .and_then(|ns| u64::try_from(ns).ok()),
-        interval_ns: time(&args.interval, "--interval")?,
-        duration_ns: time(&args.duration, "--duration")?,
+        unit_ns: unit_ns.and_then(|ns| u64::try_from(ns).ok()),
+        interval_ns: flags::given_time("--interval", args.interval.as_ref())?,
+        duration_ns: flags::given_time("--duration", args.duration.as_ref())?,
     };
     // A short file is read before anyone could end it, and then Ctrl-C should do as always.
     let long = input::length(&args.file).is_none_or(|bytes| bytes > LONG);
@@ -43,7 +35,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     let runs = input::import_all(&args.file, format, &options, signals.as_ref())?;
     let runs = chosen(args, runs)?;
     let several = runs.len() > 1;
-    let deadline = time(&args.deadline, "--deadline")?;
+    let deadline = flags::given_time("--deadline", args.deadline.as_ref())?;
     let mut statuses = Vec::new();
     if several {
         let (file, all) = (input::name(&args.file), runs.len());
@@ -110,7 +102,7 @@ fn written(args: &ImportArgs, run: &Run, part: String) -> Result<(), Failure> {
         None => names::free(&beside(), &[]),
     };
     if !(args.json && args.out.is_none()) {
-        input::write(&out, &String::from_utf8_lossy(&text), args.force)?;
+        input::write(&out, &String::from_utf8_lossy(&text), Existing::replaced_if(args.force))?;
     }
     if args.json {
         say::answer_json(&tailbound_report::json(&Analysis::of(run)))?;
@@ -120,57 +112,4 @@ fn written(args: &ImportArgs, run: &Run, part: String) -> Result<(), Failure> {
         say::answer(&format!("\nRun file  {}", out.display()))?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LINE: &str =
-        "T: 0 (    7) P:80 I:1000 C:     20 Min:      3 Act:    4 Avg:    4 Max:       9\n";
-
-    fn args(file: &Path, run: Option<usize>) -> ImportArgs {
-        ImportArgs {
-            file: file.to_owned(),
-            format: None,
-            unit: None,
-            interval: None,
-            duration: None,
-            deadline: None,
-            run,
-            out: None,
-            force: false,
-            json: false,
-        }
-    }
-
-    #[test]
-    fn each_of_several_runs_gets_a_file_unless_one_is_chosen() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("two.txt");
-        std::fs::write(&file, [LINE, &LINE.replace("(    7)", "(    8)")].concat()).unwrap();
-        let made = || {
-            let names = folder.path().read_dir().unwrap();
-            let mut names: Vec<_> =
-                names.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-            names.sort();
-            names.retain(|n| n.ends_with(".jsonl"));
-            names
-        };
-        assert!(import(&args(&file, None)).is_ok());
-        assert_eq!(made(), ["two.1.tailbound.jsonl", "two.2.tailbound.jsonl"]);
-        assert!(import(&args(&file, Some(2))).is_ok());
-        assert_eq!(made().last().map(String::as_str), Some("two.tailbound.jsonl"));
-        for (args, words) in [
-            (args(&file, Some(3)), "--run 3"),
-            (args(&file, Some(0)), "holds 2 runs"),
-            (ImportArgs { json: true, ..args(&file, None) }, "--run N (1 to 2)"),
-            (ImportArgs { out: Some("x".into()), ..args(&file, None) }, "one run file"),
-        ] {
-            let told = import(&args).expect_err(words).text;
-            assert!(told.contains(words), "{told}");
-        }
-        let told = input::run(&file).expect_err("one run is wanted").text;
-        assert!(told.contains("holds 2 runs") && told.contains("--run N"), "{told}");
-    }
 }

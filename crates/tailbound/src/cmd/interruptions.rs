@@ -12,6 +12,7 @@ use tailbound_record::looks::Looks;
 use tailbound_report::blame::{interruptions as text, interruptions_json};
 
 use crate::cli_interruptions::InterruptionsArgs;
+use crate::flags;
 use crate::looking::{self, ProgressLine};
 use crate::say::{self, Failure};
 
@@ -55,7 +56,7 @@ fn chosen(
     notes: &mut Vec<String>,
 ) -> Result<BTreeSet<u32>, Failure> {
     if let Some(list) = &args.cpus {
-        let set: CpuSet = list.parse().map_err(|e| Failure::usage(format!("-c: {e}")))?;
+        let set: CpuSet = list.parse().map_err(flags::refused("-c"))?;
         if let Some(no) = set.iter().find(|c| !machine.online.contains(*c)) {
             return Err(Failure::usage(format!(
                 "-c: CPU {no} is not online; online are {}",

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tailbound_core::Spec;
-use tailbound_core::units;
 use tailbound_load::{Loads, StartOptions};
 use tailbound_sys::signal::Signals;
 
 use crate::cli::LoadArgs;
+use crate::flags;
 use crate::say::{self, Failure};
 
 /// `tailbound load`
@@ -20,12 +20,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Failure> {
         tailbound_load::check(&spec).map_err(Failure::usage)?;
         specs.push(spec);
     }
-    let length = args
-        .duration
-        .as_deref()
-        .map(units::parse_ns)
-        .transpose()
-        .map_err(|e| Failure::usage(format!("--duration: {e}")))?;
+    let length = flags::given_time("--duration", args.duration.as_ref())?;
     let length = length.map(|ns| Duration::from_nanos(u64::try_from(ns).unwrap_or(0)));
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let exe =

@@ -7,6 +7,7 @@ mod benchmark;
 #[cfg(feature = "lab")]
 mod bisect;
 mod blame;
+mod blame_answer;
 mod blame_trace;
 mod bound;
 mod bound_here;
@@ -40,6 +41,7 @@ mod rounds;
 mod run;
 #[cfg(feature = "server")]
 mod serve;
+pub(crate) mod session;
 mod show;
 mod sign;
 #[cfg(feature = "server")]
@@ -59,8 +61,6 @@ use crate::cli_check::CheckVerb;
 use crate::cli_server::{ServerCli, ServerCommand};
 use crate::say::Failure;
 use crate::sibling;
-
-pub(crate) use campaign::shipped_names as campaigns;
 
 /// Runs the verb that was typed.
 pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {

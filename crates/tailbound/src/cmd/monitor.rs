@@ -3,26 +3,17 @@
 
 use std::process::ExitCode;
 
-use tailbound_core::units::{format_ns_i64, parse_ns};
 use tailbound_host::Root;
 use tailbound_monitor::{By, Monitor, MonitorError, MonitorOptions, ProbeError, Record};
 use tailbound_sys::signal::Signals;
 
 use crate::cli_monitor::{AUTO, MonitorArgs, Way};
 use crate::cmd::monitor_uploads as uploads;
+use crate::flags;
 use crate::say::{self, Failure};
 
 /// Shorter windows would cost more than what they say is worth.
 const SHORTEST_NS: i64 = 1_000_000_000;
-
-pub(super) fn time(flag: &str, text: &str, least_ns: i64) -> Result<i64, Failure> {
-    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("{flag}: {e}")))?;
-    if ns < least_ns {
-        let least = format_ns_i64(least_ns);
-        return Err(Failure::usage(format!("{flag}: {text} is below {least}")));
-    }
-    Ok(ns)
-}
 
 /// The CPU of the probe; `auto`: one that is kept for nobody.
 fn cpu(text: &str) -> Result<Option<u32>, Failure> {
@@ -37,7 +28,8 @@ fn cpu(text: &str) -> Result<Option<u32>, Failure> {
 
 /// `tailbound monitor`
 pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
-    let threshold = args.threshold.as_deref().map(|t| time("--threshold", t, 1)).transpose()?;
+    let threshold =
+        args.threshold.as_deref().map(|t| flags::time_from("--threshold", t, 1)).transpose()?;
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let record = args.record.as_ref().map(|folder| Record {
         folder: folder.clone(),
@@ -49,11 +41,11 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(why));
     }
     let asked = MonitorOptions {
-        every_ns: time("--every", &args.every, SHORTEST_NS)?,
+        every_ns: flags::time_from("--every", &args.every, SHORTEST_NS)?,
         threshold_ns: threshold.map(i64::unsigned_abs),
         out: args.out.clone(),
         listen: args.listen,
-        length_ns: args.duration.as_deref().map(|t| time("-D", t, 1)).transpose()?,
+        length_ns: args.duration.as_deref().map(|t| flags::time_from("-D", t, 1)).transpose()?,
         record,
         probe: args.probe.as_deref().map(cpu).transpose()?,
         by: match args.by {

@@ -20,7 +20,7 @@ mod with {
     use tailbound_monitor::{OutboxState, Upload};
 
     use crate::cli_monitor::MonitorArgs;
-    use crate::cmd::monitor::time;
+    use crate::flags;
     use crate::say::{self, Failure};
 
     /// At the end there is time for one file or two, not for a server that does not answer.
@@ -67,7 +67,7 @@ mod with {
         if args.upload.is_none() {
             return Ok((None, None));
         }
-        let every_ns = time("--upload-every", &args.upload_every, SHORTEST_NS)?;
+        let every_ns = flags::time_from("--upload-every", &args.upload_every, SHORTEST_NS)?;
         let spool = args.spool.display();
         let outbox = Outbox::open(&args.spool, u64::from(args.spool_max) << 20)
             .map_err(|e| Failure::cannot(format!("--spool {spool}: {e}")))?;

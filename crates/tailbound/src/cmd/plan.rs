@@ -8,12 +8,12 @@ use std::process::ExitCode;
 use tailbound_core::number::Real as _;
 use tailbound_core::plan::{DURATION_MAX_NS, INTERVAL_MAX_NS};
 use tailbound_core::requirement::Rate;
-use tailbound_core::units::parse_ns;
 use tailbound_report::planning::{self as words, Means, PlanQuestions};
 
 use crate::cli_plan::PlanVerbArgs;
+use crate::flags;
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{Failure, Form};
 
 /// `tailbound plan`
 pub(crate) fn plan(args: &PlanVerbArgs) -> Result<ExitCode, Failure> {
@@ -24,17 +24,13 @@ pub(crate) fn plan(args: &PlanVerbArgs) -> Result<ExitCode, Failure> {
             "plan: name what is to be shown: --rate 1/24h, --share 99.999%, --quantile p99.999, or --duration 12h for what a run of that length shows",
         ));
     }
-    if args.json {
-        say::answer_json(&words::json(&means, &sections))?;
-    } else {
-        let style = say::style(&args.color.when);
-        say::answer_in(&words::text(&sections, style), style)?;
-    }
+    Form::of(args.json, &args.color.when)
+        .answer(|| words::json(&means, &sections), |style| words::text(&sections, style))?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn time(text: &str, flag: &str, most: i64) -> Result<i64, Failure> {
-    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("{flag}: {e}")))?;
+    let ns = flags::time(flag, text)?;
     if !(1..=most).contains(&ns) {
         return Err(Failure::usage(format!(
             "{flag}: {text} is not between 1 ns and {}",
@@ -84,7 +80,7 @@ fn means(args: &PlanVerbArgs) -> Result<Means, Failure> {
 }
 
 fn questions(args: &PlanVerbArgs, means: &Means) -> Result<PlanQuestions, Failure> {
-    let parsed = |text: &String| text.parse().map_err(|e| Failure::usage(format!("--rate: {e}")));
+    let parsed = |text: &String| text.parse().map_err(flags::refused("--rate"));
     let rate: Option<Rate> = args.rate.as_ref().map(parsed).transpose()?;
     let length_s = match (&args.duration, args.loops) {
         (Some(_), Some(_)) => {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use tailbound_stats::Analysis;
 
 use crate::cli::ReportArgs;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::names;
 use crate::say::{self, Failure};
 
@@ -14,16 +14,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let runs = input::runs(&args.runs)?;
     let names: Vec<String> = args.runs.iter().map(|p| input::name(p)).collect();
     let page = tailbound_report::html(&runs.iter().map(Analysis::of).collect::<Vec<_>>(), &names);
+    let existing = Existing::replaced_if(args.force);
     let out = match (&args.out, args.runs.first()) {
-        (Some(out), _) => input::write(out, &page, args.force).map(|()| out.clone())?,
-        (None, Some(first)) => {
-            let beside = input::sibling(first, ".html");
-            if args.force {
-                input::write(&beside, &page, true).map(|()| beside)?
-            } else {
-                names::write_free(&beside, &page)?
-            }
-        }
+        (Some(out), _) => input::write(out, &page, existing).map(|()| out.clone())?,
+        (None, Some(first)) => names::write(&input::sibling(first, ".html"), &page, existing)?,
         (None, None) => return Err(Failure::usage("no run given")),
     };
     if out != std::path::Path::new("-") {

@@ -14,7 +14,6 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use tailbound_core::Run;
-use tailbound_core::record::Round;
 use tailbound_core::utc;
 use tailbound_host::Root;
 use tailbound_report::compare::Answer;
@@ -24,11 +23,12 @@ use tailbound_stats::compare::{Design, Systems};
 use tailbound_sys::clock;
 
 use crate::caller::Machine;
-use crate::cli::{Cli, Command, RunArgs};
-use crate::cmd::{compare, run};
-use crate::input;
+use crate::cli::{Cli, Command};
+use crate::cli_run::RunArgs;
+use crate::cmd::{compare, session};
+use crate::input::{self, Existing};
 use crate::names;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// `tailbound run --rounds`
 pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
@@ -68,7 +68,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
         folder,
         variants,
     };
-    input::may_write(&page, true)?;
+    input::may_write(&page, Existing::Replace)?;
     series.settle(asked_seed, args.plan.force)?;
     let need = Design::Rounds.units_min();
     if usize::try_from(rounds).is_ok_and(|n| n < need) {
@@ -98,8 +98,9 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
             },
         )?;
     let answer = Answer::of(systems, settings);
-    input::write(&page, &tailbound_report::html::comparison(&answer), true)?;
-    compare::print(&answer, args.plan.json, &args.plan.color.when)?;
+    input::write(&page, &tailbound_report::html::comparison(&answer), Existing::Replace)?;
+    let form = Form::of(args.plan.json, &args.plan.color.when);
+    form.answer(|| answer.json(), |style| answer.text(style))?;
     if !args.plan.json {
         let shown = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
         say::answer(&format!(
@@ -109,11 +110,6 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
         ))?;
     }
     Ok(ExitCode::from(answer.exit_status(args.rounds.judge.require_equivalent)))
-}
-
-/// The place that `--as-round` gives.
-pub(crate) fn place(text: &str) -> Result<Round, Failure> {
-    serde_json::from_str(text).map_err(|e| Failure::usage(format!("--as-round: {e}")))
 }
 
 /// What stands between `run` and `--`.
@@ -132,9 +128,9 @@ fn variant(text: &str, common: &[OsString]) -> Result<Variant, Failure> {
     let Command::Run(args) = cli.command else {
         return Err(Failure::usage(format!("variant `{name}`: only flags of `run` belong there")));
     };
-    let request = run::request_of(&args).map_err(|e| named(&name, e))?;
+    let request = session::request_of(&args).map_err(|e| named(&name, e))?;
     let plan = resolve(&request, &Root::real()).map_err(|e| named(&name, e.into()))?.plan;
-    run::one_per_cpu(args.plan.one_per_cpu, &plan).map_err(|e| named(&name, e))?;
+    session::one_per_cpu(args.plan.one_per_cpu, &plan).map_err(|e| named(&name, e))?;
     Ok(Variant { name, words, plan })
 }
 

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use serde_json::json;
 use tailbound_agent::hook::Hook;
-use tailbound_core::units::parse_ns;
 use tailbound_fleet::serve::{self, Clock, Config, ServeError, tokens};
 use tailbound_report::table::Table;
 use tailbound_store::{Role, Token};
 
-use super::store::{made, now, now_s, opened};
+use super::store::place::{made, now, now_s, opened};
 use crate::cli_serve::{
     AuditArgs, RoleWord, ServeArgs, ServeVerb, TokenAddArgs, TokenLsArgs, TokenRevokeArgs,
     TokenVerb,
 };
+use crate::flags;
 use crate::say::{self, Failure};
 
 impl From<RoleWord> for Role {
@@ -56,7 +56,7 @@ fn listen(args: &ServeArgs) -> Result<ExitCode, Failure> {
     config.tls = args.cert.clone().zip(args.key.clone());
     config.hosts.clone_from(&args.hosts);
     config.open &= !args.closed;
-    let lease = parse_ns(&args.lease).map_err(|e| Failure::usage(format!("--lease: {e}")))?;
+    let lease = flags::time("--lease", &args.lease)?;
     if lease < 1_000_000_000 {
         return Err(Failure::usage(format!("--lease: {} is below 1 s", args.lease)));
     }

@@ -3,36 +3,29 @@
 
 use std::process::ExitCode;
 
-use tailbound_report::pictures;
+use tailbound_report::{self as report, pictures, worst};
 use tailbound_stats::Analysis;
 
 use crate::cli::ShowArgs;
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// `tailbound show`
 pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let run = input::run(&args.run)?;
     let analysis = Analysis::of(&run);
+    let form = Form::of(args.json, &args.color.when);
     if args.brief {
-        say::answer(&tailbound_report::brief(&analysis))?;
+        say::answer(&report::brief(&analysis))?;
     } else if let Some(most) = args.worst {
-        if args.json {
-            say::answer_json(&tailbound_report::worst::json(&run, most))?;
-        } else {
-            let style = say::style(&args.color.when);
-            say::answer_in(&tailbound_report::worst::text(&run, most, style), style)?;
-        }
+        form.answer(|| worst::json(&run, most), |style| worst::text(&run, most, style))?;
     } else if let Some(which) = &args.svg {
         let svg = picture(&analysis, which).ok_or_else(|| {
             Failure::usage(format!("--svg {which}: this run holds no data for it"))
         })?;
         say::answer(&svg)?;
-    } else if args.json {
-        say::answer_json(&tailbound_report::json(&analysis))?;
     } else {
-        let style = say::style(&args.color.when);
-        say::answer_in(&tailbound_report::text(&analysis, style), style)?;
+        form.answer(|| report::json(&analysis), |style| report::text(&analysis, style))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,7 @@ use tailbound_files::signature::{self, PublicKey};
 use tailbound_report::integrity::{Intactness, IntegrityReport, SignatureState, changed};
 
 use crate::cli_sign::{SignArgs, VerifyArgs};
-use crate::input;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure};
 
 /// `tailbound sign`
@@ -52,7 +52,7 @@ pub(crate) fn sign(args: &SignArgs) -> Result<ExitCode, Failure> {
         let comment = format!("{}, {outcome}, {}", checked.run.header.id, input::name(path));
         let text = signature::sign(&secret, &checked.file, &comment)?;
         let beside = signature::beside(path);
-        input::write(&beside, &text, args.force)?;
+        input::write(&beside, &text, Existing::replaced_if(args.force))?;
         say::answer(&format!("Signature  {}", beside.display()))?;
     }
     Ok(ExitCode::from(status))

@@ -9,14 +9,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::plan::{INTERVAL_MAX_NS, INTERVAL_MIN_NS};
-use tailbound_core::units::{exact, parse_ns};
+use tailbound_core::units::exact;
 use tailbound_report::sweep as report;
 use tailbound_run::Request;
 use tailbound_series::sweep::{STEPS_MAX, Sweep, exit_status, intervals};
 
 use crate::cli_sweep::SweepArgs;
-use crate::cmd::run;
-use crate::input;
+use crate::cmd::{run, session};
+use crate::flags;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure};
 
 /// Of each step, if `--duration` is not given.
@@ -25,7 +26,7 @@ const DURATION: &str = "5s";
 /// `tailbound measure sweep`
 pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let intervals_ns = asked(args)?;
-    let mut request = Request { bare: true, ..run::request(&args.plan)? };
+    let mut request = Request { bare: true, ..session::request(&args.plan)? };
     if args.plan.measurement.loops.is_none() {
         request.config.duration.get_or_insert_with(|| DURATION.to_owned());
     }
@@ -53,17 +54,17 @@ pub(crate) fn measure(args: &SweepArgs) -> Result<ExitCode, Failure> {
                 one.step, one.steps
             ));
         }
-        run::session(&request, &args.plan, one.file.as_deref(), None).map(|(run, _)| run)
+        run::measured(&request, &args.plan, one.file.as_deref(), None).map(|(run, _)| run)
     })?;
     let steps = made.steps;
     if made.interrupted {
         say::note("ended early: the steps so far");
     }
     if let Some(path) = &args.report {
-        input::write(path, &report::html(&steps), args.plan.force)?;
+        input::write(path, &report::html(&steps), Existing::replaced_if(args.plan.force))?;
     }
     if let (Some(path), Some(figure)) = (&args.svg, report::figure(&steps)) {
-        input::write(path, &figure.standalone(), args.plan.force)?;
+        input::write(path, &figure.standalone(), Existing::replaced_if(args.plan.force))?;
     }
     if args.plan.json {
         say::answer_json(&report::json(&steps))?;
@@ -79,7 +80,7 @@ fn asked(args: &SweepArgs) -> Result<Vec<i64>, Failure> {
         return Err(Failure::usage("--interval: a sweep has many; give --from and --to"));
     }
     let time = |flag: &str, text: &str| {
-        let ns = parse_ns(text).map_err(|e| Failure::usage(format!("{flag}: {e}")))?;
+        let ns = flags::time(flag, text)?;
         if (INTERVAL_MIN_NS..=INTERVAL_MAX_NS).contains(&ns) {
             return Ok(ns);
         }

@@ -10,8 +10,9 @@ use tailbound_stats::tasks::{Change, analyse, deadline, of_run};
 
 use super::latency_bound;
 use crate::cli_tasks::TasksArgs;
+use crate::flags;
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{Failure, Form};
 
 /// Lines of a run that are not about tasks.
 const UNUSED: [&str; 6] = ["window", "block", "raw", "load", "second", "exceedance"];
@@ -19,7 +20,7 @@ const UNUSED: [&str; 6] = ["window", "block", "raw", "load", "second", "exceedan
 /// `tailbound response`
 pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
     let changes: Vec<Change> = (args.what_if.iter())
-        .map(|text| text.parse().map_err(|e| Failure::usage(format!("--what-if: {e}"))))
+        .map(|text| text.parse().map_err(flags::refused("--what-if")))
         .collect::<Result<_, _>>()?;
     let latency = args.latency_bound.as_deref().map(|text| latency_bound::read(text, None));
     let latency = latency.transpose()?;
@@ -29,11 +30,10 @@ pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
     }
     let mut then = model.clone();
     for change in &changes {
-        change.apply(&mut then).map_err(|e| Failure::usage(format!("--what-if: {e}")))?;
+        change.apply(&mut then).map_err(flags::refused("--what-if"))?;
     }
     for text in &args.deadline {
-        deadline(text, &mut model, &mut then)
-            .map_err(|e| Failure::usage(format!("--deadline: {e}")))?;
+        deadline(text, &mut model, &mut then).map_err(flags::refused("--deadline"))?;
     }
     let answer = analyse(&model);
     let after = (!changes.is_empty()).then(|| analyse(&then));
@@ -45,12 +45,8 @@ pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
         what_if: after.as_ref().map(|a| (changes.iter().map(ToString::to_string).collect(), a)),
         latency,
     };
-    if args.json {
-        say::answer_json(&words::json(&told))?;
-    } else {
-        let style = say::style(&args.color.when);
-        say::answer_in(&words::text(&told, style), style)?;
-    }
+    Form::of(args.json, &args.color.when)
+        .answer(|| words::json(&told), |style| words::text(&told, style))?;
     // With a change the question was about what it leads to.
     let outcome = after.as_ref().unwrap_or(&answer).outcome();
     Ok(ExitCode::from(outcome.exit_status()))

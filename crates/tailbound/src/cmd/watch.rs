@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 
 use tailbound_core::runfile;
-use tailbound_core::units::parse_ns;
 use tailbound_host::Root;
 use tailbound_record::RecordError;
 use tailbound_record::looks::Looks;
@@ -19,24 +18,15 @@ use tailbound_run::watch::{WatchGround, WatchedRun, clocks};
 use tailbound_sys::{calls, process};
 use tailbound_trace::cycle::Wish;
 
-use super::blame::virtual_machine;
 use super::latency_bound;
 use crate::cli_watch::WatchArgs;
-use crate::input;
+use crate::flags;
+use crate::input::{self, Existing};
 use crate::looking::{self, ProgressLine};
 use crate::say::{self, Failure};
 
 /// Most longest cycles of a thread.
 const KEEP_MAX: usize = 1000;
-
-fn time(flag: &str, text: Option<&String>) -> Result<Option<i64>, Failure> {
-    let Some(text) = text else { return Ok(None) };
-    let ns = parse_ns(text).map_err(|e| Failure::usage(format!("{flag}: {e}")))?;
-    if ns <= 0 {
-        return Err(Failure::usage(format!("{flag}: {text} is not above zero")));
-    }
-    Ok(Some(ns))
-}
 
 fn wish(args: &WatchArgs, names: &[(i64, &'static str)]) -> Result<Wish, Failure> {
     if args.keep == 0 || args.keep > KEEP_MAX {
@@ -48,9 +38,12 @@ fn wish(args: &WatchArgs, names: &[(i64, &'static str)]) -> Result<Wish, Failure
         let hint = tailbound_core::words::did_you_mean(call, names.iter().map(|(_, n)| *n));
         return Err(Failure::usage(format!("--activation: `{call}` is no system call{hint}")));
     }
+    let time = |flag, text: &Option<String>| {
+        text.as_deref().map(|text| flags::positive_time(flag, text)).transpose()
+    };
     Ok(Wish {
-        period_ns: time("--period", args.period.as_ref())?,
-        deadline_ns: time("--deadline", args.deadline.as_ref())?,
+        period_ns: time("--period", &args.period)?,
+        deadline_ns: time("--deadline", &args.deadline)?,
         activation: args.activation.clone(),
         begin_ns: 0,
         worst: args.keep,
@@ -63,7 +56,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let wish = wish(args, &calls)?;
     let duration = args.duration.as_deref().map(looking::length).transpose()?;
     for file in args.html.iter().chain(&args.out) {
-        input::may_write(file, args.force)?;
+        input::may_write(file, Existing::replaced_if(args.force))?;
     }
     let root = Root::real();
     if let Some(pid) = args.pid
@@ -91,7 +84,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
         calls: &calls,
         wish,
         plain: args.plain,
-        virtual_machine: virtual_machine(&machine),
+        virtual_machine: looking::virtual_machine(&machine),
         rules: check(args, &root, began.monotonic_ns)?,
         begin_ns: began.monotonic_ns,
     };
@@ -123,7 +116,7 @@ fn check(args: &WatchArgs, root: &Root, begin_ns: i64) -> Result<Option<RuleChec
     }
     let mut check = RuleCheck::new(root, !args.no_stacks, begin_ns).map_err(Failure::cannot)?;
     if let Some(path) = &args.violations {
-        check.with_log(input::growing(path, args.force)?);
+        check.with_log(input::growing(path, Existing::replaced_if(args.force))?);
     }
     Ok(Some(check))
 }
@@ -137,18 +130,15 @@ fn name(args: &WatchArgs) -> String {
 }
 
 fn tell(args: &WatchArgs, told: &WatchAnswer<'_>) -> Result<(), Failure> {
+    let existing = Existing::replaced_if(args.force);
     let run = told.run;
     if let Some(out) = &args.out {
         let mut text = Vec::new();
         runfile::write_run(run, &mut text).map_err(Failure::cannot)?;
-        input::write(out, &String::from_utf8_lossy(&text), args.force)?;
+        input::write(out, &String::from_utf8_lossy(&text), existing)?;
     }
     if let Some(page) = &args.html {
-        input::write(
-            page,
-            &words::html(&run.cycles, &run.violations, &told.asked.name),
-            args.force,
-        )?;
+        input::write(page, &words::html(&run.cycles, &run.violations, &told.asked.name), existing)?;
     }
     if args.json {
         return say::answer_json(&told.json());

@@ -227,3 +227,37 @@ fn the_identity_is_time_and_process() {
     assert!(stamp.ends_with('Z') && process.chars().all(|c| c.is_ascii_digit()), "{id}");
     assert!(fraction.len() == 8 && fraction.chars().all(|c| c.is_ascii_hexdigit()), "{id}");
 }
+
+#[test]
+fn each_of_several_runs_in_a_file_gets_a_file_unless_one_is_chosen() {
+    const LINE: &str =
+        "T: 0 (    7) P:80 I:1000 C:     20 Min:      3 Act:    4 Avg:    4 Max:       9\n";
+    let folder = folder();
+    let file = folder.path().join("two.txt");
+    std::fs::write(&file, [LINE, &LINE.replace("(    7)", "(    8)")].concat()).unwrap();
+    let made = || {
+        let names = folder.path().read_dir().unwrap();
+        let mut names: Vec<_> =
+            names.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names.retain(|n| n.ends_with(".jsonl"));
+        names
+    };
+    let import = |words: &[&str]| call(folder.path(), &[&["import", "two.txt"], words].concat());
+    assert_eq!(status(&import(&[])), 0);
+    assert_eq!(made(), ["two.1.tailbound.jsonl", "two.2.tailbound.jsonl"]);
+    assert_eq!(status(&import(&["--run", "2"])), 0);
+    assert_eq!(made().last().map(String::as_str), Some("two.tailbound.jsonl"));
+    for (words, hint) in [
+        (&["--run", "3"][..], "--run 3"),
+        (&["--run", "0"], "holds 2 runs"),
+        (&["--json"], "--run N (1 to 2)"),
+        (&["--out", "x"], "one run file"),
+    ] {
+        let out = import(words);
+        assert_eq!(status(&out), 2, "{words:?}");
+        assert!(stderr(&out).contains(hint), "{words:?}: {}", stderr(&out));
+    }
+    let told = stderr(&call(folder.path(), &["show", "two.txt"]));
+    assert!(told.contains("holds 2 runs") && told.contains("--run N"), "{told}");
+}

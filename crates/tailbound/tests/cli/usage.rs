@@ -144,3 +144,17 @@ fn a_wrong_name_gets_the_one_that_was_meant() {
     let out = call(folder.path(), &["run", "--sleep", "polling"]);
     assert!(status(&out) == 2 && stderr(&out).contains("is not one of"), "{}", stderr(&out));
 }
+
+#[test]
+fn an_option_of_another_verb_is_named_with_it() {
+    let folder = folder();
+    let told = |words: &[&str]| stderr(&call(folder.path(), words));
+    let text = told(&["response", "--pid", "1"]);
+    assert!(text.contains("--pid is an option of") && text.contains("`tailbound check`"), "{text}");
+    assert!(!text.contains("as a value"), "{text}");
+    // One that nobody has gets no tip, and a similar one is named.
+    let text = told(&["response", "-m"]);
+    assert!(!text.contains("as a value") && !text.contains("tip"), "{text}");
+    let text = told(&["run", "--intervall", "1ms"]);
+    assert!(text.contains("'--interval'"), "{text}");
+}

@@ -8,10 +8,11 @@
 //!
 //! ```text
 //! grid.rs     cells in their places, looks     notes.rs   what a reader must mind
-//! sections.rs the longest sections
+//! sections.rs the longest sections            ending.rs  one page, and one exit status
 //! tables.rs   the figures as tables            text.rs, html.rs, json.rs, picture.rs   the renderings
 //! ```
 
+mod ending;
 mod grid;
 mod html;
 mod json;
@@ -21,6 +22,7 @@ mod sections;
 mod tables;
 mod text;
 
+pub use ending::{exit_status, page};
 pub use grid::{Cell, Labels};
 pub use html::html;
 pub use json::{SCHEMA, json};

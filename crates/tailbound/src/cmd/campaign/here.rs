@@ -13,7 +13,6 @@ use tailbound_series::campaign::{
     self as series, Ahead, CampaignEnd, Chosen, Folder, Follow, Now, Progress, SoFar,
 };
 
-use super::options;
 use crate::caller::Machine;
 use crate::cli_campaign::CampaignRunArgs;
 use crate::say::{self, Failure};
@@ -42,7 +41,7 @@ pub(super) fn make(
         told: None,
     };
     let mut machine = Machine::default();
-    let made = series::make(&options(args), chosen, parts, folder, &mut machine, &mut shown);
+    let made = series::make(&args.options(), chosen, parts, folder, &mut machine, &mut shown);
     shown.clear();
     made
 }

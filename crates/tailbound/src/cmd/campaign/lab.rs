@@ -8,7 +8,6 @@ use tailbound_lab::Request;
 use tailbound_search::campaign_runs::{CampaignRequest, LabCampaignCaller, campaign};
 use tailbound_series::campaign::{CampaignEnd, Chosen, Folder};
 
-use super::options;
 use crate::caller::Machine;
 use crate::cli_campaign::CampaignRunArgs;
 use crate::cmd::lab::bench;
@@ -38,14 +37,14 @@ pub(super) fn make(
         ..Request::default()
     };
     let may_be_long = args.yes || guest.kvm;
-    let options = options(args);
+    let options = args.options();
     let request = CampaignRequest { chosen, parts, options, guests, may_be_long, folder };
     let note = |text: &str| {
         if !args.host.quiet {
             say::note(text);
         }
     };
-    let open = || Ok(bench(&args.host)?);
+    let open = || Ok(bench::open(&args.host)?);
     let machine = Machine::default();
     Ok(campaign(&request, &mut LabCampaignCaller { open: &open, machine, note: &note })?)
 }

@@ -13,22 +13,20 @@ mod lab;
 mod page;
 mod show;
 
-pub(crate) use tailbound_series::campaign::shipped_names;
-
 use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::campaign::Part;
 use tailbound_core::plan::RunConfig;
 use tailbound_series::SeriesError;
-use tailbound_series::campaign::{self as series, CampaignEnd, Chosen, Folder, Options};
+use tailbound_series::campaign::{self as series, CampaignEnd, Chosen, Folder};
 
 use crate::cli_campaign::{Campaign, CampaignRunArgs};
-use crate::consent;
-use crate::input;
+use crate::consent::{self, Agreement};
+use crate::input::{self, Existing};
 use crate::machine::{self, WhileHeld};
 use crate::names;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// `tailbound campaign`
 pub(crate) fn campaign(what: &Campaign) -> Result<ExitCode, Failure> {
@@ -94,9 +92,9 @@ fn run_in(
     let in_lab = in_lab(args);
     if !in_lab && !chosen.shipped {
         let words: Vec<&RunConfig> = parts.iter().map(|p| &p.run).collect();
-        consent::ask(&args.name, &words, args.yes)?;
+        consent::ask(&args.name, &words, Agreement::of(args.yes))?;
     }
-    input::may_write(&page::default_page(out), true)?;
+    input::may_write(&page::default_page(out), Existing::Replace)?;
     let folder = match Folder::settle(out, chosen, args.force) {
         Ok(folder) => folder,
         Err(taken) if taken.is_taken() => return Ok(Err(taken)),
@@ -117,43 +115,6 @@ fn run_in(
         say::note("Ended by a signal: the page shows the runs so far; the same command resumes.");
     }
     let (folders, file) = ([out.to_owned()], chosen.file.clone());
-    page::finish(&folders, file, None, args.host.json, &args.host.color.when).map(Ok)
-}
-
-/// What was asked for beside the campaign.
-fn options(args: &CampaignRunArgs) -> Options {
-    Options {
-        scale: args.scale,
-        cpus: args.cpus.clone(),
-        system: args.system.clone(),
-        force: args.force,
-        begin_at: args.begin_at.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tailbound_run::{Request, RunError, resolve};
-
-    use super::*;
-
-    #[test]
-    fn every_campaign_that_is_shipped_can_be_resolved() {
-        for (name, _) in series::SHIPPED {
-            let chosen = series::find(name).unwrap_or_else(|e| panic!("{e}"));
-            assert_eq!(chosen.file.name, *name);
-            for part in chosen.file.parts() {
-                let mut words = part.run.clone();
-                // Whether this machine allows it is another question.
-                (words.policy, words.cpus, words.observe) = (Some("other".into()), None, None);
-                match resolve(
-                    &Request { config: words, ..Request::default() },
-                    &tailbound_host::Root::real(),
-                ) {
-                    Ok(_) | Err(RunError::Cannot(_)) => {}
-                    Err(e) => panic!("{name}, {}: {e}", part.id),
-                }
-            }
-        }
-    }
+    let form = Form::of(args.host.json, &args.host.color.when);
+    page::finish(&folders, file, None, form).map(Ok)
 }

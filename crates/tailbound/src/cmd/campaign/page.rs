@@ -12,13 +12,14 @@ use tailbound_series::campaign::{absolute, campaign_of, evidence};
 
 use crate::caller::Machine;
 use crate::cli_campaign::CampaignPageArgs;
-use crate::input;
-use crate::say::{self, Failure};
+use crate::input::{self, Existing};
+use crate::say::{self, Failure, Form};
 
 /// `tailbound campaign page`
 pub(super) fn page(args: &CampaignPageArgs) -> Result<ExitCode, Failure> {
     let chosen = campaign_of(&args.folders, args.campaign.as_deref())?;
-    finish(&args.folders, chosen.file, args.out.as_deref(), args.json, &args.color.when)
+    let form = Form::of(args.json, &args.color.when);
+    finish(&args.folders, chosen.file, args.out.as_deref(), form)
 }
 
 /// Where the page of a folder goes.
@@ -31,8 +32,7 @@ pub(super) fn finish(
     folders: &[PathBuf],
     file: CampaignFile,
     out: Option<&Path>,
-    as_json: bool,
-    color: &str,
+    form: Form,
 ) -> Result<ExitCode, Failure> {
     let first = folders.first().map_or(Path::new("."), PathBuf::as_path);
     let out = out.map_or_else(|| default_page(first), Path::to_path_buf);
@@ -40,12 +40,9 @@ pub(super) fn finish(
         let first = first.display();
         return Err(Failure::cut_off(format!("{first}: contains no run of this campaign yet")));
     };
-    input::write(&out, &html(&given), true)?;
-    if as_json {
-        say::answer_json(&json(&given))?;
-    } else {
-        let style = say::style(color);
-        say::answer_in(&text(&given, style), style)?;
+    input::write(&out, &html(&given), Existing::Replace)?;
+    form.answer(|| json(&given), |style| text(&given, style))?;
+    if !form.is_json() {
         say::answer(&format!("\nRuns      {}\nReport    {}", absolute(first), absolute(&out)))?;
     }
     Ok(ExitCode::from(given.exit_status()))

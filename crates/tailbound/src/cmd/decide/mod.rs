@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tailbound_core::number::Real as _;
-use tailbound_core::units;
 use tailbound_report::decide as report;
 use tailbound_stats::decide::{Files, Named, Sides, choose};
 
 use crate::cli_decide::{Also, DecideArgs};
-use crate::input;
-use crate::say::{self, Failure};
+use crate::flags;
+use crate::input::{self, Existing};
+use crate::say::{self, Failure, Form};
 
 /// Undecided: a question on the way has no answer.
 const OPEN: u8 = 5;
@@ -24,22 +24,18 @@ pub(crate) fn decide(args: &DecideArgs) -> Result<ExitCode, Failure> {
     if let Some(Also::Sleepers(sleepers)) = &args.also {
         return sleepers::sleepers(sleepers);
     }
-    let time = |text: &Option<String>, flag: &str| {
-        let ns = text.as_deref().map(units::parse_ns).transpose();
-        ns.map_err(|e| Failure::usage(format!("{flag}: {e}")))
-    };
-    let unit_ns = time(&args.unit_length, "--unit-length")?;
+    let unit_ns = flags::given_time("--unit-length", args.unit_length.as_ref())?;
     if unit_ns.is_some_and(|ns| ns <= 0) {
         return Err(Failure::usage("--unit-length: must be more than 0"));
     }
-    let given = sides(args, time(&args.deadline, "--deadline")?)?;
+    let given = sides(args, flags::given_time("--deadline", args.deadline.as_ref())?)?;
     let known = answers::answers(args, &given)?;
     let unit_ns = unit_ns.map(|ns| ns.real());
     let known = answers::request(args, known, unit_ns)?;
     let mut choice = choose(given.real, given.fast, known, unit_ns);
     choice.notes.extend(given.notes);
     if let Some(out) = &args.out {
-        input::write(out, &report::html(&choice), args.force)?;
+        input::write(out, &report::html(&choice), Existing::replaced_if(args.force))?;
     }
     if let Some(which) = &args.svg {
         let figures = report::figures(&choice);
@@ -51,11 +47,9 @@ pub(crate) fn decide(args: &DecideArgs) -> Result<ExitCode, Failure> {
             ))
         })?;
         say::answer(&found.standalone())?;
-    } else if args.json {
-        say::answer_json(&report::json(&choice))?;
     } else {
-        let style = say::style(&args.color.when);
-        say::answer_in(&report::text(&choice, style), style)?;
+        let form = Form::of(args.json, &args.color.when);
+        form.answer(|| report::json(&choice), |style| report::text(&choice, style))?;
     }
     Ok(ExitCode::from(if choice.path.certain { 0 } else { OPEN }))
 }

@@ -19,6 +19,7 @@ use tailbound_stats::decide::of_runs;
 use tailbound_sys::signal::Signals;
 
 use crate::cli_decide::SleepersArgs;
+use crate::cmd::session;
 use crate::machine::{self, WhileHeld};
 use crate::names;
 use crate::say::{self, Failure};
@@ -77,19 +78,9 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
         }
         let output = Output::open(path, &resolved.plan, args.force)?;
         let session = Session {
-            plan: resolved.plan,
             findings: resolved.findings,
-            command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
-            root: root.clone(),
-            exe: exe.clone(),
-            loads_optional: false,
-            inventory_late: false,
-            virtual_time: false,
-            refresh_ms: 0,
-            round: None,
-            purpose: None,
             machine: Some(machine::share(WhileHeld::Refuse)?),
-            begin_at_ns: None,
+            ..session::of_plan(resolved.plan, root.clone(), exe.clone())
         };
         let (run, _) = tailbound_run::run(session, resolved.probe, output, &signals, &mut |_| ())?;
         Ok::<Run, Failure>(run)

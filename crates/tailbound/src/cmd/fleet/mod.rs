@@ -19,7 +19,8 @@ use crate::caller::Machine;
 use crate::cli_fleet::{
     Fleet, FleetPowerArgs, FleetRunArgs, FleetTargetsArgs, Format, OnArgs, PowerChange,
 };
-use crate::consent;
+use crate::consent::{self, Agreement};
+use crate::flags;
 use crate::names;
 use crate::say::{self, Failure};
 use crate::sibling;
@@ -92,15 +93,14 @@ fn run(args: &FleetRunArgs) -> Result<ExitCode, Failure> {
         let text = format!("--scale {}: write a share above 0 and up to 1", args.scale);
         return Err(Failure::usage(text));
     }
-    let lead = args.aligned.as_deref().map(tailbound_core::units::parse_ns).transpose();
-    let lead = lead.map_err(|e| Failure::usage(format!("--aligned: {e}")))?;
+    let lead = flags::given_time("--aligned", args.aligned.as_ref())?;
     let aligned = lead.map(|ns| Duration::from_nanos(ns.unsigned_abs()));
     let (all, some) = chosen(&args.on)?;
     let campaign = series::find(&args.name)?;
     let parts = series::wanted(&campaign, &args.only)?;
     if !campaign.shipped {
         let words: Vec<&RunConfig> = parts.iter().map(|p| &p.run).collect();
-        consent::ask(&args.name, &words, args.yes)?;
+        consent::ask(&args.name, &words, Agreement::of(args.yes))?;
     }
     let default = || PathBuf::from(format!("{}.fleet", names::plain(&campaign.file.name)));
     let out = args.out.clone().unwrap_or_else(default);

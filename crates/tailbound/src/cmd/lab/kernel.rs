@@ -11,6 +11,7 @@ use tailbound_lab::{Arch, KernelName, Store, needs};
 use tailbound_sys::signal::Signals;
 
 use crate::cli_lab_kernel::{KernelBuildArgs, KernelFetchArgs, KernelListArgs, LabKernel};
+use crate::flags;
 use crate::say::{self, Failure};
 
 /// `tailbound lab kernel`
@@ -23,7 +24,7 @@ pub(super) fn kernel(what: &LabKernel) -> Result<ExitCode, Failure> {
 }
 
 fn arch(word: Option<&str>) -> Result<Arch, Failure> {
-    word.map_or(Ok(Arch::X86_64), |w| w.parse().map_err(|e| Failure::usage(format!("--arch: {e}"))))
+    word.map_or(Ok(Arch::X86_64), |w| w.parse().map_err(flags::refused("--arch")))
 }
 
 fn list(args: &KernelListArgs) -> Result<ExitCode, Failure> {

@@ -13,7 +13,7 @@ use tailbound_sys::new_file::Existing;
 use super::{bench, request, run};
 use crate::cli_lab::LabMatrixArgs;
 use crate::input;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// `tailbound lab matrix`
 pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
@@ -23,7 +23,7 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
         watching::possible(&words)?;
     }
     let words = words;
-    let bench = bench(&args.host)?;
+    let bench = bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     words.draft(&bench.store)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
@@ -37,7 +37,7 @@ pub(super) fn matrix(args: &LabMatrixArgs) -> Result<ExitCode, Failure> {
     wanted.make(&mut folder)?;
     let made = run::as_cells(&labelled, folder.runs, &folder.files);
     show(args, &folder.out, &made)?;
-    Ok(run::status(&made))
+    Ok(ExitCode::from(matrix::exit_status(&made)))
 }
 
 /// Pictures, report and answer.
@@ -46,15 +46,13 @@ fn show(args: &LabMatrixArgs, out: &Path, made: &[matrix::Cell]) -> Result<(), F
         let svg = matrix::svg(made, kind).ok_or_else(|| {
             Failure::cannot(format!("{}: nothing was measured to draw", file.display()))
         })?;
-        input::write(file, &svg, true)?;
+        input::write(file, &svg, Existing::Replace)?;
     }
     let report = out.join("matrix.html");
-    input::write(&report, &matrix::html(made), true)?;
-    if args.host.json {
-        say::answer_json(&matrix::json(made))?;
-    } else {
-        let style = say::style(&args.host.color.when);
-        say::answer_in(&matrix::text(made, style), style)?;
+    input::write(&report, &matrix::html(made), Existing::Replace)?;
+    let form = Form::of(args.host.json, &args.host.color.when);
+    form.answer(|| matrix::json(made), |style| matrix::text(made, style))?;
+    if !form.is_json() {
         say::answer(&format!("\nRun files  {}\nReport     {}", out.display(), report.display()))?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `lab`: kernels in virtual time.
 
+pub(super) mod bench;
 mod cache;
 mod kernel;
 mod matrix;
@@ -14,16 +15,9 @@ mod why;
 
 use std::process::ExitCode;
 
-use tailbound_core::FailureKind;
-use tailbound_lab::{Bench, HostOptions, LabError};
-use tailbound_search::SearchError;
-
-use crate::cli_guest::HostArgs;
 use crate::cli_lab::Lab;
 use crate::cmd::{bisect, hunt};
 use crate::say::Failure;
-
-use progress::StandardError;
 
 /// `tailbound lab`
 pub(crate) fn lab(lab: &Lab) -> Result<ExitCode, Failure> {
@@ -38,52 +32,5 @@ pub(crate) fn lab(lab: &Lab) -> Result<ExitCode, Failure> {
         Lab::Cache(args) => cache::cache(args),
         Lab::Kernel(what) => kernel::kernel(what),
         Lab::Qemu(what) => qemu::qemu(what),
-    }
-}
-
-/// The lab, which says on standard error how far it is.
-pub(in crate::cmd) fn bench(host: &HostArgs) -> Result<Bench<'static>, Failure> {
-    let options = HostOptions {
-        jobs: host.jobs,
-        qemu: host.qemu.clone(),
-        guest: host.guest.clone(),
-        snapshots: !host.no_snapshot,
-        host_limit_s: host.host_limit,
-        refresh: host.refresh,
-    };
-    Ok(Bench::open(options, Box::new(StandardError { quiet: host.quiet }))?)
-}
-
-impl From<LabError> for Failure {
-    fn from(e: LabError) -> Self {
-        Self::new(e.kind(), e)
-    }
-}
-
-impl From<Failure> for LabError {
-    fn from(failure: Failure) -> Self {
-        match failure.kind {
-            FailureKind::Usage => Self::Usage(failure.text),
-            FailureKind::Cannot => Self::Cannot(failure.text),
-            FailureKind::CutOff => Self::Interrupted,
-            FailureKind::Bug => Self::Bug,
-        }
-    }
-}
-
-impl From<SearchError> for Failure {
-    fn from(e: SearchError) -> Self {
-        Self::new(e.kind(), e)
-    }
-}
-
-impl From<Failure> for SearchError {
-    fn from(failure: Failure) -> Self {
-        match failure.kind {
-            FailureKind::Usage => Self::Usage(failure.text),
-            FailureKind::Cannot => Self::Cannot(failure.text),
-            FailureKind::CutOff => Self::Interrupted(failure.text),
-            FailureKind::Bug => Self::Lab(LabError::Bug),
-        }
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
     if args.theory {
         watching::theory_possible(words.smp.unwrap_or(1))?;
     }
-    let bench = bench(&args.host)?;
+    let bench = bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     let labelled = words.cells(&mut |name, arch| bench.obtain(name, arch))?;
     let [one] = labelled.as_slice() else {

@@ -7,6 +7,7 @@ use tailbound_lab::emulator::{self, EmulatorListing};
 use tailbound_lab::{Arch, Store, cache, needs};
 
 use crate::cli_lab_qemu::{LabQemu, QemuFetchArgs, QemuListArgs, QemuRemoveArgs};
+use crate::flags;
 use crate::say::{self, Failure};
 
 /// `tailbound lab qemu`
@@ -19,7 +20,7 @@ pub(super) fn qemu(what: &LabQemu) -> Result<ExitCode, Failure> {
 }
 
 fn arch(word: &str) -> Result<Arch, Failure> {
-    word.parse().map_err(|e| Failure::usage(format!("--arch: {e}")))
+    word.parse().map_err(flags::refused("--arch"))
 }
 
 fn list(args: &QemuListArgs) -> Result<ExitCode, Failure> {

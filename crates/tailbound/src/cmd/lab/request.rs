@@ -9,7 +9,8 @@ use tailbound_probe::catalogue;
 
 use crate::cli_config;
 use crate::cli_guest::{GuestArgs, HostArgs};
-use crate::cli_lab::{ProbeArgs, SubjectArgs};
+use crate::cli_lab_subject::{ProbeArgs, SubjectArgs};
+use crate::cmd::tune::recipes;
 use crate::names;
 use crate::say::Failure;
 
@@ -53,7 +54,7 @@ pub(super) fn lay(
     }
     over(&mut request.rt_cpus, guest.tune.rt_cpus.as_ref());
     for name in request.tunes() {
-        let text = crate::cmd::tune::profile_text(&name)?;
+        let text = recipes::profile_text(&name)?;
         request.profiles.insert(name, text);
     }
     request.guest.clone_from(&host.guest);

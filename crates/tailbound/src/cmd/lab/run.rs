@@ -8,12 +8,12 @@ use serde_json::Value;
 use tailbound_lab::keep::keep_run;
 use tailbound_lab::matrix::{CellRun, Cells};
 use tailbound_lab::watching::{self, Watching};
-use tailbound_lab::{Labelled, Made, bench};
+use tailbound_lab::{Labelled, Made, bench as lab_bench};
 use tailbound_report::matrix;
 use tailbound_stats::Analysis;
 use tailbound_sys::new_file::Existing;
 
-use super::request;
+use super::{bench, request};
 use crate::cli_lab::LabRunArgs;
 use crate::input;
 use crate::names;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
         watching::possible(&words)?;
     }
     let words = words;
-    let bench = super::bench(&args.host)?;
+    let bench = bench::open(&args.host)?;
     let emulator = bench.ready(&words)?;
     let draft = words.draft(&bench.store)?;
     nothing_there(args, &places(args, &draft, &request::more(&words, &args.subject.probe)))?;
@@ -38,7 +38,8 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     nothing_there(args, &files)?;
     let watching = if args.paths { Watching::Paths } else { Watching::Off };
     let cells = Cells { bench: &bench, emulator: &emulator, labelled: &labelled, watching };
-    let all = cells.make_all(&files, &mut |path, made| Ok(keep(path, made, args.force)?))?;
+    let existing = Existing::replaced_if(args.force);
+    let all = cells.make_all(&files, &mut |path, made| Ok(keep(path, made, existing)?))?;
     let (runs, costs) = all.into_iter().unzip();
     let made = as_cells(&labelled, runs, &files);
     let report = report(args, &made, &files)?;
@@ -51,8 +52,9 @@ fn report(
     made: &[matrix::Cell],
     files: &[PathBuf],
 ) -> Result<Option<PathBuf>, Failure> {
+    let existing = Existing::replaced_if(args.force);
     if let Some(given) = &args.report {
-        return input::write(given, &page(made), args.force).map(|()| Some(given.clone()));
+        return input::write(given, &matrix::page(made), existing).map(|()| Some(given.clone()));
     }
     let Some(first) = files.first().filter(|f| *f != Path::new("-")) else { return Ok(None) };
     if made.iter().all(|cell| cell.run.is_err()) {
@@ -62,20 +64,17 @@ fn report(
         [one] => input::sibling(one, ".html"),
         _ => first.with_file_name("lab.html"),
     };
-    if args.force {
-        return input::write(&place, &page(made), true).map(|()| Some(place));
-    }
-    // A default file name never collides: the measurement is over.
-    names::write_free(&place, &page(made)).map(Some)
+    names::write(&place, &matrix::page(made), existing).map(Some)
 }
 
 /// May everything be written that these runs leave?
 fn nothing_there(args: &LabRunArgs, files: &[PathBuf]) -> Result<(), Failure> {
+    let existing = Existing::replaced_if(args.force);
     for path in files.iter().filter(|p| *p != Path::new("-")) {
-        input::may_write(path, args.force)?;
-        input::may_write(&console_file(path), args.force)?;
+        input::may_write(path, existing)?;
+        input::may_write(&console_file(path), existing)?;
     }
-    args.report.as_ref().map_or(Ok(()), |report| input::may_write(report, args.force))
+    args.report.as_ref().map_or(Ok(()), |report| input::may_write(report, existing))
 }
 
 /// What was made, as the report knows it.
@@ -98,16 +97,6 @@ fn cell(l: &Labelled, run: CellRun, file: &str) -> matrix::Cell {
         labels: matrix::Labels { kernel: l.kernel.clone(), load, append: l.append.clone() },
         file: run.is_ok().then(|| file.to_owned()),
         run,
-    }
-}
-
-fn page(made: &[matrix::Cell]) -> String {
-    match made {
-        [matrix::Cell { run: Ok(run), file, .. }] => {
-            let name = file.clone().unwrap_or_else(|| run.header.id.clone());
-            tailbound_report::html(&[Analysis::of(run)], &[name])
-        }
-        _ => matrix::html(made),
     }
 }
 
@@ -154,20 +143,7 @@ fn answer(
         }
         say::answer(&text)?;
     }
-    Ok(status(made))
-}
-
-/// The worst of the cells' exit statuses: failed, not met, undecided, met.
-pub(super) fn status(made: &[matrix::Cell]) -> ExitCode {
-    const WORST_FIRST: [u8; 4] = [3, 1, 5, 0];
-    let all: Vec<u8> = made
-        .iter()
-        .map(|c| match &c.run {
-            Ok(run) => run.verdict.as_ref().map_or(0, |v| v.outcome.exit_status()),
-            Err(_) => 3,
-        })
-        .collect();
-    ExitCode::from(WORST_FIRST.into_iter().find(|s| all.contains(s)).unwrap_or(4))
+    Ok(ExitCode::from(matrix::exit_status(made)))
 }
 
 /// Where each run goes. Without --out the names were chosen here, and are free ones.
@@ -194,11 +170,11 @@ fn console_file(run: &Path) -> PathBuf {
 }
 
 /// Writes the run and, beside it, the console.
-pub(super) fn keep(path: &Path, made: &Made, force: bool) -> Result<(), Failure> {
+pub(super) fn keep(path: &Path, made: &Made, existing: Existing) -> Result<(), Failure> {
     if path == Path::new("-") {
-        let text = String::from_utf8(bench::bytes(&made.run)?).map_err(Failure::cannot)?;
+        let text = String::from_utf8(lab_bench::bytes(&made.run)?).map_err(Failure::cannot)?;
         return say::answer(&text);
     }
-    keep_run(path, &made.run, Existing::replaced_if(force))?;
-    input::write_bytes(&console_file(path), &made.console, force)
+    keep_run(path, &made.run, existing)?;
+    input::write_bytes(&console_file(path), &made.console, existing)
 }

@@ -9,8 +9,8 @@ use tailbound_search::why::{Base, GivenRun, WhyQuestion, debug_at, search};
 
 use super::bench;
 use crate::cli_lab_why::LabWhyArgs;
-use crate::input;
-use crate::say::{self, Failure};
+use crate::input::{self, Existing};
+use crate::say::{self, Failure, Form};
 
 /// Interrupted: what was found so far was told.
 const INTERRUPTED: u8 = 5;
@@ -18,7 +18,7 @@ const INTERRUPTED: u8 = 5;
 /// `tailbound lab why`
 pub(super) fn why(args: &LabWhyArgs) -> Result<ExitCode, Failure> {
     if let Some(page) = &args.html {
-        input::may_write(page, args.force)?;
+        input::may_write(page, Existing::replaced_if(args.force))?;
     }
     if args.variations == 0 && args.seeds == Some(0) {
         return Err(Failure::usage("--variations 0 --seeds 0: nothing is left to vary"));
@@ -32,7 +32,7 @@ pub(super) fn why(args: &LabWhyArgs) -> Result<ExitCode, Failure> {
         late_percent: args.late,
         target: args.target.clone(),
     };
-    let bench = bench(&args.host)?;
+    let bench = bench::open(&args.host)?;
     let shown = &*bench.tasks(1, None);
     let mut base = Base::make(&bench, &question, given, shown)?;
     if let Some(since_start_ns) = args.at {
@@ -74,11 +74,9 @@ fn debug(
 fn answer(args: &LabWhyArgs, base: &Base<'_>, found: &WhyRecord) -> Result<(), Failure> {
     if let Some(page) = &args.html {
         let html = tailbound_report::why::html(found, base.kernel());
-        input::write(page, &html, args.force)?;
+        input::write(page, &html, Existing::replaced_if(args.force))?;
     }
-    if args.host.json {
-        return say::answer_json(&tailbound_report::why::json(found, base.kernel()));
-    }
-    let style = say::style(&args.host.color.when);
-    say::answer_in(&tailbound_report::why::text(found, style), style)
+    let form = Form::of(args.host.json, &args.host.color.when);
+    let json = || tailbound_report::why::json(found, base.kernel());
+    form.answer(json, |style| tailbound_report::why::text(found, style))
 }

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use tailbound_sys::new_file::{Existing, write_with};
 
-use super::{made, now, opened};
+use super::place::{made, now, opened};
 use crate::cli_store::{StoreBackupArgs, StoreRestoreArgs};
 use crate::input;
 use crate::say::{self, Failure};
@@ -44,7 +44,7 @@ pub(super) fn backup(args: &StoreBackupArgs) -> Result<ExitCode, Failure> {
     if args.file.as_os_str() == "-" {
         return Err(Failure::usage("a backup is a file: give it a name"));
     }
-    input::may_write(&args.file, args.force)?;
+    input::may_write(&args.file, Existing::replaced_if(args.force))?;
     let scratch = Scratch::beside(&args.file)?;
     let whole = scratch.0.join("store");
     let runs = store.backup(&whole, &now())?;

@@ -9,8 +9,9 @@ use serde_json::json;
 use tailbound_store::{Filter, Of, Origin, Store, StoreError, TableFormat};
 use tailbound_sys::new_file::{Existing, NewFile};
 
-use super::opened;
+use super::place::{filter, opened};
 use crate::cli_store::{ExportFormat, ExportTable, StoreExportArgs};
+use crate::flags;
 use crate::input;
 use crate::say::{self, Failure};
 
@@ -31,8 +32,7 @@ impl Wanted {
                 Err(Failure::usage("--format kcidb: KCIDB takes runs only: leave out --table"))
             }
             (ExportFormat::Kcidb, Some(origin)) => {
-                let origin =
-                    origin.parse().map_err(|e| Failure::usage(format!("--origin: {e}")))?;
+                let origin = origin.parse().map_err(flags::refused("--origin"))?;
                 Ok(Self::Kcidb(origin))
             }
             (ExportFormat::Kcidb, None) => Err(Failure::usage(
@@ -61,8 +61,8 @@ impl Wanted {
 
 pub(super) fn export(args: &StoreExportArgs) -> Result<ExitCode, Failure> {
     let wanted = Wanted::of(args)?;
-    let filter = super::filter(&args.chosen, args.number);
-    input::may_write(&args.out, args.force)?;
+    let filter = filter(&args.chosen, args.number);
+    input::may_write(&args.out, Existing::replaced_if(args.force))?;
     if args.out == Path::new("-") {
         if args.json {
             return Err(Failure::usage("--json: standard output has the rows: give -o a name"));

@@ -3,25 +3,25 @@
 
 mod backup;
 mod export;
+pub(super) mod place;
 mod regressions;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tailbound_core::units::parse_ns;
 use tailbound_core::utc;
 use tailbound_report::table::Table;
-use tailbound_store::{
-    Age, FilesAdded, Filter, Incoming, Listed, QueryRows, Store, StoreError, StoreLocation, short,
-};
+use tailbound_store::{Age, FilesAdded, Incoming, Listed, QueryRows, StoreError, short};
 
+use self::place::{filter, made, now, now_s, opened};
 use crate::cli_store::{
-    ChosenArgs, StoreAddArgs, StoreArg, StoreGetArgs, StoreLsArgs, StoreNoteArgs, StorePruneArgs,
-    StoreQueryArgs, StoreRebuildArgs, StoreVerb,
+    StoreAddArgs, StoreGetArgs, StoreLsArgs, StoreNoteArgs, StorePruneArgs, StoreQueryArgs,
+    StoreRebuildArgs, StoreVerb,
 };
-use crate::input;
+use crate::flags;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure};
 
 /// From one word about the progress to the next.
@@ -51,51 +51,6 @@ pub(crate) fn store(what: &StoreVerb) -> Result<ExitCode, Failure> {
     }
 }
 
-pub(super) fn now_s() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(0)
-}
-
-pub(super) fn now() -> String {
-    utc::rfc3339(now_s())
-}
-
-/// Where the store is, by the words of the command line and the environment.
-fn place(arg: &StoreArg) -> Result<StoreLocation, Failure> {
-    let given = arg
-        .place
-        .clone()
-        .or_else(|| std::env::var("TAILBOUND_STORE").ok().filter(|v| !v.is_empty()));
-    if let Some(text) = given {
-        return text.parse().map_err(|e| Failure::usage(format!("--store: {e}")));
-    }
-    let folder = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let of_user = || folder("HOME").map(|home| home.join(".local/state"));
-    let folder = if tailbound_sys::process::is_root() {
-        Some(PathBuf::from("/var/lib"))
-    } else {
-        folder("XDG_STATE_HOME").or_else(of_user)
-    };
-    let folder = folder
-        .ok_or_else(|| Failure::usage("--store: there is no $HOME to keep one in: say where"))?;
-    Ok(StoreLocation::File(folder.join("tailbound/store.sqlite")))
-}
-
-pub(super) fn opened(arg: &StoreArg) -> Result<Store, Failure> {
-    Ok(Store::open(&place(arg)?, &now())?)
-}
-
-pub(super) fn made(arg: &StoreArg) -> Result<Store, Failure> {
-    let place = place(arg)?;
-    if let StoreLocation::File(path) = &place
-        && let Some(folder) = path.parent().filter(|_| arg.place.is_none())
-    {
-        std::fs::create_dir_all(folder)
-            .map_err(|e| Failure::cannot(format!("{}: {e}", folder.display())))?;
-    }
-    Ok(Store::open_or_make(&place, &now())?)
-}
-
 /// Says where it is, at most every two seconds.
 struct Progress(Option<Instant>);
 
@@ -115,10 +70,8 @@ impl Progress {
 /// When runs arrived, as it was said: a whole time, not after now.
 fn arrived(said: Option<&str>) -> Result<String, Failure> {
     let Some(said) = said else { return Ok(now()) };
-    let time = said.strip_suffix('Z').filter(|it| it.len() == 19);
-    let at_s = time
-        .and_then(|it| it.split_once('T'))
-        .and_then(|(date, time)| utc::from_date_time(date, time));
+    let time = said.strip_suffix('Z').filter(|it| it.len() == 19).and_then(|it| it.split_once('T'));
+    let at_s = time.and_then(|(date, time)| utc::from_date_time(date, time));
     let at_s = at_s.ok_or_else(|| {
         Failure::usage(format!("--at: `{said}` is no time in UTC: 2026-11-25T02:00:00Z"))
     })?;
@@ -156,16 +109,6 @@ fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(if added.refused.is_empty() { 0 } else { 2 }))
 }
 
-/// What was chosen, and at most `most` of them; 0: all.
-fn filter(chosen: &ChosenArgs, most: u64) -> Filter {
-    Filter {
-        system: chosen.system.clone(),
-        since: chosen.since.clone(),
-        until: chosen.until.clone(),
-        most: Some(most).filter(|n| *n > 0),
-    }
-}
-
 fn ls(args: &StoreLsArgs) -> Result<ExitCode, Failure> {
     let mut store = opened(&args.store)?;
     let list = store.list(&filter(&args.chosen, args.number))?;
@@ -195,7 +138,7 @@ fn get(args: &StoreGetArgs) -> Result<ExitCode, Failure> {
         .out
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("{}.tailbound.jsonl", short(&id))));
-    input::may_write(&out, args.force)?;
+    input::may_write(&out, Existing::replaced_if(args.force))?;
     if args.json && out.as_os_str() == "-" {
         return Err(Failure::usage(
             "--json: standard output is the run file's: choose another name for -o",
@@ -205,7 +148,7 @@ fn get(args: &StoreGetArgs) -> Result<ExitCode, Failure> {
     if out.as_os_str() == "-" {
         say::answer_bytes(&bytes)?;
     } else {
-        input::write_bytes(&out, &bytes, args.force)?;
+        input::write_bytes(&out, &bytes, Existing::replaced_if(args.force))?;
         let shown = out.display().to_string();
         if args.json {
             say::answer_json(
@@ -219,7 +162,7 @@ fn get(args: &StoreGetArgs) -> Result<ExitCode, Failure> {
 }
 
 fn query(args: &StoreQueryArgs) -> Result<ExitCode, Failure> {
-    let ns = parse_ns(&args.timeout).map_err(|e| Failure::usage(format!("--timeout: {e}")))?;
+    let ns = flags::time("--timeout", &args.timeout)?;
     let seconds = u32::try_from((ns + NS_PER_S - 1) / NS_PER_S).unwrap_or(u32::MAX).max(1);
     let sql = if args.sql == "-" {
         String::from_utf8_lossy(&input::bytes("-".as_ref())?).into_owned()
@@ -257,8 +200,7 @@ fn note(args: &StoreNoteArgs) -> Result<ExitCode, Failure> {
 }
 
 fn prune(args: &StorePruneArgs) -> Result<ExitCode, Failure> {
-    let age: Age =
-        args.older_than.parse().map_err(|e| Failure::usage(format!("--older-than: {e}")))?;
+    let age: Age = args.older_than.parse().map_err(flags::refused("--older-than"))?;
     let before = utc::rfc3339(now_s().saturating_sub(age.s));
     let mut store = opened(&args.store)?;
     let all = store.count()?;

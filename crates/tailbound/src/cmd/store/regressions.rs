@@ -8,7 +8,7 @@ use tailbound_core::utc;
 use tailbound_fleet::regressions::search;
 use tailbound_store::{Age, Since};
 
-use super::{now_s, opened};
+use super::place::{now_s, opened};
 use crate::cli_store::{RegressionsFormat, StoreRegressionsArgs};
 use crate::say::{self, Failure};
 

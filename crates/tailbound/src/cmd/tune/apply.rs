@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::json;
-use tailbound_core::units;
 use tailbound_host::Root;
 use tailbound_tune::journal::{self, Journal, Places};
 use tailbound_tune::{
@@ -13,6 +12,7 @@ use tailbound_tune::{
 };
 
 use crate::cli_tune::{ApplyArgs, HowArgs, WhichArgs};
+use crate::flags;
 use crate::say::{self, Failure};
 
 /// Largest saved plan that is read, in bytes.
@@ -41,7 +41,7 @@ pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode, Failure> {
 
 /// Plans a recipe and applies it.
 pub(super) fn recipe(recipe: &Recipe, how: &HowArgs) -> Result<ExitCode, Failure> {
-    planned(&super::plan_of(recipe)?, how)
+    planned(&super::recipes::plan_of(recipe)?, how)
 }
 
 /// `tailbound tune apply --keep`
@@ -106,7 +106,7 @@ fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
 
 /// The time of `--confirm`.
 fn until_undone(text: &str) -> Result<i64, Failure> {
-    let ns = units::parse_ns(text).map_err(|e| Failure::usage(format!("--confirm: {e}")))?;
+    let ns = flags::time("--confirm", text)?;
     if ns > 0 {
         return Ok(ns);
     }

@@ -5,6 +5,7 @@ mod apply;
 mod auto;
 mod exec;
 mod plan;
+pub(super) mod recipes;
 mod settings;
 mod show;
 mod status;
@@ -13,8 +14,7 @@ mod undo;
 use std::path::Path;
 use std::process::ExitCode;
 
-use tailbound_host::Root;
-use tailbound_tune::{Plan, Recipe, TuneError, holder, typed};
+use tailbound_tune::{Recipe, TuneError, holder, typed};
 
 use crate::cli_tune::Tune;
 use crate::say::Failure;
@@ -59,11 +59,6 @@ pub(crate) fn tune(what: &Tune) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The plan of a recipe on this machine.
-fn plan_of(recipe: &Recipe) -> Result<Plan, Failure> {
-    Ok(recipe.plan(&Root::real()).map_err(TuneError::from)?)
-}
-
 /// `tailbound tune-guard NUMBER MILLISECONDS`
 pub(crate) fn guard(number: u32, ms: u64) -> Result<ExitCode, Failure> {
     tailbound_tune::guard(number, ms)?;
@@ -74,19 +69,4 @@ pub(crate) fn guard(number: u32, ms: u64) -> Result<ExitCode, Failure> {
 pub(crate) fn hold(us: i32, note: &Path) -> Result<ExitCode, Failure> {
     holder::hold(us, note).map_err(Failure::cannot)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The text of a shipped profile or of a file, which is one.
-#[cfg(feature = "lab")]
-pub(crate) fn profile_text(name: &str) -> Result<String, Failure> {
-    Ok(Recipe::of(&typed::profile(name)?).profile)
-}
-
-/// The text of a profile of these `SETTING=VALUE`.
-#[cfg(feature = "lab")]
-pub(crate) fn profile_of(name: &str, settings: &[String]) -> Result<String, Failure> {
-    let mut written = tailbound_tune::Written { name: name.to_owned(), ..Default::default() };
-    typed::add(&mut written, settings.iter().map(String::as_str))?;
-    tailbound_tune::Profile::of(written.clone()).map_err(Failure::usage)?;
-    Ok(Recipe::of(&written).profile)
 }

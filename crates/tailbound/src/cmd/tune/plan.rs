@@ -6,15 +6,15 @@ use std::process::ExitCode;
 use tailbound_tune::{unit, words};
 
 use crate::cli_tune::PlanTuneArgs;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure};
 
 /// `tailbound tune plan`
 pub(super) fn plan(args: &PlanTuneArgs) -> Result<ExitCode, Failure> {
-    let plan = super::plan_of(&args.recipe.words().recipe()?)?;
+    let plan = super::recipes::plan_of(&args.recipe.words().recipe()?)?;
     if let Some(path) = &args.out {
         let text = serde_json::to_string_pretty(&plan).map_err(Failure::cannot)?;
-        input::write(path, &format!("{text}\n"), args.force)?;
+        input::write(path, &format!("{text}\n"), Existing::replaced_if(args.force))?;
     }
     if args.systemd_unit {
         let exe = std::env::current_exe().map_err(Failure::cannot)?;

@@ -8,7 +8,7 @@ use tailbound_tune::offered::{
 };
 
 use crate::cli_tune::{JsonArg, ProfilesArgs};
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// `tailbound tune profiles`
 pub(super) fn profiles(args: &ProfilesArgs) -> Result<ExitCode, Failure> {
@@ -22,11 +22,6 @@ pub(super) fn profiles(args: &ProfilesArgs) -> Result<ExitCode, Failure> {
 
 /// `tailbound tune settings`
 pub(super) fn settings(args: &JsonArg) -> Result<ExitCode, Failure> {
-    if args.json {
-        say::answer_json(&settings_json())?;
-    } else {
-        let style = say::style("auto");
-        say::answer_in(&settings_text(style.width), style)?;
-    }
+    Form::of(args.json, "auto").answer(settings_json, |style| settings_text(style.width))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,8 @@ use tailbound_tune::view::{self, Start};
 use tailbound_tune::{chosen_cpus, look_interval_ns, look_now};
 
 use crate::cli_tune_show::{Table, TuneShowArgs};
-use crate::say::{self, Failure};
+use crate::flags;
+use crate::say::{self, Failure, Form};
 
 /// Ended by a signal before there was an answer: undecided.
 const CUT_OFF: u8 = 5;
@@ -39,14 +40,12 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
         }
     };
     let shown = asked.chosen(shown);
-    if args.json {
-        say::answer_json(&machine::json(&shown, asked.which))?;
-    } else {
-        let style = say::style(&args.color.when);
-        // Into a pipe nothing is cut.
-        let narrow = io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some();
-        say::answer_in(&machine::text(&shown, asked.which, style, narrow), style)?;
-    }
+    // Into a pipe nothing is cut.
+    let narrow = io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some();
+    Form::of(args.json, &args.color.when).answer(
+        || machine::json(&shown, asked.which),
+        |style| machine::text(&shown, asked.which, style, narrow),
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -107,7 +106,7 @@ impl Asked {
             },
             sort: match &args.sort {
                 None => Sort::default(),
-                Some(text) => text.parse().map_err(|e| Failure::usage(format!("--sort: {e}")))?,
+                Some(text) => text.parse().map_err(flags::refused("--sort"))?,
             },
             interval_ns: look_interval_ns(&args.interval)?,
         })

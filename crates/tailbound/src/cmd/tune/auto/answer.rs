@@ -16,9 +16,12 @@ use tailbound_tune::candidates::{Candidate, profile};
 use tailbound_tune::{Recipe, apply_here};
 
 use crate::cli_tune_auto::AutoArgs;
-use crate::cmd::tune::plan_of;
-use crate::input;
+use crate::cmd::tune::recipes::plan_of;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure};
+
+/// Activations of a run of the lab, where nobody says how many.
+pub(super) const LAB_LOOPS: u64 = 3000;
 
 /// What was asked for, and how it was tried.
 pub(super) struct Asked<'a> {
@@ -45,7 +48,7 @@ pub(super) fn answer(asked: &Asked<'_>, found: &ExperimentResult) -> Result<Exit
     let written = profile("auto", &kept);
     let file = asked.folder.join("auto.toml");
     if let Some(written) = &written {
-        input::write(&file, &Recipe::of(written).profile, true)?;
+        input::write(&file, &Recipe::of(written).profile, Existing::Replace)?;
     }
     let mut sentences = sentences(asked, found);
     let applied = match &written {
@@ -78,7 +81,7 @@ pub(super) fn answer(asked: &Asked<'_>, found: &ExperimentResult) -> Result<Exit
         json: as_json(asked, found, applied),
     };
     let page = asked.folder.join("auto.html");
-    input::write(&page, &experiment.html(), true)?;
+    input::write(&page, &experiment.html(), Existing::Replace)?;
     if asked.args.host.json {
         say::answer_json(&experiment.json)?;
     } else {
@@ -122,7 +125,7 @@ fn rows<'a>(candidates: &[Candidate], found: &'a ExperimentResult) -> Vec<Row<'a
 
 fn design(asked: &Asked<'_>, found: &ExperimentResult) -> Vec<String> {
     let length = if asked.args.lab {
-        format!("{} activations of virtual time", asked.args.loops.unwrap_or(super::LAB_LOOPS))
+        format!("{} activations of virtual time", asked.args.loops.unwrap_or(LAB_LOOPS))
     } else {
         format_span(asked.design.run_ns)
     };

@@ -11,8 +11,7 @@ use tailbound_search::changes_runs::{ChangesCaller, ChangesRequest, changes};
 use tailbound_stats::compare::Settings;
 use tailbound_tune::candidates::Candidate;
 
-use super::LAB_LOOPS;
-use super::answer::{self, Asked};
+use super::answer::{self, Asked, LAB_LOOPS};
 use crate::cli_tune_auto::AutoArgs;
 use crate::cmd::lab::bench;
 use crate::say::{self, Failure};
@@ -41,7 +40,7 @@ pub(super) fn auto(
             say::note(text);
         }
     };
-    let caller = ChangesCaller { open: &|| Ok(bench(&args.host)?), note: &note };
+    let caller = ChangesCaller { open: &|| Ok(bench::open(&args.host)?), note: &note };
     let (design, found) = changes(&request, candidates, settings, &caller)?;
     let names: Vec<String> = candidates.iter().map(|c| c.name.clone()).collect();
     let asked = Asked {

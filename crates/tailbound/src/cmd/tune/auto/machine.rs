@@ -15,7 +15,7 @@ use tailbound_tune::candidates::{Candidate, profile};
 
 use crate::caller::Machine;
 use crate::cmd::rounds::Shown;
-use crate::input;
+use crate::input::{self, Existing};
 use crate::say::{self, Failure};
 
 /// This machine.
@@ -50,7 +50,7 @@ impl<'a> Here<'a> {
         if let Some(written) = profile(&set.name, &members) {
             let file = self.folder.join(format!("{}.toml", set.name));
             let file = std::path::absolute(&file).map_err(Failure::cannot)?;
-            input::write(&file, &Recipe::of(&written).profile, true)?;
+            input::write(&file, &Recipe::of(&written).profile, Existing::Replace)?;
             let file = file.display().to_string();
             config.tune = Some(file.clone());
             config.rt_cpus = Some(self.rt_cpus.to_owned());
@@ -65,7 +65,7 @@ impl<'a> Here<'a> {
     fn common(&self) -> Result<Vec<OsString>, Failure> {
         let file: PathBuf = self.folder.join("measurement.toml");
         let text = self.config.to_toml().map_err(Failure::cannot)?;
-        input::write(&file, &text, true)?;
+        input::write(&file, &text, Existing::Replace)?;
         Ok(vec!["--config".into(), file.into()])
     }
 }

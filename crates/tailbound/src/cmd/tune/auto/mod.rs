@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tailbound_core::plan::RunConfig;
-use tailbound_core::units::parse_ns;
 use tailbound_core::utc;
 use tailbound_series::auto::{Design, DesignError, search};
 use tailbound_series::rounds::is_name;
@@ -27,6 +26,7 @@ use tailbound_tune::candidates;
 use crate::cli_config;
 use crate::cli_tune_auto::AutoArgs;
 use crate::cmd::compare;
+use crate::flags;
 use crate::names;
 use crate::say::{self, Failure};
 
@@ -35,8 +35,6 @@ use answer::Asked;
 /// What a run takes besides its measurement: warm-up, apply, undo, start.
 const OVERHEAD_NS: i64 = 1_200_000_000;
 const WARM_UP: &str = "300ms";
-/// Activations of a run of the lab, where nobody says how many.
-const LAB_LOOPS: u64 = 3000;
 
 /// `tailbound tune auto`
 pub(super) fn auto(args: &AutoArgs) -> Result<ExitCode, Failure> {
@@ -62,7 +60,7 @@ pub(super) fn auto(args: &AutoArgs) -> Result<ExitCode, Failure> {
     tailbound_tune::needs_root().map_err(Failure::cannot)?;
     let rt_cpus = args.rt_cpus.clone().unwrap_or_default();
     let (candidates, notes) = candidates::possible(all, &rt_cpus)?;
-    let budget_ns = parse_ns(&args.budget).map_err(|e| Failure::usage(format!("--budget: {e}")))?;
+    let budget_ns = flags::time("--budget", &args.budget)?;
     let design = Design::for_budget(candidates.len(), budget_ns, OVERHEAD_NS).map_err(too_short)?;
     let config = RunConfig {
         duration: Some(machine::length(design.run_ns)),

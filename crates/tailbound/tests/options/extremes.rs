@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tailbound_core::plan::{DURATION_MAX_NS, INTERVAL_MAX_NS, INTERVAL_MIN_NS};
 use tailbound_core::units::exact;
 
-use super::{Bench, definition, line_of_file};
+use super::{Bench, line_of_file};
 
 /// What becomes of a value.
 enum Fate {
@@ -401,9 +401,10 @@ const NOT_OF_A_RUN: [&str; 14] = [
 
 /// Names of the flags; those without a long one by their identifier.
 fn flags() -> BTreeSet<String> {
-    let definition = definition();
+    let command = tailbound::command();
+    let run = command.find_subcommand("run").expect("a verb");
     let name = |a: &clap::Arg| a.get_long().unwrap_or(a.get_id().as_str()).to_owned();
-    definition.get_arguments().map(name).collect()
+    run.get_arguments().map(name).collect()
 }
 
 /// The words of a flag with a value.

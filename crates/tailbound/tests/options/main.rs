@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every flag of `run`, from its words to the header of the run file: it arrives, or it is refused by name.
+//! The options of the command line: what is offered, what help says of it, and what becomes of every flag of `run`.
 //!
-//! The way is the one of a run (parsed, laid over a file, resolved, planned, written, read back) up to where threads would be
-//! started. The machine is four CPUs under a temporary root.
+//! A flag goes the way of a run (parsed, laid over a file, resolved, planned, written, read back) up to where threads
+//! would be started: it arrives in the header, or it is refused by name. The machine is four CPUs under a temporary root.
+//!
+//! ```text
+//! extremes.rs  each flag at its extremes       merged.rs       flags laid over a file
+//! help.rs      verbs under their questions     completions.rs  what a shell may offer
+//! campaigns.rs the options in shipped files
+//! ```
 
+mod campaigns;
+mod completions;
 mod extremes;
+mod help;
 mod merged;
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::{Args as _, Command, FromArgMatches as _};
 use serde_json::Value;
+use tailbound_core::plan::RunConfig;
 use tailbound_core::record::{Header, Line};
 use tailbound_host::Root;
 use tempfile::TempDir;
-
-use crate::cli::RunArgs;
-use crate::cmd::{rounds, run};
 
 /// A machine with CPUs 0 to 3, and a folder for files.
 struct Bench {
@@ -37,15 +43,9 @@ impl Bench {
 
     /// The header of the run that these words ask for, as a reader of its file finds it; or why there is none.
     fn header(&self, words: &[String]) -> Result<Value, String> {
-        let args = parsed(words)?;
-        let round = args.rounds.as_round.as_deref().map(rounds::place).transpose();
-        let round = round.map_err(|e| e.text)?;
-        if args.rounds.rounds.is_none() && round.is_none() {
-            run::without_rounds(&args).map_err(|e| e.text)?;
-        }
-        let request = run::request_of(&args).map_err(|e| e.text)?;
-        let root = Root::at(self.folder.path());
-        let (session, _) = run::prepared(&request, &args.plan, root, round).map_err(|e| e.text)?;
+        let given: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let session = tailbound::session_of_run(&given, Root::at(self.folder.path()));
+        let session = session.map_err(|e| e.to_string())?;
         let written = serde_json::to_string(&Line::Header(Box::new(session.header())));
         let Line::Header(read) = serde_json::from_str(&written.expect("a line")).expect("a line")
         else {
@@ -81,17 +81,6 @@ fn undated(mut header: Header) -> Value {
     serde_json::to_value(header).expect("JSON")
 }
 
-fn definition() -> Command {
-    RunArgs::augment_args(Command::new("run").args_override_self(true))
-}
-
-/// As `tailbound run` reads them.
-fn parsed(words: &[String]) -> Result<RunArgs, String> {
-    let words = std::iter::once("run").chain(words.iter().map(String::as_str)).map(OsString::from);
-    let matches = definition().try_get_matches_from(words).map_err(|e| e.to_string())?;
-    RunArgs::from_arg_matches(&matches).map_err(|e| e.to_string())
-}
-
 /// A flag, `name=value` or a `name` alone, as a line of a configuration file.
 fn line_of_file(flag: &str) -> String {
     let (key, value) = flag.split_once('=').unwrap_or((flag, "true"));
@@ -101,4 +90,23 @@ fn line_of_file(flag: &str) -> String {
         _ => toml::Value::String(value.to_owned()).to_string(),
     };
     format!("{key} = {value}\n")
+}
+
+#[test]
+fn every_key_of_a_run_configuration_is_a_flag_of_run() {
+    // The error on a key that nothing has lists those that there are.
+    let refused = RunConfig::parse("nosuch = 1").expect_err("no such key").to_string();
+    let known = refused.split("expected one of").nth(1).expect("the keys");
+    let command = tailbound::command();
+    let run = command.find_subcommand("run").expect("a verb");
+    let flags: Vec<&str> = run.get_arguments().filter_map(clap::Arg::get_long).collect();
+    // A name for people; and a spelling of before.
+    let keys = known.split('`').skip(1).step_by(2).filter(|k| !["name", "means"].contains(k));
+    let missing: Vec<&str> = keys.filter(|key| !flags.contains(key)).collect();
+    assert!(missing.is_empty(), "no flags: {missing:?}");
+}
+
+#[test]
+fn the_policy_of_an_agent_knows_the_usual_loads_of_a_run() {
+    assert_eq!(tailbound_agent::policy::LOADS_OF_A_RUN, tailbound_run::defaults::LOADS);
 }

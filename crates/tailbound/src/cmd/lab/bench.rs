@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The lab as its flags open it; its failures, and those of its callers in it.
+
+use tailbound_core::FailureKind;
+use tailbound_lab::{Bench, HostOptions, LabError};
+use tailbound_search::SearchError;
+
+use super::progress::StandardError;
+use crate::cli_guest::HostArgs;
+use crate::say::Failure;
+
+/// The lab, which says on standard error how far it is.
+pub(in crate::cmd) fn open(host: &HostArgs) -> Result<Bench<'static>, Failure> {
+    let options = HostOptions {
+        jobs: host.jobs,
+        qemu: host.qemu.clone(),
+        guest: host.guest.clone(),
+        snapshots: !host.no_snapshot,
+        host_limit_s: host.host_limit,
+        refresh: host.refresh,
+    };
+    Ok(Bench::open(options, Box::new(StandardError { quiet: host.quiet }))?)
+}
+
+impl From<LabError> for Failure {
+    fn from(e: LabError) -> Self {
+        Self::new(e.kind(), e)
+    }
+}
+
+impl From<Failure> for LabError {
+    fn from(failure: Failure) -> Self {
+        match failure.kind {
+            FailureKind::Usage => Self::Usage(failure.text),
+            FailureKind::Cannot => Self::Cannot(failure.text),
+            FailureKind::CutOff => Self::Interrupted,
+            FailureKind::Bug => Self::Bug,
+        }
+    }
+}
+
+impl From<SearchError> for Failure {
+    fn from(e: SearchError) -> Self {
+        Self::new(e.kind(), e)
+    }
+}
+
+impl From<Failure> for SearchError {
+    fn from(failure: Failure) -> Self {
+        match failure.kind {
+            FailureKind::Usage => Self::Usage(failure.text),
+            FailureKind::Cannot => Self::Cannot(failure.text),
+            FailureKind::CutOff => Self::Interrupted(failure.text),
+            FailureKind::Bug => Self::Lab(LabError::Bug),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `run` and `measure`: a plan, a session, an answer.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tailbound_core::Run;
+use tailbound_core::record::Round;
+use tailbound_host::Root;
+use tailbound_run::{Output, Request};
+use tailbound_stats::Analysis;
+use tailbound_sys::signal::Signals;
+
+use crate::cli_probe::ProbeArgs;
+use crate::cli_run::{PlanArgs, RunArgs};
+use crate::cmd::{rounds, session};
+use crate::input::{self, Existing};
+use crate::live::Live;
+use crate::machine::{self, WhileHeld};
+use crate::names;
+use crate::say::{self, Failure, Form};
+
+/// `tailbound run`
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    if let (Some(n), None) = (args.rounds.rounds, &args.rounds.as_round) {
+        if args.plan.begin_at.is_some() {
+            return Err(Failure::usage("--begin-at is for one run, and --rounds makes several"));
+        }
+        // Its runs, which are processes of their own, have it from this one.
+        let _machine = machine::share(WhileHeld::of(args.plan.wait_for_machine))?;
+        return rounds::rounds(args, n);
+    }
+    let round = session::round(args)?;
+    let request = session::request_of(args)?;
+    let out = args.plan.out.clone().unwrap_or_else(|| default_out(args, &request));
+    let existing = Existing::replaced_if(args.plan.force);
+    let to_stdout = out == Path::new("-");
+    // One of many has no page of its own.
+    let own = !to_stdout && round.is_none();
+    let report = args.report.clone().filter(|_| round.is_none());
+    let by_force = (own && args.plan.force).then(|| input::sibling(&out, ".html"));
+    if let Some(path) = report.as_ref().or(by_force.as_ref()) {
+        input::may_write(path, existing)?;
+    }
+    let (run, path) = measured(&request, &args.plan, Some(&out), round)?;
+    let analysis = Analysis::of(&run);
+    let page = || {
+        let name = path.as_deref().map_or_else(|| run.header.id.clone(), input::name);
+        tailbound_report::html(std::slice::from_ref(&analysis), &[name])
+    };
+    let report = match report {
+        Some(given) => input::write(&given, &page(), existing).map(|()| Some(given))?,
+        None if own => Some(names::write(&input::sibling(&out, ".html"), &page(), existing)?),
+        None => None,
+    };
+    answer(&analysis, &args.plan, to_stdout)?;
+    if !args.plan.json && !args.plan.brief && !to_stdout {
+        say::answer(&tailbound_report::decide::benchmarks::text(&run))?;
+        written(&[("Run file", path.as_deref()), ("Report", report.as_deref())])?;
+    }
+    Ok(status(&run))
+}
+
+/// Where the files are that were written.
+fn written(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    let line = |(what, path): &(&str, Option<&Path>)| {
+        let path = (*path)?;
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Some(format!("{what:<9} {}\n", whole.display()))
+    };
+    let lines: String = files.iter().filter_map(line).collect();
+    if lines.is_empty() { Ok(()) } else { say::answer(&format!("\n{lines}")) }
+}
+
+/// `tailbound measure NAME`
+pub(crate) fn probe(probe: &ProbeArgs) -> Result<ExitCode, Failure> {
+    let args = &probe.args;
+    let mut request = Request { bare: true, ..session::request(&args.plan)? };
+    request.config.probe = Some(probe.spec.clone());
+    let out = args.plan.out.as_deref();
+    let to_stdout = out == Some(Path::new("-"));
+    let (run, path) = measured(&request, &args.plan, out, None)?;
+    answer(&Analysis::of(&run), &args.plan, to_stdout)?;
+    if !args.plan.json && !args.plan.brief && !to_stdout {
+        written(&[("Run file", path.as_deref())])?;
+    }
+    Ok(status(&run))
+}
+
+pub(crate) fn measured(
+    request: &Request,
+    args: &PlanArgs,
+    out: Option<&Path>,
+    round: Option<Round>,
+) -> Result<(Run, Option<PathBuf>), Failure> {
+    let (mut session, probe) = session::prepared(request, args, Root::real(), round)?;
+    // In virtual time nothing that goes on beside it matters.
+    session.machine = match args.virtual_time {
+        true => None,
+        false => Some(machine::share(WhileHeld::of(args.wait_for_machine))?),
+    };
+    let output = match out {
+        Some(path) => Output::open(path, &session.plan, args.force)?,
+        None => Output::none(),
+    };
+    let signals = Signals::block_and_open().map_err(Failure::cannot)?;
+    let mut live = Live::new(args.quiet, &args.color.when);
+    session.refresh_ms = live.refresh_ms();
+    let made = tailbound_run::run(session, probe, output, &signals, &mut |view| live.show(&view));
+    live.clear();
+    Ok(made?)
+}
+
+fn answer(analysis: &Analysis<'_>, args: &PlanArgs, to_stdout: bool) -> Result<(), Failure> {
+    if to_stdout {
+        return Ok(());
+    }
+    if args.brief {
+        return say::answer(&tailbound_report::brief(analysis));
+    }
+    let form = Form::of(args.json, &args.color.when);
+    form.answer(
+        || tailbound_report::json(analysis),
+        |style| tailbound_report::text(analysis, style),
+    )
+}
+
+fn status(run: &Run) -> ExitCode {
+    ExitCode::from(run.verdict.as_ref().map_or(4, |v| v.outcome.exit_status()))
+}
+
+/// `tailbound-20261121T221503Z.tailbound.jsonl` in this folder; a campaign file and another probe
+/// than the usual stand in it, and a number where it is taken.
+fn default_out(args: &RunArgs, request: &Request) -> PathBuf {
+    let now = tailbound_core::utc::from_ns(tailbound_sys::clock::now_ns(
+        tailbound_sys::clock::CLOCK_REALTIME,
+    ));
+    let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
+    let campaign = args.plan.config.as_deref().and_then(Path::file_stem);
+    let campaign = campaign.map(|stem| stem.to_string_lossy().into_owned());
+    let mut name = String::from("tailbound");
+    for word in campaign.iter().chain(&request.config.probe) {
+        name.push_str(&format!("-{}", names::plain(word)));
+    }
+    names::free(Path::new(&format!("{name}-{stamp}.tailbound.jsonl")), &[".html"])
+}
