@@ -6,9 +6,10 @@ use tailbound_lab::watching::{self, Depth};
 use tailbound_report::bisect::{Bisected, CulpritFound, Measurement};
 use tailbound_report::paths::{Grown, grown};
 
+use super::ends::{Measurements, value};
 use super::meter::LabMeter;
-use super::search::{Measurements, Way, value};
 use super::variants::{Unmade, Variants};
+use super::way::Way;
 use super::{BisectAnswer, BisectEnd};
 use crate::bisect::{Journal, Limit, Measured, Meter, Step};
 use crate::error::SearchError;

@@ -12,7 +12,7 @@ use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_lab::hash;
 use tailbound_lab::matrix::RunReader;
 
-use super::folder::{self, JOURNAL};
+use super::file_names::{self, JOURNAL};
 use super::measure::Measure;
 use crate::bisect::{Journal, Measured, Step};
 use crate::error::SearchError;
@@ -75,7 +75,7 @@ fn of_step(
     let Some(name) = &step.run else {
         return Ok(Found::Nothing("the journal names no run file of it".to_owned()));
     };
-    if !folder::is_run_name(name) {
+    if !file_names::is_run_name(name) {
         return Err(format!("{name:?} is not the name of a run file of a search"));
     }
     let path = folder.join(name);

@@ -12,9 +12,9 @@ use tailbound_lab::{Bench, Emulator, LabError, Labelled, Request, hash, keep, re
 use tailbound_sys::new_file::Existing;
 
 use super::BisectOptions;
-use super::folder;
 use super::measure::Measure;
 use super::variants::{Unmade, Variants};
+use super::{file_names, folder};
 use crate::bisect::{Journal, Limit, Measured, Meter, Step};
 use crate::error::SearchError;
 
@@ -131,7 +131,7 @@ impl<V> LabMeter<'_, V> {
         match (open.unfit, open.worst) {
             (Some(why), _) => step.measured = Measured::Unfit(why),
             (None, Some((ns, made, console))) => {
-                let name = folder::run_name(journal);
+                let name = file_names::run_name(journal);
                 let path = self.folder.join(&name);
                 keep(&path, &made, &console, Existing::Replace)?;
                 step.measured = Measured::ValueNs(ns);
