@@ -18,7 +18,7 @@ use tailbound_trace::rules::{CallTable, KERNEL_ACCESS, Rules, Tally, Violation};
 
 use stacks::Stacks;
 
-use crate::watch::Sink;
+use crate::sink::Sink;
 
 /// Violations whose stacks are looked up in one go; the others of a burst are counted without.
 const STACKS_MAX: usize = 500;
