@@ -129,16 +129,23 @@ pub struct RulesFound {
     pub notes: Vec<String>,
 }
 
+/// Rules that cannot be checked here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--rules: the system calls of {arch} are not known")]
+pub struct UnknownCalls {
+    /// This program's architecture.
+    pub arch: &'static str,
+}
+
 impl RuleCheck {
     /// Nothing was seen yet. Without `stacks` the watched threads are not made to copy theirs;
     /// times count from `begin_ns`.
     ///
     /// # Errors
     /// The system calls of this architecture are not known.
-    pub fn new(root: &Root, stacks: bool, begin_ns: i64) -> Result<Self, String> {
+    pub fn new(root: &Root, stacks: bool, begin_ns: i64) -> Result<Self, UnknownCalls> {
         let arch = std::env::consts::ARCH;
-        let calls = CallTable::of(arch)
-            .ok_or_else(|| format!("--rules: the system calls of {arch} are not known"))?;
+        let calls = CallTable::of(arch).ok_or(UnknownCalls { arch })?;
         Ok(Self {
             rules: Rules::new(calls),
             stacks: Stacks::new(root, stacks),
