@@ -16,7 +16,7 @@ use tailbound_trace::cycle::Cycles;
 use tailbound_trace::event::Entry;
 
 use crate::error::ObserveError;
-use crate::recording::{Recorded, Recording, RecordingItem};
+use crate::recording::{Recorded, Recording, RecordingItem, SystemCalls};
 use crate::rules::WithRules;
 use crate::sink::Sink;
 
@@ -79,7 +79,7 @@ impl<S: Sink> Watching<S> {
         root: Root,
         exe: &Path,
         target: Target,
-        syscalls: bool,
+        syscalls: SystemCalls,
         make: impl FnOnce(&Recording) -> S,
     ) -> Result<Self, ObserveError> {
         let recording = Recording::begin(&root, exe, syscalls)?;

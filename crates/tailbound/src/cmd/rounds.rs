@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::process::ExitCode;
+use tailbound_sys::new_file::Existing;
 
 use clap::Parser as _;
 use tailbound_core::Run;
@@ -69,7 +70,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
         variants,
     };
     input::may_write(&page, true)?;
-    series.settle(asked_seed, args.plan.force)?;
+    series.settle(asked_seed, Existing::replaced_if(args.plan.force))?;
     let need = Design::Rounds.units_min();
     if usize::try_from(rounds).is_ok_and(|n| n < need) {
         say::note(&format!(

@@ -15,6 +15,13 @@ use crate::error::SysError;
 use crate::futex::Scope;
 use crate::shared::Shared;
 
+/// Whose end.
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    Giver,
+    Taker,
+}
+
 /// One way from a sender to its receivers.
 #[derive(Debug)]
 pub struct Channel {
@@ -114,11 +121,11 @@ impl Channel {
             Medium::Semaphore => Box::new(library::Semaphore(site)),
             Medium::Barrier => Box::new(library::Barrier(site)),
             Medium::SysvSemaphore => Box::new(sysv::End(self.id()?)),
-            Medium::Mqueue => Box::new(mqueue::End(self.fd(true)?)),
+            Medium::Mqueue => Box::new(mqueue::End(self.fd(Side::Giver)?)),
             Medium::Pipe | Medium::Socket(_) | Medium::Eventfd | Medium::Epoll => {
-                Box::new(descriptor::End(self.fd(true)?))
+                Box::new(descriptor::End(self.fd(Side::Giver)?))
             }
-            Medium::IoUring => Box::new(uring::Writer::new(self.fd(true)?)?),
+            Medium::IoUring => Box::new(uring::Writer::new(self.fd(Side::Giver)?)?),
         })
     }
 
@@ -136,21 +143,24 @@ impl Channel {
             Medium::Semaphore => Box::new(library::Semaphore(site)),
             Medium::Barrier => Box::new(library::Barrier(site)),
             Medium::SysvSemaphore => Box::new(sysv::End(self.id()?)),
-            Medium::Mqueue => Box::new(mqueue::End(self.fd(false)?)),
+            Medium::Mqueue => Box::new(mqueue::End(self.fd(Side::Taker)?)),
             Medium::Pipe | Medium::Socket(_) | Medium::Eventfd => {
-                Box::new(descriptor::End(self.fd(false)?))
+                Box::new(descriptor::End(self.fd(Side::Taker)?))
             }
-            Medium::Epoll => Box::new(epoll::Waiter::new(self.fd(false)?)?),
-            Medium::IoUring => Box::new(uring::Reader::new(self.fd(false)?)?),
+            Medium::Epoll => Box::new(epoll::Waiter::new(self.fd(Side::Taker)?)?),
+            Medium::IoUring => Box::new(uring::Reader::new(self.fd(Side::Taker)?)?),
         })
     }
 
-    fn fd(&self, give: bool) -> Result<Arc<OwnedFd>, SysError> {
-        let (to, from) = self
+    fn fd(&self, side: Side) -> Result<Arc<OwnedFd>, SysError> {
+        let (giver, taker) = self
             .fds
             .as_ref()
             .ok_or_else(|| SysError::code("hand-over", self.medium.word(), libc::EBADF))?;
-        Ok(Arc::clone(if give { to } else { from }))
+        Ok(Arc::clone(match side {
+            Side::Giver => giver,
+            Side::Taker => taker,
+        }))
     }
 
     fn id(&self) -> Result<i32, SysError> {

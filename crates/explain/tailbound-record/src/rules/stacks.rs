@@ -34,6 +34,15 @@ const COPY_STEP: u64 = 64;
 /// No program or library is larger.
 const FILE_MAX: u64 = 1 << 30;
 
+/// Whether the watched threads are made to copy their stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserStacks {
+    /// At each violation.
+    Taken,
+    /// Never.
+    LeftOut,
+}
+
 /// Why there is no stack of a moment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum NoSample {
@@ -105,7 +114,7 @@ pub(super) struct Stacks {
 }
 
 impl Stacks {
-    pub(super) fn new(root: &Root, wanted: bool) -> Self {
+    pub(super) fn new(root: &Root, wanted: UserStacks) -> Self {
         let id = || {
             let refused = |why: String| NoSample::Refused(why);
             let tracefs = Tracefs::find(root).map_err(|e| refused(e.to_string()))?;
@@ -115,7 +124,7 @@ impl Stacks {
         };
         Self {
             root: root.clone(),
-            off: !wanted,
+            off: wanted == UserStacks::LeftOut,
             calls: id(),
             threads: BTreeMap::new(),
             modules: BTreeMap::new(),

@@ -15,7 +15,7 @@ use super::meter::LabMeter;
 use super::variants::Variants;
 use super::way::Way;
 use super::{BisectAnswer, BisectOptions};
-use crate::bisect::{Culprits, Journal, Judged, Limit, Span, recall};
+use crate::bisect::{Arm, Culprits, Journal, Judged, Limit, Span, recall};
 use crate::error::SearchError;
 
 /// What was found, and why it ended before its end.
@@ -78,9 +78,9 @@ fn with_ends<T: Clone, V: Variants<T>>(
     let (folder, mut journal, notes) = folder::open(way.options, &subject, measure, way.read)?;
     notes.iter().for_each(|note| bench.note(note));
     let recalled = journal.steps().len();
-    let mut ends = vec![(good.clone(), false), (bad.clone(), false)];
+    let mut ends = vec![(good.clone(), Arm::Itself), (bad.clone(), Arm::Itself)];
     if way.options.has_controls {
-        ends.extend([(good.clone(), true), (bad.clone(), true)]);
+        ends.extend([(good.clone(), Arm::Control), (bad.clone(), Arm::Control)]);
     }
     let mut lab = LabMeter {
         bench,
@@ -192,7 +192,7 @@ pub(super) fn in_order<V: Variants<usize>>(
     with_ends(way, base, what, make, (0, last, about), |lab, journal, limit| {
         let mut span = Span::new(0, last);
         let ended = span.narrow(&mut Judged { meter: lab, journal, limit });
-        let title = |at: usize| lab.variants.title(&at, false);
+        let title = |at: usize| lab.variants.title(&at, Arm::Itself);
         let members: Vec<String> = (span.good + 1..=span.bad).map(title).collect();
         let mut notes = Vec::new();
         for at in &span.good_after_bad {

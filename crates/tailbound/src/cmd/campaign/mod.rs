@@ -17,6 +17,7 @@ pub(crate) use tailbound_series::campaign::shipped_names;
 
 use std::path::Path;
 use std::process::ExitCode;
+use tailbound_sys::new_file::Existing;
 
 use tailbound_core::campaign::Part;
 use tailbound_core::plan::RunConfig;
@@ -97,7 +98,7 @@ fn run_in(
         consent::ask(&args.name, &words, args.yes)?;
     }
     input::may_write(&page::default_page(out), true)?;
-    let folder = match Folder::settle(out, chosen, args.force) {
+    let folder = match Folder::settle(out, chosen, Existing::replaced_if(args.force)) {
         Ok(folder) => folder,
         Err(taken) if taken.is_taken() => return Ok(Err(taken)),
         Err(e) => return Err(e.into()),

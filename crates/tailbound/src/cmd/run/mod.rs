@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tailbound_sys::new_file::Existing;
 
 use tailbound_core::Run;
 use tailbound_core::plan::{Plan, RunConfig, StopRule};
@@ -215,7 +216,7 @@ pub(crate) fn session(
         false => Some(machine::share(WhileHeld::of(args.wait_for_machine))?),
     };
     let output = match out {
-        Some(path) => Output::open(path, &session.plan, args.force)?,
+        Some(path) => Output::open(path, &session.plan, Existing::replaced_if(args.force))?,
         None => Output::none(),
     };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;

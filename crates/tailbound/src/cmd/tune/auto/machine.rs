@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use tailbound_sys::new_file::Existing;
 
 use tailbound_core::plan::RunConfig;
 use tailbound_core::units::format_span;
@@ -83,7 +84,7 @@ impl Bench for Here<'_> {
             folder,
             variants,
         };
-        series.settle(Some(self.seed), self.force)?;
+        series.settle(Some(self.seed), Existing::replaced_if(self.force))?;
         let names: Vec<&str> = sets.iter().map(|s| s.name.as_str()).collect();
         if !self.quiet {
             say::note(&format!("Stage {stage}: {}", names.join(", ")));
