@@ -6,9 +6,9 @@
 
 use std::fmt::Write as _;
 
-use tailbound_core::Run;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::record::ThreadRecord;
+use tailbound_core::{Distribution, Run};
 
 /// Rows at most: what is later is counted as overflow, as by `-h 10000`.
 const ROWS_MAX: u64 = 10_000;
@@ -17,26 +17,29 @@ const ROWS_MAX: u64 = 10_000;
 pub(super) fn text(run: &Run) -> String {
     let threads: Vec<&ThreadRecord> =
         run.threads.iter().filter(|t| Some(t.context) == run.judged_context()).collect();
-    let latest = threads.iter().filter_map(|t| t.wakeup.max_ns).max().unwrap_or(0);
-    let rows = u64::try_from(latest / 1000).unwrap_or(0).saturating_add(1).min(ROWS_MAX);
+    let latest = threads.iter().map(|t| latest_ns(&t.wakeup)).max().unwrap_or(0);
+    let rows = (latest / 1000).saturating_add(1).min(ROWS_MAX);
     let columns: Vec<Column> = threads.iter().map(|t| Column::of(t, rows)).collect();
     let mut out = String::from("# Histogram\n");
     for us in 0..rows {
         let counts = columns.iter().map(|c| c.at(us));
         let _ = writeln!(out, "{us:06} {}", row(counts, "\t"));
     }
-    let us = |ns: Option<f64>| ns.map_or(0, |v| (v / 1000.0).whole_u64());
-    let known = |of: fn(&ThreadRecord) -> Option<f64>| row(threads.iter().map(|t| us(of(t))), " ");
-    let exact = |ns: Option<i64>| ns.map(|v| v.real());
+    // 0 only of a thread that never woke.
+    let figure = |name: &str, of: fn(&Distribution) -> Option<f64>| {
+        let us = |t: &&ThreadRecord| match of(&t.wakeup) {
+            Some(ns) => Some((ns / 1000.0).whole_u64()),
+            None => (t.wakeup.n == 0).then_some(0),
+        };
+        match threads.iter().map(us).collect::<Option<Vec<u64>>>() {
+            Some(all) => format!("# {name} Latencies: {}\n", shorter(&row(all.into_iter(), " "))),
+            None => format!("# unknown, because the source does not say: {name} Latencies\n"),
+        }
+    };
     let _ = writeln!(out, "# Total: {}", row(columns.iter().map(|c| c.inside), " "));
-    let _ = writeln!(
-        out,
-        "# Min Latencies: {}",
-        shorter(&known(|t| t.wakeup.min_ns.map(|v| v.real())))
-    );
-    let _ = writeln!(out, "# Avg Latencies: {}", shorter(&known(|t| t.wakeup.mean())));
-    let latest = row(threads.iter().map(|t| us(exact(t.wakeup.max_ns))), " ");
-    let _ = writeln!(out, "# Max Latencies: {}", shorter(&latest));
+    out.push_str(&figure("Min", |d| d.min_ns.map(|v| v.real())));
+    out.push_str(&figure("Avg", Distribution::mean));
+    out.push_str(&figure("Max", |d| d.max_ns.map(|v| v.real())));
     let over = row(columns.iter().map(|c| c.over), " ");
     let _ = writeln!(out, "# Histogram Overflows: {}", shorter(&over));
     let early = threads.iter().map(|t| t.wakeup.early.total()).fold(0, u64::saturating_add);
@@ -44,6 +47,16 @@ pub(super) fn text(run: &Run) -> String {
         let _ = writeln!(out, "# {early} wake-ups before their due time are in row 000000");
     }
     out
+}
+
+/// The latest value, or the end of the last bucket where the source does not say which it is.
+fn latest_ns(d: &Distribution) -> u64 {
+    let occupied = d.late.buckets().filter(|b| b.count > 0);
+    let end = occupied.map(|b| b.low_ns.saturating_add(b.width_ns - 1)).max();
+    match d.max_ns {
+        Some(max) => u64::try_from(max).unwrap_or(0),
+        None => end.unwrap_or(0),
+    }
 }
 
 /// Counts of one thread by µs.

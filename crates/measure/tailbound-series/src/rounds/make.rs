@@ -269,7 +269,10 @@ mod tests {
         };
         assert!(matches!(other(None), Err(SeriesError::OtherRounds { .. })));
         let mut seed = series(folder.path().join("r"), 1);
-        assert!(matches!(seed.settle(Some(8), Existing::Keep), Err(SeriesError::OtherRounds { .. })));
+        assert!(matches!(
+            seed.settle(Some(8), Existing::Keep),
+            Err(SeriesError::OtherRounds { .. })
+        ));
         let mut none = series(folder.path().to_owned(), 1);
         let e = none.settle(None, Existing::Keep).expect_err("something else");
         assert!(
