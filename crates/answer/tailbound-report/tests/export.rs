@@ -211,3 +211,22 @@ fn one_line_says_the_answer() {
         assert!(line.contains(key), "{key}: {line}");
     }
 }
+
+#[test]
+fn what_the_source_does_not_say_is_no_zero() {
+    let mut run = run();
+    for t in &mut run.threads {
+        (t.wakeup.min_ns, t.wakeup.max_ns) = (None, None);
+        (t.wakeup.sums, t.wakeup.mean_ns) = (None, None);
+    }
+    let text = exported(&run, Format::Cyclictest);
+    for name in ["Min", "Avg", "Max"] {
+        assert!(!text.contains(&format!("# {name} Latencies:")), "{name}: {text}");
+        assert!(text.contains(&format!("does not say: {name} Latencies")), "{name}: {text}");
+    }
+    let rows = |text: &str| lines(text).iter().filter(|l| !l.starts_with('#')).count();
+    let known = exported(&self::run(), Format::Cyclictest);
+    assert!(rows(&text) >= rows(&known), "the rows end where the last bucket ends");
+    let log = exported(&run, Format::HdrHistogram);
+    assert!(log.contains("wakeup: the greatest value is not known"), "{log}");
+}

@@ -141,22 +141,41 @@ impl Distribution {
         if self.sums.is_some() {
             self.mean_ns = None;
         }
-        let pick = |a: Option<i64>, b: Option<i64>, f: fn(i64, i64) -> i64| match (a, b) {
-            (Some(a), Some(b)) => Some(f(a, b)),
-            (a, b) => a.or(b),
+        // An extreme of one is none of both while that of the other is not known.
+        let of_both =
+            |a: Option<i64>, b: Option<i64>, f: fn(i64, i64) -> i64| a.zip(b).map(|(a, b)| f(a, b));
+        (self.min_ns, self.max_ns) = match self.n {
+            0 => (other.min_ns, other.max_ns),
+            _ => (
+                self.least_with(other).or_else(|| other.least_with(self)),
+                of_both(self.max_ns, other.max_ns, i64::max),
+            ),
+        };
+        self.unbinned_from_ns = match (self.unbinned, other.unbinned) {
+            (0, _) => other.unbinned_from_ns,
+            (_, 0) => self.unbinned_from_ns,
+            _ => of_both(self.unbinned_from_ns, other.unbinned_from_ns, i64::min),
         };
         // Quantiles of two sets say nothing of both together.
         self.quantiles =
             if self.n == 0 { other.quantiles.clone() } else { StatedQuantiles::default() };
         self.n = self.n.saturating_add(other.n);
-        self.min_ns = pick(self.min_ns, other.min_ns, i64::min);
-        self.max_ns = pick(self.max_ns, other.max_ns, i64::max);
-        self.unbinned_from_ns = pick(self.unbinned_from_ns, other.unbinned_from_ns, i64::min);
         self.late.merge(&other.late);
         self.early.merge(&other.early);
         self.over_range = self.over_range.saturating_add(other.over_range);
         self.unbinned = self.unbinned.saturating_add(other.unbinned);
         self.resolution_ns = self.resolution_ns.max(other.resolution_ns);
+    }
+
+    /// Its least value, if that is the least of `other` too.
+    fn least_with(&self, other: &Self) -> Option<i64> {
+        let own = self.min_ns?;
+        let others = match other.min_ns {
+            // Nothing of it has a bucket: no value is less than where those begin.
+            None if other.unbinned == other.n => other.unbinned_from_ns,
+            least => least,
+        };
+        (own <= others?).then_some(own)
     }
 
     /// The mean: exact from the sums; from the histogram where a value was too long for them; else
@@ -261,5 +280,30 @@ mod tests {
         assert_eq!((a.n, a.min_ns, a.max_ns, a.unbinned), (5, Some(-5), Some(99), 3));
         assert_eq!(a.sums, None);
         assert!((a.mean().unwrap_or(0.0) - 36.4).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_greatest_of_a_thread_is_not_that_of_one_whose_histogram_overflowed() {
+        let mut quiet = Distribution::default();
+        quiet.add(50_000);
+        let mut late = Distribution {
+            n: 3,
+            unbinned: 3,
+            unbinned_from_ns: Some(1_000_000),
+            ..Distribution::default()
+        };
+        late.sums = None;
+        for (mut all, other) in [(quiet.clone(), &late), (late.clone(), &quiet)] {
+            all.merge(other);
+            assert_eq!((all.min_ns, all.max_ns), (Some(50_000), None));
+            assert_eq!(all.beyond(100_000), (3, 0));
+        }
+        // Of values without a bucket it is not even known where they begin.
+        let anywhere = Distribution { unbinned_from_ns: None, ..late.clone() };
+        late.merge(&anywhere);
+        assert_eq!((late.unbinned_from_ns, late.beyond(100_000)), (None, (0, 6)));
+        let mut first = Distribution::default();
+        first.merge(&quiet);
+        assert_eq!(first, quiet);
     }
 }

@@ -32,12 +32,21 @@ pub enum Advice {
     Huge,
 }
 
+/// What may be done with pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// They are read alone.
+    Read,
+    /// They are read and written.
+    Write,
+}
+
 /// Memory that its owner mapped; dropping it unmaps it.
 #[derive(Debug)]
 pub struct Mapping {
     at: NonNull<u8>,
     bytes: usize,
-    writable: bool,
+    access: Access,
 }
 
 // SAFETY: the mapping is owned, and changed through `&mut` alone.
@@ -78,7 +87,7 @@ impl Mapping {
         let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, both, flags, file, 0) };
         match NonNull::new(at.cast::<u8>()) {
             Some(at) if at.as_ptr().cast() != libc::MAP_FAILED => {
-                Ok(Self { at, bytes, writable: true })
+                Ok(Self { at, bytes, access: Access::Write })
             }
             _ => Err(SysError::last("mmap", format!("{bytes} bytes"))),
         }
@@ -89,12 +98,15 @@ impl Mapping {
     ///
     /// # Errors
     /// ENOMEM.
-    pub fn protect(&mut self, writable: bool) -> Result<(), SysError> {
-        let flags = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+    pub fn protect(&mut self, access: Access) -> Result<(), SysError> {
+        let flags = match access {
+            Access::Write => libc::PROT_READ | libc::PROT_WRITE,
+            Access::Read => libc::PROT_READ,
+        };
         // SAFETY: exactly the mapping made in `new`, which nobody else knows.
         let done = unsafe { libc::mprotect(self.at.as_ptr().cast(), self.bytes, flags) };
         check(done, "mprotect", "").map(drop)?;
-        self.writable = writable;
+        self.access = access;
         Ok(())
     }
 
@@ -105,10 +117,10 @@ impl Mapping {
         let mut told = 0;
         for (done, offset) in (1..).zip((0..self.bytes).step_by(page)) {
             // SAFETY: a byte inside the mapping, which is readable always and writable by
-            // `writable`; volatile, so that it happens although nobody looks.
+            // `access`; volatile, so that it happens although nobody looks.
             unsafe {
                 let byte = self.at.as_ptr().add(offset);
-                if self.writable {
+                if self.access == Access::Write {
                     byte.write_volatile(value);
                 } else {
                     byte.read_volatile();
@@ -177,15 +189,24 @@ impl Mapping {
         check(done, "madvise", word).map(drop)
     }
 
-    /// Locks the pages, or unlocks them.
+    /// Locks the pages.
     ///
     /// # Errors
     /// ENOMEM, EPERM beyond the limit of locked memory.
-    pub fn lock(&mut self, lock: bool) -> Result<(), SysError> {
-        let (at, bytes) = (self.at.as_ptr().cast(), self.bytes);
+    pub fn lock(&mut self) -> Result<(), SysError> {
         // SAFETY: exactly the mapping made before.
-        let done = unsafe { if lock { libc::mlock(at, bytes) } else { libc::munlock(at, bytes) } };
-        check(done, if lock { "mlock" } else { "munlock" }, "").map(drop)
+        let done = unsafe { libc::mlock(self.at.as_ptr().cast(), self.bytes) };
+        check(done, "mlock", "").map(drop)
+    }
+
+    /// Unlocks them.
+    ///
+    /// # Errors
+    /// ENOMEM.
+    pub fn unlock(&mut self) -> Result<(), SysError> {
+        // SAFETY: exactly the mapping made before.
+        let done = unsafe { libc::munlock(self.at.as_ptr().cast(), self.bytes) };
+        check(done, "munlock", "").map(drop)
     }
 
     /// Makes it `bytes` long (at least one page), at another place where there is no room.
@@ -224,8 +245,8 @@ mod tests {
     fn every_page_is_touched_once_whatever_the_permission() {
         let pages = 600;
         let Ok(mut mapping) = Mapping::new(pages * page_bytes() - 1) else { panic!("mmap") };
-        for writable in [true, false, true] {
-            assert_eq!(mapping.protect(writable), Ok(()));
+        for access in [Access::Write, Access::Read, Access::Write] {
+            assert_eq!(mapping.protect(access), Ok(()));
             let (touched, tellings) = (Cell::new(0), Cell::new(0));
             mapping.touch(7, &|n| {
                 touched.set(touched.get() + n);
@@ -260,9 +281,9 @@ mod tests {
     fn locked_pages_are_not_given_back() {
         let Ok(mut it) = Mapping::plain(2 * page_bytes()) else { panic!("mmap") };
         it.touch(3, &|_| {});
-        assert_eq!(it.lock(true), Ok(()));
+        assert_eq!(it.lock(), Ok(()));
         assert!(it.advise(Advice::Drop).is_err_and(|e| e.errno == libc::EINVAL));
-        assert_eq!(it.lock(false), Ok(()));
+        assert_eq!(it.unlock(), Ok(()));
         assert_eq!(it.advise(Advice::Drop), Ok(()));
     }
 

@@ -9,6 +9,7 @@
 
 use crate::counter::CLOCK_MONOTONIC_RAW;
 use crate::error::SysError;
+use crate::perf_ring::EventState;
 use crate::perf_ring::{
     Attributes, DISABLED, EXCLUDE_HV, PerfRing, RECORD_LOST, RECORD_SAMPLE, SAMPLE_TIME,
     TYPE_HARDWARE, TYPE_SOFTWARE, USE_CLOCKID, Whose,
@@ -70,7 +71,7 @@ impl Samples {
     /// # Errors
     /// What the kernel refuses.
     pub fn enable(&self) -> Result<(), SysError> {
-        self.ring.run(true)
+        self.ring.run(EventState::Running)
     }
 
     /// The oldest sample's time.

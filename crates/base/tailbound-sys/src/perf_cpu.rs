@@ -8,7 +8,9 @@
 
 use crate::error::SysError;
 use crate::perf::Source;
-use crate::perf_ring::{Attributes, DISABLED, EXCLUDE_HV, PerfRing, USE_CLOCKID, Whose};
+use crate::perf_ring::{
+    Attributes, DISABLED, EXCLUDE_HV, EventState, PerfRing, USE_CLOCKID, Whose,
+};
 
 const COMM: u64 = 1 << 9;
 const BY_FREQUENCY: u64 = 1 << 10;
@@ -56,12 +58,20 @@ impl CpuSamples {
         PerfRing::open(attributes, Whose::Cpu(cpu), PAGES, &what, needs).map(Self)
     }
 
-    /// Lets it run, or stops it.
+    /// Lets it run.
     ///
     /// # Errors
     /// What the kernel refuses.
-    pub fn run(&self, on: bool) -> Result<(), SysError> {
-        self.0.run(on)
+    pub fn start(&self) -> Result<(), SysError> {
+        self.0.run(EventState::Running)
+    }
+
+    /// Stops it.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn stop(&self) -> Result<(), SysError> {
+        self.0.run(EventState::Stopped)
     }
 
     /// Hands over each record, the oldest first: its kind, its flags, and what is behind its header.
@@ -81,7 +91,7 @@ mod tests {
             Ok(samples) => samples,
             Err(e) => return tailbound_testing::skip("perf", e),
         };
-        all.run(true).unwrap();
+        all.start().unwrap();
         let (mut n, begin) = (0, std::time::Instant::now());
         // A CPU is sampled whether it is idle or not.
         while n < 20 && begin.elapsed().as_secs() < 30 {

@@ -107,12 +107,22 @@ fn event(
     Ok(unsafe { OwnedFd::from_raw_fd(i32::try_from(raw).unwrap_or(-1)) })
 }
 
+/// Whether an event counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventState {
+    Running,
+    Stopped,
+}
+
 /// Lets an event run, or stops it.
 ///
 /// # Errors
 /// What the kernel refuses.
-pub(crate) fn run(fd: &OwnedFd, on: bool) -> Result<(), SysError> {
-    let request = if on { ENABLE } else { DISABLE };
+pub(crate) fn run(fd: &OwnedFd, state: EventState) -> Result<(), SysError> {
+    let request = match state {
+        EventState::Running => ENABLE,
+        EventState::Stopped => DISABLE,
+    };
     // SAFETY: an ioctl without argument on a descriptor of ours.
     let done = unsafe { libc::ioctl(fd.as_raw_fd(), request as _, 0) };
     check(done, "ioctl", "PERF_EVENT_IOC_ENABLE").map(drop)
@@ -201,8 +211,8 @@ impl PerfRing {
     ///
     /// # Errors
     /// What the kernel refuses.
-    pub(crate) fn run(&self, on: bool) -> Result<(), SysError> {
-        run(&self.fd, on)
+    pub(crate) fn run(&self, state: EventState) -> Result<(), SysError> {
+        run(&self.fd, state)
     }
 
     fn position(&self, place: usize) -> &AtomicU64 {

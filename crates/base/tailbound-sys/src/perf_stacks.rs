@@ -8,6 +8,7 @@
 //! Not here: what the words of the stack mean (`tailbound-trace`).
 //! Source: perf_event_open(2); arch/{x86,arm64}/include/uapi/asm/perf_regs.h.
 
+use crate::perf_ring::EventState;
 use std::os::fd::OwnedFd;
 
 use crate::error::SysError;
@@ -141,7 +142,7 @@ impl StackSamples {
             if *trigger == Trigger::PageFault {
                 faults = Some(perf_ring::number(fd)?);
             }
-            perf_ring::run(fd, true)?;
+            perf_ring::run(fd, EventState::Running)?;
         }
         Ok(Self { ring, _others: others, faults, lost: 0 })
     }

@@ -99,12 +99,21 @@ pub struct ChildTimes {
     pub sys_ns: i64,
 }
 
+/// Whether a child that lives is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChildWait {
+    /// Until it ends.
+    UntilEnd,
+    /// Not at all.
+    Never,
+}
+
 /// Collects `pid`, a child of the caller, once it has ended, with what it cost; `None` while
-/// it lives, unless `block` asks to wait for its end.
+/// it lives and is not waited for.
 ///
 /// # Errors
 /// ECHILD when it is not a child of the caller.
-pub fn wait_times(pid: Pid, block: bool) -> Result<Option<(ExitStatus, ChildTimes)>, SysError> {
+pub fn wait_times(pid: Pid, wait: ChildWait) -> Result<Option<(ExitStatus, ChildTimes)>, SysError> {
     /// Their types differ from machine to machine.
     fn wide(n: impl Into<i64>) -> i64 {
         n.into()
@@ -112,7 +121,10 @@ pub fn wait_times(pid: Pid, block: bool) -> Result<Option<(ExitStatus, ChildTime
     let mut status = 0;
     // SAFETY: all-zero bytes are a valid rusage.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    let flags = if block { 0 } else { libc::WNOHANG };
+    let flags = match wait {
+        ChildWait::UntilEnd => 0,
+        ChildWait::Never => libc::WNOHANG,
+    };
     // SAFETY: wait4(2) writes one live int and one live rusage.
     let got = unsafe { libc::wait4(pid.0, &raw mut status, flags, &raw mut usage) };
     check(got, "wait4", "")?;

@@ -14,7 +14,7 @@ use tailbound_trace::blame::{BlameSelection, BlameSummary, Follow, Ground, Watch
 
 use crate::error::ObserveError;
 use crate::looks::{LookProgress, Looks};
-use crate::recording::Recording;
+use crate::recording::{Recording, SystemCalls};
 use crate::watch::{Target, Watching};
 
 /// Looks from one look at the threads to the next.
@@ -63,7 +63,7 @@ pub fn follow(
         let watched = WatchFilter::Threads(BTreeSet::new());
         Follow::new(watched, recording.symbols(), ground, wanted)
     };
-    let mut watching = Watching::begin(root, exe, target, false, make)?;
+    let mut watching = Watching::begin(root, exe, target, SystemCalls::LeftOut, make)?;
     if !plain {
         watching.with_stacks();
     }

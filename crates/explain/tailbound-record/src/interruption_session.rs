@@ -15,7 +15,7 @@ use tailbound_trace::blame::Interruptions;
 
 use crate::error::ObserveError;
 use crate::looks::{LookProgress, Looks};
-use crate::recording::{Recording, RecordingItem};
+use crate::recording::{Recording, RecordingItem, SystemCalls};
 
 /// What it came to.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub fn interruptions(
                 .to_owned(),
         );
     }
-    let mut recording = Recording::begin(root, exe, false)?;
+    let mut recording = Recording::begin(root, exe, SystemCalls::LeftOut)?;
     let mut all = Interruptions::new(chosen, recording.symbols());
     looks.start();
     while looks.wait() {

@@ -22,6 +22,7 @@ mod own_trace;
 pub mod recording;
 pub mod rules;
 pub mod section_trace;
+pub mod sink;
 mod trace_clock;
 mod trace_ring;
 pub mod watch;

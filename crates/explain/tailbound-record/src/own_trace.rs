@@ -91,7 +91,7 @@ impl OwnTrace {
                 holes.push(head.t_ns);
             }
             let each = |t_ns: u64, record: &[u8]| pending.extend(decoder.decode(t_ns, cpu, record));
-            layout.records(page, each).map(drop).map_err(|e| e.to_string())
+            layout.records(page, each).map(drop)
         });
     }
 

@@ -66,18 +66,27 @@ pub struct Recorded {
     pub locks: Vec<BlameNote>,
 }
 
+/// Whether system calls are recorded too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SystemCalls {
+    /// In an instance of their own.
+    Recorded,
+    /// Not at all: each costs time.
+    LeftOut,
+}
+
 impl Recording {
     /// Makes the trace and lets it run. `exe trace-guard` removes it if this process is killed.
     ///
     /// # Errors
     /// [`ObserveError`]: no tracefs, not root, a namespace, events that are needed and not there.
     /// Nothing is left behind then.
-    pub fn begin(root: &Root, exe: &Path, syscalls: bool) -> Result<Self, ObserveError> {
+    pub fn begin(root: &Root, exe: &Path, syscalls: SystemCalls) -> Result<Self, ObserveError> {
         let Ready { mut trace, decoder, symbols, cpus, event_ns } =
             setup::ready(root, exe, Clock::Monotonic)?;
         let calls = match syscalls {
-            true => CallTrace::make(root, exe, &mut trace.notes)?,
-            false => None,
+            SystemCalls::Recorded => CallTrace::make(root, exe, &mut trace.notes)?,
+            SystemCalls::LeftOut => None,
         };
         for cpu in &cpus {
             trace.readers.open(&trace.instance, *cpu)?;

@@ -169,7 +169,7 @@ impl SectionTrace {
                     each(SectionEvent::Entry(&entry));
                 }
             };
-            layout.records(page, one).map(drop).map_err(|e| e.to_string())
+            layout.records(page, one).map(drop)
         });
     }
 

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 
 use tailbound_host::{Instance, TracefsError};
+use tailbound_trace::PageError;
 
 /// Most pages taken of one CPU in one look, so that a look ends even if the trace outruns it.
 const PAGES_A_LOOK: usize = 8192;
@@ -40,8 +41,8 @@ impl RingReaders {
         self.files.clear();
     }
 
-    /// Hands over every page that is there. What `each` cannot read is noted as its text says.
-    pub(crate) fn read(&mut self, mut each: impl FnMut(u32, &[u8]) -> Result<(), String>) {
+    /// Hands over every page that is there. What `each` cannot read is noted.
+    pub(crate) fn read(&mut self, mut each: impl FnMut(u32, &[u8]) -> Result<(), PageError>) {
         for (cpu, file) in &mut self.files {
             for _ in 0..PAGES_A_LOOK {
                 let got = match file.read(&mut self.page) {

@@ -2,8 +2,7 @@
 //! Threads of somebody else's program: found in /proc, followed by the kernel's events, never
 //! stopped or changed.
 //!
-//! Context: SETUP (`begin`), COLD. Units: ns. What the events are made into is a [`Sink`]: late wake-ups
-//! (`blame`) or cycles (`watch`).
+//! Context: SETUP (`begin`), COLD. Units: ns. What the events are made into is a [`Sink`].
 //! Not here: what is said about them (`tailbound-report`), when it is looked, and the program's start ([`crate::watch_session`]).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +16,9 @@ use tailbound_trace::cycle::Cycles;
 use tailbound_trace::event::Entry;
 
 use crate::error::ObserveError;
-use crate::recording::{Recorded, Recording, RecordingItem};
+use crate::recording::{Recorded, Recording, RecordingItem, SystemCalls};
 use crate::rules::WithRules;
+use crate::sink::Sink;
 
 /// Most threads that are followed.
 const THREADS_MAX: usize = 1024;
@@ -48,43 +48,6 @@ pub struct ThreadListing {
     /// It is followed.
     pub followed: bool,
 }
-
-/// What the events of followed threads are made into.
-pub trait Sink {
-    /// This thread is of interest from here on.
-    fn watch(&mut self, tid: i32);
-    /// What the thread is called.
-    fn name_thread(&mut self, tid: i32, name: &str);
-    /// Events of some CPU were lost just before this time.
-    fn lost(&mut self, t_ns: u64);
-    /// What happened up to now is about to be handed over.
-    fn polls(&mut self) {}
-    /// The next event.
-    fn entry(&mut self, e: &Entry);
-    /// All that happened up to now was handed over.
-    fn polled(&mut self) {}
-}
-
-macro_rules! sink {
-    ($what:ty) => {
-        impl Sink for $what {
-            fn watch(&mut self, tid: i32) {
-                self.watch(tid);
-            }
-            fn name_thread(&mut self, tid: i32, name: &str) {
-                self.name_thread(tid, name);
-            }
-            fn lost(&mut self, t_ns: u64) {
-                self.lost(t_ns);
-            }
-            fn entry(&mut self, e: &Entry) {
-                self.entry(e);
-            }
-        }
-    };
-}
-sink!(Follow);
-sink!(Cycles);
 
 /// See the module.
 pub struct Watching<S> {
@@ -116,7 +79,7 @@ impl<S: Sink> Watching<S> {
         root: Root,
         exe: &Path,
         target: Target,
-        syscalls: bool,
+        syscalls: SystemCalls,
         make: impl FnOnce(&Recording) -> S,
     ) -> Result<Self, ObserveError> {
         let recording = Recording::begin(&root, exe, syscalls)?;

@@ -28,7 +28,7 @@ use tailbound_trace::cycle::{Calls, Cycles, Wish};
 
 use crate::error::RecordError;
 use crate::looks::{LookProgress, Looks, Next};
-use crate::recording::Recording;
+use crate::recording::{Recording, SystemCalls};
 use crate::rules::{RuleCheck, RulesFound, WithRules};
 use crate::watch::{Target, ThreadListing, WatchEnd, Watching};
 use crate::watched::WatchOutcome;
@@ -121,7 +121,7 @@ pub fn watch(
         let wish = Wish { begin_ns: origin_ns, ..wish };
         WithRules { inner: Cycles::new(recording.symbols(), calls, ground, wish), rules }
     };
-    let mut watching = Watching::begin(root, exe, target, true, make)?;
+    let mut watching = Watching::begin(root, exe, target, SystemCalls::Recorded, make)?;
     if !plain {
         watching.with_stacks();
     }

@@ -8,20 +8,21 @@ use tailbound_core::theory::{Holds, Precondition as Assumption};
 use tailbound_core::units::format_ns_i64;
 use tailbound_host::Root;
 use tailbound_host::procstat::{self, Ticks};
+use tailbound_host::smi::NoSmiCount;
 
 use crate::preconditions::Precondition;
 
 /// What counts up on its own.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RecordingCounts {
     ticks: Option<Ticks>,
-    smis: Result<u64, String>,
+    smis: Result<u64, NoSmiCount>,
 }
 
 impl RecordingCounts {
     /// As they are now; `smis` are the interrupts of the firmware, or why nobody knows them.
     #[must_use]
-    pub fn read(root: &Root, smis: Result<u64, String>) -> Self {
+    pub fn read(root: &Root, smis: Result<u64, NoSmiCount>) -> Self {
         Self { ticks: procstat::read(root).ok(), smis }
     }
 }
@@ -113,7 +114,7 @@ fn counted(
         (Err(why), _) | (_, Err(why)) => match by_check("no-smi") {
             Some(p) if p.holds == Some(true) => (Holds::Yes, p.evidence.clone()),
             Some(p) => (Holds::Unknown, format!("{} ({why})", p.evidence)),
-            None => (Holds::Unknown, why.clone()),
+            None => (Holds::Unknown, why.to_string()),
         },
     };
     vec![named("steal", steal.0, steal.1), named("firmware (SMI)", smi.0, smi.1)]

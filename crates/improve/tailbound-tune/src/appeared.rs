@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use tailbound_host::interrupts::interrupts;
 use tailbound_host::{Root, threads};
 
-use crate::profile::RuleError;
+use crate::rules::RuleError;
 use crate::settings::THREADS;
 use crate::step::Plan;
 use crate::target::{InterruptId, Target, ThreadProperty};

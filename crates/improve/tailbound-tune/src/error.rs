@@ -13,8 +13,9 @@ use tailbound_sys::SysError;
 use crate::here::HereError;
 use crate::interval::{INTERVAL_MAX_NS, INTERVAL_MIN_NS};
 use crate::journal::JournalError;
-use crate::profile::{ProfileError, RuleError};
+use crate::profile::ProfileError;
 use crate::recipe::PlanError;
+use crate::rules::RuleError;
 use crate::settings::SettingError;
 
 /// Why it is not done.

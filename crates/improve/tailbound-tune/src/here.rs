@@ -6,7 +6,7 @@
 //! Not here: how a plan is applied (`apply`) or undone (`undo`).
 
 use std::ffi::OsString;
-use std::io::{PipeWriter, Write as _, pipe};
+use std::io::{self, PipeWriter, Write as _, pipe};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tailbound_sys::{clock, process};
 
 use crate::apply::{Applied, ApplyError, apply, find};
 use crate::facts::machine_id;
-use crate::holder::start_detached;
+use crate::holder::{HolderError, start_detached};
 use crate::journal::{self, JournalError, Lock, Places, Transaction};
 use crate::machine::Machine;
 use crate::step::Plan;
@@ -52,7 +52,10 @@ pub enum HereError {
     Step(ApplyError),
     /// Nobody would undo it.
     #[error("the process that is to undo the change cannot be started: {0}")]
-    Guard(String),
+    Guard(HolderError),
+    /// Whoever was to undo it is gone.
+    #[error("the process that is to undo the change cannot be started: it has ended: {0}")]
+    GuardEnded(io::Error),
 }
 
 impl HereError {
@@ -179,16 +182,16 @@ pub fn apply_guarded(
     let applied = applied?;
     if let Err(e) = told {
         undo_unless_confirmed(applied.number)?;
-        return Err(HereError::Guard(format!("it has ended: {e}")));
+        return Err(HereError::GuardEnded(e));
     }
     Ok((applied, guard))
 }
 
-fn start_guard(ready: &Ready, after: Option<Duration>) -> Result<PipeWriter, String> {
+fn start_guard(ready: &Ready, after: Option<Duration>) -> Result<PipeWriter, HolderError> {
     let ms = after.map_or(0, |t| t.as_millis().max(1));
     let words: [OsString; 3] =
         ["tune-guard".into(), ready.number.to_string().into(), ms.to_string().into()];
-    let (read, write) = pipe().map_err(|e| e.to_string())?;
+    let (read, write) = pipe()?;
     start_detached(&words, Some(read.as_fd()), Some((ready.lock.as_fd(), GUARD_LOCK)))?;
     Ok(write)
 }

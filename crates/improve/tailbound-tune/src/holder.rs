@@ -8,12 +8,14 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tailbound_host::root::{Found, Missing, Root};
 use tailbound_host::threads;
+use tailbound_sys::SysError;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::process::{self, Pid};
@@ -25,6 +27,32 @@ use crate::step::State;
 
 /// Where holders are noted: it vanishes with the boot, as they do.
 pub const HOLDERS: &str = "/run/tailbound/holders";
+/// Why a process of this program's own is not started, or does not hold.
+#[derive(Debug, thiserror::Error)]
+pub enum HolderError {
+    /// Where this program lies is not known, or a pipe cannot be made.
+    #[error(transparent)]
+    File(#[from] io::Error),
+    /// Nothing to take the place of its input and output.
+    #[error("/dev/null: {0}")]
+    Null(io::Error),
+    /// A call was refused.
+    #[error(transparent)]
+    System(#[from] SysError),
+    /// Who it is cannot be read, so it could not be noted.
+    #[error(transparent)]
+    Thread(#[from] Missing),
+    /// It ended before it held anything.
+    #[error("the holder ended: {how}")]
+    Ended {
+        /// How.
+        how: String,
+    },
+    /// It holds nothing yet.
+    #[error("the holder did not begin within 2 s")]
+    Late,
+}
+
 const SIGTERM: i32 = 15;
 /// Looks at a process that begins or ends, and the time between two.
 const LOOKS: u32 = 400;
@@ -92,14 +120,14 @@ pub(crate) fn start_detached(
     arguments: &[OsString],
     input: Option<BorrowedFd<'_>>,
     more: Option<(BorrowedFd<'_>, i32)>,
-) -> Result<Pid, String> {
-    let exe = std::env::current_exe().map_err(|e| e.to_string())?;
+) -> Result<Pid, HolderError> {
+    let exe = std::env::current_exe()?;
     let null = File::options().read(true).write(true).open("/dev/null");
-    let null = null.map_err(|e| format!("/dev/null: {e}"))?;
+    let null = null.map_err(HolderError::Null)?;
     let input = input.unwrap_or_else(|| null.as_fd());
     let mut descriptors = vec![(input, 0), (null.as_fd(), 1), (null.as_fd(), 2)];
     descriptors.extend(more);
-    Spawn {
+    let spawn = Spawn {
         program: &exe,
         arguments,
         descriptors: &descriptors,
@@ -108,14 +136,13 @@ pub(crate) fn start_detached(
         death_signal: 0,
         cpus: &[],
         environment: Environment::Inherited,
-    }
-    .start()
-    .map_err(|e| e.to_string())
+    };
+    Ok(spawn.start()?)
 }
 
-fn start(root: &Root, file: &Path, us: &str) -> Result<(), String> {
+fn start(root: &Root, file: &Path, us: &str) -> Result<(), HolderError> {
     if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).map_err(|e| e.to_string())?;
+        fs::create_dir_all(folder)?;
     }
     let pid = start_detached(&["tune-holder".into(), us.into(), file.into()], None, None)?;
     // It notes itself once it holds the request; until then there is no such state.
@@ -124,23 +151,23 @@ fn start(root: &Root, file: &Path, us: &str) -> Result<(), String> {
             return Ok(());
         }
         if let Ok(Some(status)) = process::try_wait(pid) {
-            return Err(format!("the holder ended: {}", process::ended(status)));
+            return Err(HolderError::Ended { how: process::ended(status) });
         }
         std::thread::park_timeout(LOOK);
     }
-    Err("the holder did not begin within 2 s".to_owned())
+    Err(HolderError::Late)
 }
 
 /// `tailbound tune-holder US NOTE`: holds until it is ended.
 ///
 /// # Errors
 /// The request was refused, or the note cannot be written.
-pub fn hold(us: i32, note: &Path) -> Result<(), String> {
-    let signals = Signals::block_and_open().map_err(|e| e.to_string())?;
-    let _held = crate::dma_latency::hold(us).map_err(|e| e.to_string())?;
-    let this = threads::thread(&Root::real(), std::process::id()).map_err(|e| e.to_string())?;
+pub fn hold(us: i32, note: &Path) -> Result<(), HolderError> {
+    let signals = Signals::block_and_open()?;
+    let _held = crate::dma_latency::hold(us)?;
+    let this = threads::thread(&Root::real(), std::process::id())?;
     let text = format!("{} {}\n", this.tid, this.start_ticks);
-    new_file::write(note, Existing::Replace, text.as_bytes()).map_err(|e| e.to_string())?;
+    new_file::write(note, Existing::Replace, text.as_bytes())?;
     while signals.wait(-1).is_none() {}
     Ok(())
 }

@@ -65,10 +65,10 @@ pub use here::{
 pub use keep::{KeepEvent, keep};
 pub use look::{chosen_cpus, look_interval_ns, look_now};
 pub use machine::{Machine, Moment, System, shown};
-pub use profile::{Boot, Profile, ProfileError, RuleError, SHIPPED, Written};
+pub use profile::{Boot, Profile, ProfileError, SHIPPED, Written};
 pub use recipe::{PlanError, StaleError, renewed};
 pub use refused::Refused;
-pub use rules::{InterruptRule, ServiceRule, ThreadRule, matches};
+pub use rules::{InterruptRule, RuleError, ServiceRule, ThreadRule, matches};
 pub use step::{LeftOut, MachineId, PLAN_FORMAT, Plan, Recipe, State, Step};
 pub use target::{InterruptId, Target, ThreadId};
 pub use undo::{HeirOutcome, Mode, UndoReport, accept, heir_sentence, sentence, undo};

@@ -7,14 +7,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tailbound_core::cpus::ParseCpusError;
-use tailbound_core::policy::ParsePolicyError;
-use tailbound_core::{CpuSet, Policy};
-use tailbound_host::Missing;
 
 use crate::boot::{self, BootError};
 use crate::facts::Facts;
-use crate::rules::{self, InterruptRule, ServiceRule, ThreadRule};
+use crate::rules::{self, InterruptRule, RuleError, ServiceRule, ThreadRule};
 use crate::settings::{self, Draft, Omission, Setting, SettingError, Value};
 use crate::step::Plan;
 
@@ -95,32 +91,6 @@ pub enum ProfileError {
     /// A rule.
     #[error(transparent)]
     Rule(#[from] RuleError),
-}
-
-/// What is wrong with a rule.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RuleError {
-    /// It is about CPUs for real-time work, and none are named.
-    #[error("`rt` needs CPUs for real-time work: name them with --rt-cpus LIST")]
-    NoRtCpus,
-    /// Its CPUs.
-    #[error(transparent)]
-    Cpus(#[from] ParseCpusError),
-    /// Its policy.
-    #[error(transparent)]
-    Policy(#[from] ParsePolicyError),
-    /// A policy that only the program itself can ask for.
-    #[error("{0}: a deadline is for the program itself to ask for")]
-    Deadline(String),
-    /// What it is about cannot be read.
-    #[error("{}", .0.reason())]
-    Unread(Missing),
-    /// Its name is none of a service.
-    #[error("not the name of a service, which ends in .service")]
-    NoService,
-    /// Nobody starts services so here.
-    #[error("this machine does not run systemd")]
-    NoSystemd,
 }
 
 impl Profile {
@@ -217,24 +187,6 @@ fn scalar(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
         other => other.to_string(),
-    }
-}
-
-/// CPUs of a rule: `rt`, `housekeeping`, or a list.
-pub(crate) fn cpus_of(facts: &Facts, text: &str) -> Result<CpuSet, RuleError> {
-    match text {
-        "rt" if facts.rt.is_empty() => Err(RuleError::NoRtCpus),
-        "rt" => Ok(facts.rt.clone()),
-        "housekeeping" => Ok(facts.housekeeping.clone()),
-        list => Ok(list.parse::<CpuSet>()?),
-    }
-}
-
-/// A policy of a rule that the kernel can be given.
-pub(crate) fn policy_of(text: &str) -> Result<Policy, RuleError> {
-    match text.parse::<Policy>()? {
-        Policy::Deadline { .. } => Err(RuleError::Deadline(text.to_owned())),
-        policy => Ok(policy),
     }
 }
 

@@ -6,13 +6,42 @@
 //! start. Source: sched(7), systemd.exec(5).
 
 use serde::{Deserialize, Serialize};
-use tailbound_core::Policy;
+use tailbound_core::cpus::ParseCpusError;
+use tailbound_core::policy::ParsePolicyError;
+use tailbound_core::{CpuSet, Policy};
+use tailbound_host::Missing;
 use tailbound_host::interrupts::Interrupt;
 use tailbound_host::threads::Thread;
 
-use crate::profile::{RuleError, cpus_of, policy_of};
+use crate::facts::Facts;
 use crate::settings::{Draft, Omission, OnRefusal};
 use crate::target::{InterruptId, Target, ThreadId};
+
+/// What is wrong with a rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// It is about CPUs for real-time work, and none are named.
+    #[error("`rt` needs CPUs for real-time work: name them with --rt-cpus LIST")]
+    NoRtCpus,
+    /// Its CPUs.
+    #[error(transparent)]
+    Cpus(#[from] ParseCpusError),
+    /// Its policy.
+    #[error(transparent)]
+    Policy(#[from] ParsePolicyError),
+    /// A policy that only the program itself can ask for.
+    #[error("{0}: a deadline is for the program itself to ask for")]
+    Deadline(String),
+    /// What it is about cannot be read.
+    #[error("{}", .0.reason())]
+    Unread(Missing),
+    /// Its name is none of a service.
+    #[error("not the name of a service, which ends in .service")]
+    NoService,
+    /// Nobody starts services so here.
+    #[error("this machine does not run systemd")]
+    NoSystemd,
+}
 
 /// Threads of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -207,6 +236,24 @@ fn drop_in(draft: &Draft<'_>, rule: &ServiceRule) -> Result<(String, String), Ru
         text.push_str(&format!("CPUAffinity={}\n", cpus_of(draft.facts, cpus)?));
     }
     Ok((format!("/etc/systemd/system/{}.d/50-tailbound.conf", rule.name), text))
+}
+
+/// CPUs of a rule: `rt`, `housekeeping`, or a list.
+fn cpus_of(facts: &Facts, text: &str) -> Result<CpuSet, RuleError> {
+    match text {
+        "rt" if facts.rt.is_empty() => Err(RuleError::NoRtCpus),
+        "rt" => Ok(facts.rt.clone()),
+        "housekeeping" => Ok(facts.housekeeping.clone()),
+        list => Ok(list.parse::<CpuSet>()?),
+    }
+}
+
+/// A policy of a rule that the kernel can be given.
+fn policy_of(text: &str) -> Result<Policy, RuleError> {
+    match text.parse::<Policy>()? {
+        Policy::Deadline { .. } => Err(RuleError::Deadline(text.to_owned())),
+        policy => Ok(policy),
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring, RingWaiter};
 use tailbound_sys::clock;
 use tailbound_trace::bpf::assembler::JumpError;
 
-use crate::description;
+use crate::description::{self, TypesError};
 use crate::layout::{entry, key, lost, settings};
 use crate::programs::{self, Maps, Tells};
 use crate::window::{self, Late, ThreadWindow, double, word};
@@ -32,8 +32,8 @@ const ABANDONED_NS: u64 = 3_600_000_000_000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CounterError {
     /// The kernel does not describe its types, or has others.
-    #[error("{0}")]
-    Types(String),
+    #[error(transparent)]
+    Types(#[from] TypesError),
     /// It does not take the programs.
     #[error("{0}")]
     System(#[from] SysError),
@@ -70,7 +70,7 @@ impl Counter {
         threshold_ns: Option<u64>,
         tells: Tells,
     ) -> Result<Self, CounterError> {
-        let kernel = description::read(root).map_err(CounterError::Types)?;
+        let kernel = description::read(root)?;
         let maps = Maps {
             ready: Map::make(MapKind::Hash, 4, 8, READY_MAX, "tb_ready")?,
             threads: Map::make(MapKind::Hash, key::BYTES, entry::BYTES, THREADS_MAX, "tb_threads")?,

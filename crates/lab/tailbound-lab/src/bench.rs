@@ -152,7 +152,13 @@ impl<'a> Bench<'a> {
         arch: Arch,
         asked: Asked<'_>,
     ) -> Result<Emulator, LabError> {
-        let emulator = needs::for_booting(&self.store, names, arch, self.host.refresh, asked)?;
+        let emulator = needs::for_booting(
+            &self.store,
+            names,
+            arch,
+            kernel::PackageLists::anew_if(self.host.refresh),
+            asked,
+        )?;
         if let Some(reason) = &emulator.reason {
             self.note(reason);
         }

@@ -21,11 +21,13 @@ use tailbound_core::limits;
 use tailbound_paths::log::Newest;
 use tailbound_sys::process::Pid;
 
-use crate::boot_folder::{self, BootFolder};
+use crate::boot_files;
+use crate::boot_folder::BootFolder;
 use crate::emulator::Emulator;
 use crate::error::LabError;
-use crate::qemu::{Running, Setup};
+use crate::qemu::Running;
 use crate::qmp::{Heard, Qmp};
+use crate::setup::Setup;
 use crate::snapshot::{self, Place, Received};
 use crate::store::Store;
 
@@ -415,7 +417,7 @@ impl<'a> Watch<'a> {
         if cpu != self.cpu {
             (self.cpu, self.moved) = (cpu, Instant::now());
         }
-        for line in [boot_folder::CONSOLE, boot_folder::RESULTS] {
+        for line in [boot_files::CONSOLE, boot_files::RESULTS] {
             if self
                 .boot_folder
                 .path(line)
@@ -472,7 +474,7 @@ impl<'a> Watch<'a> {
     }
 
     fn send(&mut self) -> Result<(), LabError> {
-        self.qmp.ask("migrate", &json!({ "uri": format!("unix:{}", boot_folder::STATE) }))?;
+        self.qmp.ask("migrate", &json!({ "uri": format!("unix:{}", boot_files::STATE) }))?;
         loop {
             let state = self.qmp.ask("query-migrate", &json!({}))?;
             match state.get("status").and_then(Value::as_str) {

@@ -20,22 +20,14 @@ use tailbound_paths::log;
 use tailbound_sys::spawn::Confined;
 use tailbound_sys::{given, owner};
 
+use crate::boot_files::{
+    CONSOLE, INITRAMFS, JOB, KERNEL, LOG, PLAN, PLUGIN, RESULTS, STATE, TREE, VARY,
+};
 use crate::error::LabError;
 use crate::hash;
-use crate::qemu::Setup;
+use crate::setup::Setup;
 use crate::store::{Beside, Store};
 
-pub(crate) const KERNEL: &str = "kernel";
-pub(crate) const INITRAMFS: &str = "initramfs";
-pub(crate) const TREE: &str = "tree.dtb";
-pub(crate) const JOB: &str = "job.json";
-pub(crate) const CONSOLE: &str = "console";
-pub(crate) const RESULTS: &str = "results";
-pub(crate) const STATE: &str = "state";
-pub(crate) const PLUGIN: &str = "plugin.so";
-const PLAN: &str = "paths.plan";
-const LOG: &str = "paths.log";
-const VARY: &str = "paths.vary";
 const GDB: &str = "gdb";
 /// What QEMU 10 says whenever it reads or writes a state, and is no reason for its end.
 const OF_EVERY_STATE: &str = "fd: migration to a file is deprecated";

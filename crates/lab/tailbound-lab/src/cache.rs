@@ -58,6 +58,17 @@ pub struct Limits {
     pub age: Duration,
 }
 
+/// A text that is no limit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseLimitError {
+    /// Of the size of all.
+    #[error("`{0}` is no size such as 500M, 8G or 1T")]
+    Size(String),
+    /// Of the age of each.
+    #[error("`{0}` is no age such as 30d or 12h")]
+    Age(String),
+}
+
 impl Limits {
     /// Those of the environment, or the usual ones.
     ///
@@ -65,7 +76,7 @@ impl Limits {
     /// Usage: a variable that is no size or age.
     pub fn of_environment() -> Result<Self, LabError> {
         let var = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-        let wrong = |name: &str, e: String| LabError::usage(format!("{name}: {e}"));
+        let wrong = |name: &str, e: ParseLimitError| LabError::usage(format!("{name}: {e}"));
         Ok(Self {
             bytes: var(SIZE)
                 .map_or(Ok(SIZE_MAX), |t| parse_bytes(&t))
@@ -79,7 +90,7 @@ impl Limits {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn parse_bytes(text: &str) -> Result<u64, String> {
+pub fn parse_bytes(text: &str) -> Result<u64, ParseLimitError> {
     let (number, factor) = match text.strip_suffix(['M', 'G', 'T']) {
         Some(number) if text.ends_with('M') => (number, 1u64 << 20),
         Some(number) if text.ends_with('G') => (number, 1 << 30),
@@ -87,23 +98,21 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         None => (text, if text == "0" { 1 } else { 0 }),
     };
     let bytes = number.parse::<u64>().ok().filter(|_| factor > 0);
-    bytes
-        .and_then(|n| n.checked_mul(factor))
-        .ok_or_else(|| format!("`{text}` is no size such as 500M, 8G or 1T"))
+    bytes.and_then(|n| n.checked_mul(factor)).ok_or_else(|| ParseLimitError::Size(text.to_owned()))
 }
 
 /// `30d`
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn parse_age(text: &str) -> Result<Duration, String> {
+pub fn parse_age(text: &str) -> Result<Duration, ParseLimitError> {
     let (number, seconds) = match (text.strip_suffix('d'), text.strip_suffix('h')) {
         (Some(number), _) => (number, 24 * 3600),
         (_, Some(number)) => (number, 3600),
         _ => ("", 0),
     };
     let found = number.parse::<u64>().ok().and_then(|n| n.checked_mul(seconds));
-    found.map(Duration::from_secs).ok_or_else(|| format!("`{text}` is no age such as 30d or 12h"))
+    found.map(Duration::from_secs).ok_or_else(|| ParseLimitError::Age(text.to_owned()))
 }
 
 /// One thing in the folder.

@@ -16,7 +16,7 @@ use crate::error::LabError;
 use crate::hash;
 use crate::kernel::{Config, Kernel, modules};
 use crate::machine::Machine;
-use crate::qemu::Setup;
+use crate::setup::Setup;
 use crate::slices::{self, Slice};
 use crate::{elf, program};
 

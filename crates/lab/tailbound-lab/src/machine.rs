@@ -162,19 +162,27 @@ const SWITCHES: [(&str, &[&str]); 6] = [
     ("vmport", &["on", "off"]),
 ];
 
+/// An option of a model that may not be given.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{option}` is not among {}", all_switches())]
+struct UnknownSwitch {
+    option: String,
+}
+
+fn all_switches() -> String {
+    let one = |(name, values): &(&str, &[&str])| format!("{name}={}", values.join("|"));
+    SWITCHES.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 /// Are the options behind the model's name such ones?
-fn switches(model: &str) -> Result<(), String> {
+fn switches(model: &str) -> Result<(), UnknownSwitch> {
     for option in model.split(',').skip(1) {
         let known = option.split_once('=').and_then(|(name, value)| {
             let (_, values) = SWITCHES.iter().find(|(known, _)| *known == name)?;
             values.contains(&value).then_some(())
         });
         if known.is_none() {
-            let all: Vec<String> = SWITCHES
-                .iter()
-                .map(|(name, values)| format!("{name}={}", values.join("|")))
-                .collect();
-            return Err(format!("`{option}` is not among {}", all.join(", ")));
+            return Err(UnknownSwitch { option: option.to_owned() });
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use tailbound_sys::{program, scratch};
 use crate::arch::Arch;
 use crate::emulator::{self, Asked, Emulator};
 use crate::error::LabError;
-use crate::kernel::{self, Kernel, KernelName};
+use crate::kernel::{self, Kernel, KernelName, PackageLists};
 use crate::program as guest;
 use crate::store::Store;
 
@@ -29,9 +29,9 @@ const FETCHERS: [(&str, &str); 3] =
 pub fn for_fetching(
     store: &Store,
     names: &[(KernelName, Arch)],
-    fresh: bool,
+    lists: PackageLists,
 ) -> Result<(), LabError> {
-    refuse_missing("the kernel cannot be fetched", fetching(store, names, fresh)?)
+    refuse_missing("the kernel cannot be fetched", fetching(store, names, lists)?)
 }
 
 /// Is everything there that fetching a QEMU needs?
@@ -54,7 +54,7 @@ pub fn for_booting(
     store: &Store,
     names: &[(KernelName, Arch)],
     arch: Arch,
-    fresh: bool,
+    lists: PackageLists,
     asked: Asked<'_>,
 ) -> Result<Emulator, LabError> {
     let mut missing = Vec::new();
@@ -72,7 +72,7 @@ pub fn for_booting(
         Err(LabError::Usage(text)) => return Err(LabError::Usage(text)),
         Err(e) => missing.push(e.to_string()),
     }
-    missing.extend(fetching(store, names, fresh)?);
+    missing.extend(fetching(store, names, lists)?);
     refuse_missing("nothing was begun", missing)?;
     emulator.ok_or_else(|| LabError::cannot("no QEMU"))
 }
@@ -91,13 +91,13 @@ fn refuse_missing(what: &str, missing: Vec<String>) -> Result<(), LabError> {
 fn fetching(
     store: &Store,
     names: &[(KernelName, Arch)],
-    fresh: bool,
+    lists: PackageLists,
 ) -> Result<Vec<String>, LabError> {
     let mut missing = Vec::new();
     let mut open = 0;
     for (name, arch) in names {
         if let KernelName::Debian(debian) = name
-            && (fresh || !kernel::is_in_store(store, debian, *arch)?)
+            && (lists == PackageLists::Anew || !kernel::is_in_store(store, debian, *arch)?)
         {
             open += 1;
         }
@@ -153,7 +153,7 @@ mod tests {
             &store,
             &names,
             Arch::Arm,
-            false,
+            PackageLists::AtHand,
             Asked { qemu: Some(&nowhere), ..Asked::default() },
         )
         .unwrap_err();
@@ -168,7 +168,7 @@ mod tests {
         let script = folder.path().join("script");
         std::fs::write(&script, "#!/bin/sh\n").unwrap();
         let asked = Asked { qemu: Some(&nowhere), guest: Some(&script), ..Asked::default() };
-        let e = for_booting(&store, &names, Arch::Arm, false, asked).unwrap_err();
+        let e = for_booting(&store, &names, Arch::Arm, PackageLists::AtHand, asked).unwrap_err();
         assert_eq!(e.kind(), tailbound_core::FailureKind::Usage, "{e}");
     }
 }

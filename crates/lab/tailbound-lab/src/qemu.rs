@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tailbound_sys::environment::Environment;
@@ -16,11 +16,12 @@ use tailbound_sys::process::{self, Pid};
 use tailbound_sys::spawn::Spawn;
 use tailbound_sys::{hostinfo, owner};
 
-use crate::boot_folder::{self, BootFolder};
+use crate::boot_files;
+use crate::boot_folder::BootFolder;
 use crate::emulator::Emulator;
 use crate::error::LabError;
 use crate::in_turn::{InTurn, NotInTurn};
-use crate::machine::Machine;
+use crate::setup::Setup;
 
 const SIGKILL: i32 = 9;
 
@@ -29,84 +30,6 @@ const SIGKILL: i32 = 9;
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 /// The first descriptor beyond those of the control line: a snapshot, a folder.
 const FIRST: i32 = 3;
-
-/// What to boot.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// The machine model.
-    pub machine: Machine,
-    /// CPUs.
-    pub smp: u32,
-    /// Memory.
-    pub memory_mib: u32,
-    /// One instruction is 2^shift ns.
-    pub shift: u8,
-    /// Of everything random.
-    pub seed: u32,
-    /// Between timers of QEMU's that end slices of several CPUs once the guest has its job; 0: no such timer.
-    pub slice_us: u32,
-    /// The host's own time instead of virtual time.
-    pub kvm: bool,
-    /// The kernel image.
-    pub image: PathBuf,
-    /// Its SHA-256.
-    pub image_sha256: String,
-    /// The initramfs.
-    pub initramfs: Vec<u8>,
-    /// The kernel's command line.
-    pub command_line: String,
-    /// The board's device tree.
-    pub device_tree: Option<PathBuf>,
-}
-
-impl Setup {
-    /// The words for QEMU that the guest's life up to its job depends on.
-    #[must_use]
-    pub fn words(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> =
-            ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
-                .map(OsString::from)
-                .into();
-        let mut word = |text: &str| words.push(OsString::from(text));
-        for own in self.machine.words() {
-            word(&own);
-        }
-        if self.kvm {
-            word("-accel");
-            word("kvm");
-        } else {
-            word("-accel");
-            word("tcg");
-            word("-icount");
-            word(&format!("shift={},sleep=off,align=off", self.shift));
-        }
-        for (flag, value) in [
-            ("-smp", self.smp.to_string()),
-            ("-m", self.memory_mib.to_string()),
-            ("-seed", self.seed.to_string()),
-            ("-rtc", "base=2026-01-01T00:00:00,clock=vm".to_owned()),
-            ("-append", self.command_line.clone()),
-        ] {
-            word(flag);
-            word(&value);
-        }
-        // A guest stands still where its watchdog expires, and where it is done.
-        word("-action");
-        word("watchdog=pause,shutdown=pause");
-        // Not before its control line is open.
-        word("-S");
-        for (flag, name) in [("-kernel", boot_folder::KERNEL), ("-initrd", boot_folder::INITRAMFS)]
-        {
-            word(flag);
-            word(name);
-        }
-        if self.device_tree.is_some() {
-            word("-dtb");
-            word(boot_folder::TREE);
-        }
-        words
-    }
-}
 
 /// The words for QEMU of one boot, or of one resumed from the state that comes in by a descriptor, and where a debugger
 /// may come in.
@@ -124,18 +47,18 @@ fn all_words(
     if emulator.sandbox {
         pair("-sandbox", SANDBOX.to_owned());
     }
-    for name in [boot_folder::CONSOLE, boot_folder::RESULTS] {
+    for name in [boot_files::CONSOLE, boot_files::RESULTS] {
         pair("-chardev", format!("file,id={name},path={name}"));
     }
-    pair("-serial", format!("chardev:{}", boot_folder::CONSOLE));
+    pair("-serial", format!("chardev:{}", boot_files::CONSOLE));
     if !setup.machine.results_by_device() {
-        pair("-serial", format!("chardev:{}", boot_folder::RESULTS));
+        pair("-serial", format!("chardev:{}", boot_files::RESULTS));
     }
     if setup.machine.stops {
-        pair("-fw_cfg", format!("name=opt/tailbound/job,file={}", boot_folder::JOB));
+        pair("-fw_cfg", format!("name=opt/tailbound/job,file={}", boot_files::JOB));
     }
     if boot_folder.watched() {
-        pair("-plugin", format!("./{}", boot_folder::PLUGIN));
+        pair("-plugin", format!("./{}", boot_files::PLUGIN));
     }
     // A resumed machine announces its network cards by timers of the host's clock, and those
     // would end slices of the guest's time. It has no cards.

@@ -17,7 +17,8 @@ use tailbound_core::runfile;
 use tailbound_sys::given;
 
 use crate::boot::{self, Booted, Ended, Progress, Snapshot};
-use crate::boot_folder::{self, BootFolder};
+use crate::boot_files;
+use crate::boot_folder::BootFolder;
 use crate::cell::{Cell, Prepared};
 use crate::diagnose;
 use crate::emulator::Emulator;
@@ -246,7 +247,7 @@ fn to_its_end(
         guest.at_once(&mut notes, progress)?
     };
     let console = boot_folder.console();
-    let results = given::read(&boot_folder.path(boot_folder::RESULTS), limits::RESULT_BYTES_MAX);
+    let results = given::read(&boot_folder.path(boot_files::RESULTS), limits::RESULT_BYTES_MAX);
     let results = results.unwrap_or_default();
     let log = watched.map(|_| boot_folder.log()).transpose()?;
     let mut booted = booted;

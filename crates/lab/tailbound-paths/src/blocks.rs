@@ -8,7 +8,7 @@ use std::io::Read;
 use tailbound_trace::symbols::Symbols;
 
 use crate::log::{Log, LogError, Record};
-use crate::look::named;
+use crate::names::named;
 use crate::plan::Plan;
 use crate::record::{self, kind};
 use crate::tree::{Step, Tree};

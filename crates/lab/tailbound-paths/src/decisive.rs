@@ -12,7 +12,7 @@ use tailbound_trace::symbols::Symbols;
 
 use crate::blocks::{self, Block};
 use crate::log::LogError;
-use crate::look::named;
+use crate::names::named;
 use crate::plan::Plan;
 use crate::varied::{Event, Events};
 

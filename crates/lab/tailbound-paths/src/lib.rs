@@ -16,6 +16,8 @@ pub mod interrupts;
 pub mod log;
 pub mod look;
 pub mod machine;
+mod names;
+pub mod outside;
 pub mod plan;
 pub mod random_numbers;
 pub mod record;
@@ -26,6 +28,7 @@ pub mod tree;
 pub mod turns;
 pub mod variation;
 pub mod varied;
+pub mod wake_and_wait;
 pub mod wakeups;
 
 /// The plugin, for the interface of QEMU up to 8.2; empty where there is none for this machine.

@@ -24,7 +24,7 @@ use tailbound_trace::symbols::Symbols;
 
 use crate::interrupts::Interrupts;
 use crate::log::Record;
-use crate::look::named;
+use crate::names::named;
 use crate::record::{kind, state};
 use crate::stretches::{SchedulerMark, Stretches};
 

@@ -27,28 +27,11 @@ use tailbound_trace::symbols::Symbols;
 
 use crate::interrupts::Interrupts;
 use crate::log::{Log, LogError};
-use crate::look::{WakeAndWait, named};
+use crate::names::named;
+use crate::outside::OUTSIDE;
 use crate::plan::Guest;
 use crate::stretches::{Mark, SchedulerMark, Stretches};
-
-/// Functions whose call means that something outside of the model happened, and what.
-pub const OUTSIDE: [(&str, &str, &str); 3] = [
-    (
-        "deadline tasks",
-        "enqueue_task_dl",
-        "a deadline task became ready, which goes before every thread of a fixed priority",
-    ),
-    (
-        "stop machine",
-        "cpu_stopper_thread",
-        "a stopper thread ran, which goes before every other thread",
-    ),
-    (
-        "fair server",
-        "fair_server_pick_task",
-        "the fair server let other threads go before those of a fixed priority, as it does when they wait for too long",
-    ),
-];
+use crate::wake_and_wait::WakeAndWait;
 
 /// What the evidence is looked for by.
 #[derive(Clone, Debug)]

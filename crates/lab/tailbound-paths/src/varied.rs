@@ -13,10 +13,11 @@ use tailbound_trace::symbols::Symbols;
 
 use crate::inevitable::Outcome;
 use crate::log::{Log, LogError, Record};
-use crate::look::{WakeAndWait, named};
+use crate::names::named;
 use crate::random_numbers::RandomNumbers;
 use crate::record::{kind, state};
 use crate::variation::{self, NEVER, WORDS};
+use crate::wake_and_wait::WakeAndWait;
 use crate::wakeups::{Marks, WakeUp, WakeUps};
 
 /// The sample that is asked about.

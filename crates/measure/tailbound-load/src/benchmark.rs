@@ -13,7 +13,7 @@ use std::process::ExitStatus;
 
 use tailbound_core::Spec;
 use tailbound_core::record::{BenchmarkInterval, BenchmarkRecord};
-use tailbound_sys::process::{self, ChildTimes, Pid};
+use tailbound_sys::process::{self, ChildTimes, ChildWait, Pid};
 use tailbound_sys::{SysError, clock, ipc};
 
 use crate::error::LoadError;
@@ -85,14 +85,14 @@ fn attend(
     let mut lines = Lines::default();
     loop {
         ipc::wait_readable(&[stream.as_fd()], LOOK_MS)?;
-        let over = process::wait_times(pid, false)?;
+        let over = process::wait_times(pid, ChildWait::Never)?;
         let closed = heard.listen(&mut stream, &mut lines, begun_ns);
         if let Some(ended) = over {
             return Ok(Some(ended));
         }
         if closed {
             // Its end of the socket is gone: it is on its way out.
-            return process::wait_times(pid, true);
+            return process::wait_times(pid, ChildWait::UntilEnd);
         }
         if interrupted() {
             stop(pid, &mut stream)?;
@@ -106,7 +106,7 @@ fn stop(pid: Pid, stream: &mut UnixStream) -> Result<(), SysError> {
     // A worker that cannot be told is killed below.
     let _refused = stream.write_all(STOP);
     for _ in 0..STOP_LOOKS {
-        if process::wait_times(pid, false)?.is_some() {
+        if process::wait_times(pid, ChildWait::Never)?.is_some() {
             return Ok(());
         }
         ipc::wait_readable(&[], LOOK_MS)?;
@@ -114,7 +114,7 @@ fn stop(pid: Pid, stream: &mut UnixStream) -> Result<(), SysError> {
     process::kill_session(pid);
     // Gone already is what was wanted.
     let _gone = process::kill(pid, process::SIGKILL);
-    process::wait_times(pid, true).map(drop)
+    process::wait_times(pid, ChildWait::UntilEnd).map(drop)
 }
 
 impl Heard {

@@ -15,7 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use tailbound_core::calls::{Call, Calls, Op, SLOTS};
-use tailbound_sys::mapping::{Advice, Mapping};
+use tailbound_sys::mapping::{Access, Advice, Mapping};
 use tailbound_sys::{objects, process, sched, short_lived};
 
 use crate::error::LoadError;
@@ -270,13 +270,13 @@ fn memory(it: &mut Mapping, op: Op, bytes: usize) -> Result<(), Failure> {
         Op::Touch => it.touch(1, &|_| {}),
         Op::Look => it.look(),
         Op::Protect => {
-            it.protect(false)?;
-            it.protect(true)?;
+            it.protect(Access::Read)?;
+            it.protect(Access::Write)?;
         }
         Op::Drop => it.advise(Advice::Drop)?,
         Op::Huge => it.advise(Advice::Huge)?,
-        Op::Lock => it.lock(true)?,
-        Op::Unlock => it.lock(false)?,
+        Op::Lock => it.lock()?,
+        Op::Unlock => it.unlock()?,
         _ => it.resize(bytes)?,
     }
     Ok(())

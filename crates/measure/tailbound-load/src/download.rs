@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+use tailbound_sys::process::ChildWait;
 
 use tailbound_core::units;
 use tailbound_sys::{ipc, process};
@@ -222,7 +223,7 @@ fn build(source: &File) -> Result<(), Failure> {
     let null = File::options().read(true).write(true).open("/dev/null");
     let null = null.on("/dev/null")?;
     let compiler = compile::compiler(source, &null)?;
-    match process::wait_times(compiler, true)? {
+    match process::wait_times(compiler, ChildWait::UntilEnd)? {
         Some((status, _)) if !status.success() => {
             let remedy = format_args!("{} Otherwise write build=no", compile::NO_COMPILER);
             Err(compile::failed(status).remedy(remedy))

@@ -7,7 +7,7 @@
 //! Not here: the mapping itself (`tailbound_sys::mapping`), memory that stays (`memory`).
 
 use tailbound_core::units;
-use tailbound_sys::mapping::Mapping;
+use tailbound_sys::mapping::{Access, Mapping};
 use tailbound_sys::{SysError, sched};
 
 use crate::error::LoadError;
@@ -100,8 +100,8 @@ fn one(bytes: usize, count: &dyn Fn(u64)) -> Result<(), SysError> {
 fn one_protected(bytes: usize, count: &dyn Fn(u64)) -> Result<(), SysError> {
     let mut mapping = Mapping::new(bytes)?;
     mapping.touch(1, count);
-    for writable in [false, true] {
-        mapping.protect(writable)?;
+    for access in [Access::Read, Access::Write] {
+        mapping.protect(access)?;
         mapping.touch(2, count);
     }
     Ok(())

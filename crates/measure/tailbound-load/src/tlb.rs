@@ -8,7 +8,7 @@
 //! Not here: the walk itself (`tailbound_sys::mapping`); faults and unmapping alone (`mmap`).
 
 use tailbound_core::units;
-use tailbound_sys::mapping::Mapping;
+use tailbound_sys::mapping::{Access, Mapping};
 use tailbound_sys::{SysError, sched};
 
 use crate::error::LoadError;
@@ -88,7 +88,7 @@ fn walk(bytes: usize, shootdown: bool, count: &dyn Fn(u64)) -> Result<(), SysErr
         if shootdown {
             let mut shot = Mapping::new(SHOT_BYTES)?;
             shot.touch(1, &|_| {});
-            shot.protect(false)?;
+            shot.protect(Access::Read)?;
             shot.walk(&|_| {});
         }
     }

@@ -21,10 +21,10 @@ mod noise;
 pub mod peer;
 mod periodic;
 mod place;
+mod roles;
 mod scheduling;
 pub mod selfcost;
 pub mod thread_group;
-mod watchdog;
 
 pub use allowed::allowed;
 pub use catalogue::{CATALOGUE, prepare};
@@ -32,6 +32,7 @@ pub use cyclic::slots;
 pub use error::ProbeError;
 pub use kind::{PlanOption, Prepared, ProbeKind, ProbeOption, Setup};
 pub use peer::Peer;
+pub use roles::run_peer;
 pub use thread_group::{
     Finished, ProbeOutput, RecordSlot, Recorders, RecordingThread, Running, ThreadContext,
     ThreadGroup, ThreadResult, thread_spec,

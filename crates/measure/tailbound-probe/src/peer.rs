@@ -7,7 +7,7 @@
 //! in a measured loop.
 //! A peer dies with the thread that started it, and is killed when its handle is dropped. A
 //! guardian is the exception: it outlives its starter, to clean up.
-//! Not here: what the roles do (the probes' own files).
+//! Not here: what the roles do (the probes' own files), and their list (`roles`).
 //! Source: prctl(2) PR_SET_PDEATHSIG.
 
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ use crate::error::ProbeError;
 /// The hidden verb of the command line.
 pub const VERB: &str = "peer";
 /// The first descriptor handed down; the others follow.
-const FIRST_FD: i32 = 3;
+pub(crate) const FIRST_FD: i32 = 3;
 
 /// What a process may be started as.
 pub(crate) struct Role {
@@ -35,13 +35,8 @@ pub(crate) struct Role {
     pub(crate) run: fn(&[String], Vec<OwnedFd>) -> Result<(), SysError>,
 }
 
-/// Every role.
-static ROLES: &[Role] = &[
-    Role { name: "semaphore-guard", run: guard_semaphores },
-    crate::handover::ROLE,
-    crate::scheduling::step::ROLE,
-    crate::scheduling::process::ROLE,
-];
+/// What a guardian is started as.
+pub(crate) const GUARDIAN: Role = Role { name: "semaphore-guard", run: guard_semaphores };
 
 /// A running peer.
 #[derive(Debug)]
@@ -142,7 +137,7 @@ impl Guardian {
     pub(crate) fn start(exe: &Path, id: i32) -> Result<Self, ProbeError> {
         let (reader, line) = std::io::pipe()
             .map_err(|e| SysError::code("pipe", "guardian", e.raw_os_error().unwrap_or(0)))?;
-        let pid = spawn(exe, "semaphore-guard", &[id.to_string()], &[reader.as_fd()], 0)?;
+        let pid = spawn(exe, GUARDIAN.name, &[id.to_string()], &[reader.as_fd()], 0)?;
         Ok(Self { pid, line: Some(line) })
     }
 }
@@ -174,21 +169,4 @@ pub(crate) fn number<T: std::str::FromStr>(words: &[String], at: usize) -> Resul
         .get(at)
         .and_then(|w| w.parse().ok())
         .ok_or_else(|| SysError::code("peer", format!("word {at} of {words:?}"), 22))
-}
-
-/// The body of the hidden verb.
-///
-/// # Errors
-/// No such role, or what kept it from its work.
-pub fn run(role: &str, descriptors: u32, words: &[String]) -> Result<(), ProbeError> {
-    let Some(role) = ROLES.iter().find(|r| r.name == role) else {
-        return Err(ProbeError::Usage(format!("no peer is called `{role}`")));
-    };
-    let end = FIRST_FD.saturating_add(i32::try_from(descriptors).unwrap_or(0));
-    let mut own = Vec::new();
-    for raw in FIRST_FD..end.min(TARGET_FD_MAX + 1) {
-        own.push(process::inherited(raw)?);
-    }
-    // The duplicates are close-on-exec, and the line of a guardian must be held once only.
-    Ok((role.run)(words, own)?)
 }

@@ -143,6 +143,7 @@ fn not_read_back(path: &Path, why: &str) -> Finding {
 mod tests {
     use super::*;
     use tailbound_core::record::End;
+    use tailbound_sys::new_file::Existing;
 
     const HEADER: &str = concat!(
         r#"{"type":"header","schema":"tailbound-run/1","tool":"t","id":"i","started":"s","command":[],"#,
@@ -156,7 +157,7 @@ mod tests {
         let path = std::env::temp_dir().join(name);
         let header = read_run(HEADER.as_bytes()).unwrap_or_else(|e| panic!("{e}")).header;
         let plan = header.plan.clone();
-        let output = Output::open(&path, &plan, false).unwrap_or_else(|e| panic!("{e}"));
+        let output = Output::open(&path, &plan, Existing::Keep).unwrap_or_else(|e| panic!("{e}"));
         let mut journal = Journal::new(output, header);
         journal.begin();
         journal.place();

@@ -13,13 +13,14 @@ use tailbound_core::plan::{
 use tailbound_core::policy::Policy;
 use tailbound_core::purpose::Purpose;
 use tailbound_core::requirement::{Class, Rate, Requirement};
-use tailbound_core::units::{self, ParseTimeError, format_ns_i64, parse_ns};
+use tailbound_core::units::{self, format_ns_i64, parse_ns};
 use tailbound_core::{Spec, split_loads};
 use tailbound_probe::{PlanOption, ProbeKind, catalogue};
 use tailbound_sys::clock;
 
 use crate::defaults;
 use crate::error::RunError;
+use crate::option_text::{parse_or, span, time, usage};
 use crate::sleeps;
 
 /// Most repetitions of a benchmark.
@@ -106,10 +107,6 @@ impl Options {
             work: benchmarks(w)?,
         })
     }
-}
-
-pub(crate) fn usage<E: ToString>(flag: &str) -> impl FnOnce(E) -> RunError + '_ {
-    move |e| RunError::Usage(format!("{flag}: {}", e.to_string()))
 }
 
 /// `auto`, or a latency; `,if-possible` may follow.
@@ -236,28 +233,6 @@ fn tasks(tasks: Option<u32>) -> Result<Option<u32>, RunError> {
         return Err(RunError::Usage(format!("--tasks: {n} is not from 1 to {TASKS_MAX}")));
     }
     Ok(Some(n))
-}
-
-fn parse_or<T: std::str::FromStr<Err: ToString>>(
-    text: Option<&str>,
-    flag: &str,
-    or: T,
-) -> Result<T, RunError> {
-    text.map_or(Ok(or), |t| t.parse().map_err(usage(flag)))
-}
-
-fn time(text: &str, flag: &str) -> Result<i64, RunError> {
-    parse_ns(text).map_err(usage(flag))
-}
-
-/// A time that is seconds or more: what has no unit is likely meant so.
-pub(crate) fn span(text: &str, flag: &str) -> Result<i64, RunError> {
-    parse_ns(text)
-        .map_err(|e| match e {
-            ParseTimeError::NoUnit(number) => ParseTimeError::NoUnitOfSpan(number),
-            other => other,
-        })
-        .map_err(usage(flag))
 }
 
 fn activations(w: &RunConfig, interval_ns: i64) -> Result<u64, RunError> {

@@ -79,8 +79,8 @@ impl Output {
     /// Opens `path` (`-`: standard output) and looks for room for what `plan` will write.
     ///
     /// # Errors
-    /// The file exists and `force` is not given; it cannot be created; the disk is too full.
-    pub fn open(path: &Path, plan: &Plan, force: bool) -> Result<Self, RunError> {
+    /// The file exists and is to stay; it cannot be created; the disk is too full.
+    pub fn open(path: &Path, plan: &Plan, existing: Existing) -> Result<Self, RunError> {
         if path == Path::new("-") {
             return Ok(Self::to(Some(Box::new(io::stdout()))));
         }
@@ -88,16 +88,13 @@ impl Output {
         let cannot = |e: io::Error| {
             RunError::Cannot(format!("{shown} cannot be written: {e}; choose another --out"))
         };
-        let new =
-            NewFile::open(path, Existing::replaced_if(force)).map_err(|e| match e.kind() {
-                io::ErrorKind::AlreadyExists => RunError::Usage(format!(
-                    "{shown} exists already: choose another --out, or give --force to overwrite it"
-                )),
-                io::ErrorKind::InvalidInput => {
-                    RunError::Usage(format!("{shown} is not written: {e}"))
-                }
-                _ => cannot(e),
-            })?;
+        let new = NewFile::open(path, existing).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => RunError::Usage(format!(
+                "{shown} exists already: choose another --out, or give --force to overwrite it"
+            )),
+            io::ErrorKind::InvalidInput => RunError::Usage(format!("{shown} is not written: {e}")),
+            _ => cannot(e),
+        })?;
         let room = new.is_file().then(|| Room::take(new.file(), path, plan)).transpose();
         let room = room.map_err(|why| {
             RunError::Cannot(format!(
@@ -270,8 +267,8 @@ mod tests {
         run
     }
 
-    fn begin(path: &Path, run: &Run, force: bool) -> Output {
-        let mut output = Output::open(path, &run.header.plan, force).expect("opened");
+    fn begin(path: &Path, run: &Run, existing: Existing) -> Output {
+        let mut output = Output::open(path, &run.header.plan, existing).expect("opened");
         output.line(&Line::Header(Box::new(run.header.clone())));
         output.settle();
         output
@@ -285,16 +282,16 @@ mod tests {
         let names = || std::fs::read_dir(folder.path()).expect("a folder").count();
         std::fs::write(&path, "older").expect("written");
         let run = a_run(EndReason::Complete, 10_000_000);
-        assert!(Output::open(&path, &run.header.plan, false).is_err(), "it is there");
-        begin(&path, &run, true).discard();
+        assert!(Output::open(&path, &run.header.plan, Existing::Keep).is_err(), "it is there");
+        begin(&path, &run, Existing::Replace).discard();
         assert_eq!((text().as_str(), names()), ("older", 1), "a start that is refused");
-        drop(begin(&path, &run, true));
+        drop(begin(&path, &run, Existing::Replace));
         assert_eq!((text().as_str(), names()), ("older", 1), "a start that fails");
-        let ended = begin(&path, &run, true).end(&a_run(EndReason::Interrupted, 0));
+        let ended = begin(&path, &run, Existing::Replace).end(&a_run(EndReason::Interrupted, 0));
         assert!(ended.is_err_and(|e| e.to_string().contains("is unchanged")));
         assert_eq!((text().as_str(), names()), ("older", 1), "ended in the warm-up");
 
-        let mut output = begin(&path, &run, true);
+        let mut output = begin(&path, &run, Existing::Replace);
         output.place();
         assert!(text().starts_with("{\"type\":\"header\""), "{}", text());
         output.line(&Line::Event(Event::new(1, "x", "later")));
@@ -307,7 +304,7 @@ mod tests {
         assert_eq!(whole.expect("a run").end.map(|e| e.reason), Some(EndReason::Complete));
         // One that was never placed, such as one that was over at the first look.
         let path = folder.path().join("s.tailbound.jsonl");
-        begin(&path, &run, false).end(&run).expect("ended");
+        begin(&path, &run, Existing::Keep).end(&run).expect("ended");
         assert!(path.exists());
     }
 
@@ -317,13 +314,13 @@ mod tests {
         let path = folder.path().join("r");
         std::os::unix::fs::symlink(folder.path().join("precious"), &path).expect("linked");
         let run = a_run(EndReason::Complete, 10_000_000);
-        let e = Output::open(&path, &run.header.plan, true).expect_err("a link");
+        let e = Output::open(&path, &run.header.plan, Existing::Replace).expect_err("a link");
         assert!(
             e.kind() == tailbound_core::FailureKind::Usage
                 && e.to_string().contains("symbolic link"),
             "{e}"
         );
-        let mut output = begin(Path::new("/dev/null"), &run, true);
+        let mut output = begin(Path::new("/dev/null"), &run, Existing::Replace);
         output.place();
         output.end(&run).expect("a device takes it");
     }

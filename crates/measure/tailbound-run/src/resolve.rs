@@ -16,7 +16,8 @@ use tailbound_probe::{Prepared, ProbeError, Setup};
 
 use crate::defaults;
 use crate::error::RunError;
-use crate::options::{self, Options, usage};
+use crate::option_text::usage;
+use crate::options::{self, Options};
 use crate::{no_load, sleeps};
 
 /// What was asked for: options of the command line, else of the configuration file.

@@ -13,7 +13,7 @@ use tailbound_stats::stopping::PRECISE_FIRST_S;
 use tailbound_stats::{anytime, rates};
 
 use crate::error::RunError;
-use crate::options::span;
+use crate::option_text::span;
 
 /// What `--precision` is when it is not given.
 const PRECISION: &str = "5%:p50,p99,p99.9";

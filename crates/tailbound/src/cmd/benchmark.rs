@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use tailbound_sys::new_file::Existing;
 
 use tailbound_core::plan::RunConfig;
 use tailbound_host::Root;
@@ -29,7 +30,7 @@ pub(crate) fn measure(args: &MeasureBenchmarkArgs) -> Result<ExitCode, Failure> 
     // Nothing is measured but the benchmarks.
     (plan.probe, plan.activations, plan.warm_up_ns) = ("work".to_owned(), 0, 0);
     let output = match &args.out {
-        Some(path) => Output::open(path, &plan, args.force)?,
+        Some(path) => Output::open(path, &plan, Existing::replaced_if(args.force))?,
         None => Output::none(),
     };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;

@@ -52,8 +52,7 @@ pub(super) fn record(args: &BoundArgs) -> Result<Theory, Failure> {
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let list: Vec<u32> = chosen.iter().collect();
     let first = list.first().copied().unwrap_or(0);
-    let counts =
-        || RecordingCounts::read(&root, smi::count(&root, first).map_err(|e| e.to_string()));
+    let counts = || RecordingCounts::read(&root, smi::count(&root, first));
     let before = counts();
     let mut looks = Looks::begin(Some(duration)).map_err(Failure::cannot)?;
     let mut line = ProgressLine::new(args.quiet);

@@ -9,7 +9,7 @@ use crate::say::Failure;
 
 /// `tailbound peer`
 pub(crate) fn peer(role: &str, descriptors: u32, words: &[String]) -> Result<ExitCode, Failure> {
-    match tailbound_probe::peer::run(role, descriptors, words) {
+    match tailbound_probe::run_peer(role, descriptors, words) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(ProbeError::Usage(text)) => Err(Failure::usage(text)),
         Err(e) => Err(Failure::cannot(format!("peer {role}: {e}"))),

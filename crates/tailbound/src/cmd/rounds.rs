@@ -69,7 +69,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
         variants,
     };
     input::may_write(&page, Existing::Replace)?;
-    series.settle(asked_seed, args.plan.force)?;
+    series.settle(asked_seed, Existing::replaced_if(args.plan.force))?;
     let need = Design::Rounds.units_min();
     if usize::try_from(rounds).is_ok_and(|n| n < need) {
         say::note(&format!(

@@ -100,7 +100,7 @@ pub(crate) fn measured(
         false => Some(machine::share(WhileHeld::of(args.wait_for_machine))?),
     };
     let output = match out {
-        Some(path) => Output::open(path, &session.plan, args.force)?,
+        Some(path) => Output::open(path, &session.plan, Existing::replaced_if(args.force))?,
         None => Output::none(),
     };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;

@@ -10,7 +10,7 @@ use tailbound_core::runfile;
 use tailbound_host::Root;
 use tailbound_record::RecordError;
 use tailbound_record::looks::Looks;
-use tailbound_record::rules::RuleCheck;
+use tailbound_record::rules::{RuleCheck, UserStacks};
 use tailbound_record::watch::Target;
 use tailbound_record::watch_session::WatchRequest;
 use tailbound_report::cycles::{self as words, CommandEnd, WatchAnswer, WatchQuestions};
@@ -114,7 +114,8 @@ fn check(args: &WatchArgs, root: &Root, begin_ns: i64) -> Result<Option<RuleChec
     if !args.rules {
         return Ok(None);
     }
-    let mut check = RuleCheck::new(root, !args.no_stacks, begin_ns).map_err(Failure::cannot)?;
+    let stacks = if args.no_stacks { UserStacks::LeftOut } else { UserStacks::Taken };
+    let mut check = RuleCheck::new(root, stacks, begin_ns).map_err(Failure::cannot)?;
     if let Some(path) = &args.violations {
         check.with_log(input::growing(path, Existing::replaced_if(args.force))?);
     }

@@ -52,6 +52,9 @@ pub(super) fn of(analysis: &Analysis<'_>) -> Vec<Case> {
                     "none seen later than {}; alone it decides nothing",
                     format_ns_i64(max)
                 )),
+                None if figures.due.n > 0 => {
+                    Status::Undecided("the latest is not known: the source does not say".to_owned())
+                }
                 None => Status::Undecided("nothing was recorded".to_owned()),
             };
             Case { name, status }

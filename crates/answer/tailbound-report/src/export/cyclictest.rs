@@ -19,23 +19,28 @@ const HEIGHTS: u64 = 1024;
 pub(super) fn text(run: &Run) -> String {
     let threads: Vec<&ThreadRecord> =
         run.threads.iter().filter(|t| Some(t.context) == run.judged_context()).collect();
-    let latest = threads.iter().filter_map(|t| t.wakeup.max_ns).max().unwrap_or(0);
-    let rows = u64::try_from(latest / 1000).unwrap_or(0).saturating_add(1).min(ROWS_MAX);
+    let latest = threads.iter().map(|t| latest_ns(&t.wakeup)).max().unwrap_or(0);
+    let rows = (latest / 1000).saturating_add(1).min(ROWS_MAX);
     let columns: Vec<Column> = threads.iter().map(|t| Column::of(&t.wakeup, rows)).collect();
     let mut out = String::from("# Histogram\n");
     for us in 0..rows {
         let counts = columns.iter().map(|c| c.at(us));
         let _ = writeln!(out, "{us:06} {}", row(counts, "\t"));
     }
-    let us = |ns: Option<i64>| ns.map_or(0, |ns| u64::try_from(ns / 1000).unwrap_or(0));
-    let foot = |values: &mut dyn Iterator<Item = u64>| shorter(&row(values, " "));
+    // 0 only of a thread that never woke.
+    let figure = |name: &str, of: fn(&Column) -> Option<u64>| {
+        let us = |(t, c): (&&ThreadRecord, &Column)| of(c).or((t.wakeup.n == 0).then_some(0));
+        match threads.iter().zip(&columns).map(us).collect::<Option<Vec<u64>>>() {
+            Some(all) => format!("# {name} Latencies: {}\n", shorter(&row(all.into_iter(), " "))),
+            None => format!("# unknown, because the source does not say: {name} Latencies\n"),
+        }
+    };
     let _ = writeln!(out, "# Total: {}", row(columns.iter().map(|c| c.inside), " "));
-    let mut least = threads.iter().map(|t| us(t.wakeup.min_ns));
-    let _ = writeln!(out, "# Min Latencies: {}", foot(&mut least));
-    let _ = writeln!(out, "# Avg Latencies: {}", foot(&mut columns.iter().map(|c| c.average)));
-    let mut latest = threads.iter().map(|t| us(t.wakeup.max_ns));
-    let _ = writeln!(out, "# Max Latencies: {}", foot(&mut latest));
-    let _ = writeln!(out, "# Histogram Overflows: {}", foot(&mut columns.iter().map(|c| c.over)));
+    out.push_str(&figure("Min", |c| c.least_us));
+    out.push_str(&figure("Avg", |c| c.average_us));
+    out.push_str(&figure("Max", |c| c.greatest_us));
+    let over = row(columns.iter().map(|c| c.over), " ");
+    let _ = writeln!(out, "# Histogram Overflows: {}", shorter(&over));
     let early = threads.iter().map(|t| t.wakeup.early.total()).fold(0, u64::saturating_add);
     if early > 0 {
         let _ = writeln!(out, "# {early} wake-ups before their due time are in row 000000");
@@ -43,13 +48,26 @@ pub(super) fn text(run: &Run) -> String {
     out
 }
 
+/// The latest value, or the end of the last bucket where the source does not say which it is.
+fn latest_ns(d: &Distribution) -> u64 {
+    let occupied = d.late.buckets().filter(|b| b.count > 0);
+    let end = occupied.map(|b| b.low_ns.saturating_add(b.width_ns - 1)).max();
+    match d.max_ns {
+        Some(max) => u64::try_from(max).unwrap_or(0),
+        None => end.unwrap_or(0),
+    }
+}
+
 /// Counts of one thread by µs.
 struct Column {
     counts: Vec<u64>,
     inside: u64,
     over: u64,
+    /// Whole µs; `None`: the source does not say.
+    least_us: Option<u64>,
     /// Of whole µs, as that tool computes it: that of the rows, where they hold all values.
-    average: u64,
+    average_us: Option<u64>,
+    greatest_us: Option<u64>,
 }
 
 impl Column {
@@ -75,8 +93,8 @@ impl Column {
             }
         }
         let mut column = Self::at_height(wakeup, low.min(HEIGHTS), rows);
-        let mean_us = column.mean_of_all().or(wakeup.mean().map(|ns| ns / 1000.0));
-        column.average = mean_us.map_or(0, |us| us.whole_u64());
+        let mean_us = wakeup.mean().map(|ns| column.mean_of_all().unwrap_or(ns / 1000.0));
+        column.average_us = mean_us.map(|us| us.whole_u64());
         column
     }
 
@@ -86,7 +104,9 @@ impl Column {
             counts: vec![0; usize::try_from(rows).unwrap_or(0)],
             inside: 0,
             over: wakeup.unbinned,
-            average: 0,
+            least_us: wakeup.min_ns.map(|ns| u64::try_from(ns / 1000).unwrap_or(0)),
+            average_us: None,
+            greatest_us: wakeup.max_ns.map(|ns| u64::try_from(ns / 1000).unwrap_or(0)),
         };
         column.add(0, wakeup.early.total());
         let extreme = |ns: Option<i64>| ns.and_then(|ns| u64::try_from(ns).ok());
@@ -161,7 +181,7 @@ mod tests {
             wakeup.add(2_000_000 + i * 31);
         }
         let column = Column::of(&wakeup, 2031);
-        assert!(column.average.abs_diff(2015) <= 1, "{}", column.average);
+        assert!(column.average_us.unwrap().abs_diff(2015) <= 1, "{:?}", column.average_us);
         assert_eq!((column.inside, column.over), (1000, 0));
     }
 }

@@ -53,6 +53,9 @@ pub(super) fn text(run: &Run) -> String {
                 thousandths(counts.max.cast_signed().saturating_mul(1000)),
                 base64::engine::general_purpose::STANDARD.encode(counts.compressed())
             );
+            if d.n > 0 && d.max_ns.is_none() {
+                let _ = writeln!(out, "#[{name}.{kind}: the greatest value is not known]");
+            }
             let left_out = d.early.total().saturating_add(d.unbinned);
             if left_out > 0 {
                 let _ = writeln!(
@@ -83,7 +86,13 @@ struct Counts {
 
 impl Counts {
     fn of(d: &Distribution) -> Self {
-        let max = d.max_ns.map_or(0, |v| u64::try_from(v).unwrap_or(0));
+        // Where the source does not say which is the greatest, it is below the end of the last bucket.
+        let occupied = d.late.buckets().filter(|b| b.count > 0);
+        let end = occupied.map(|b| b.low_ns.saturating_add(b.width_ns - 1)).max();
+        let max = match d.max_ns {
+            Some(max) => u64::try_from(max).unwrap_or(0),
+            None => end.unwrap_or(0),
+        };
         let mut counts = vec![0u64; index(max).saturating_add(1)];
         for b in d.late.buckets() {
             let middle = b.low_ns.saturating_add(b.width_ns / 2).min(max);
@@ -174,6 +183,18 @@ mod tests {
         {
             assert_eq!(index(value), at, "{value}");
         }
+    }
+
+    #[test]
+    fn values_whose_greatest_is_not_known_stay_in_their_buckets() {
+        let mut d = Distribution::default();
+        d.add_many(20_000, 5);
+        d.max_ns = None;
+        let counts = Counts::of(&d);
+        assert!(counts.max >= 20_000 && counts.max < 20_200, "{}", counts.max);
+        let at: Vec<usize> = (0..counts.counts.len()).filter(|i| counts.counts[*i] > 0).collect();
+        assert_eq!((at.len(), counts.counts[at[0]]), (1, 5));
+        assert!(at[0] > index(19_800), "{at:?}");
     }
 
     #[test]

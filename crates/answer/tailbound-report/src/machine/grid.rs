@@ -17,6 +17,33 @@ const CPUS_MAX: usize = 14;
 /// What stands where nothing is known.
 const UNKNOWN: &str = "?";
 
+/// What a table counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amounts {
+    /// Since boot.
+    Totals,
+    /// A second, between two looks.
+    Rates,
+}
+
+impl Amounts {
+    fn head(self, totals: &'static str, rates: &'static str) -> &'static str {
+        match self {
+            Self::Totals => totals,
+            Self::Rates => rates,
+        }
+    }
+}
+
+/// For whom a table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// A person before a terminal: long lists of CPUs are cut, so that no line is wrapped.
+    Terminal,
+    /// A pipe: nothing is cut.
+    Whole,
+}
+
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Column {
@@ -89,19 +116,16 @@ impl Grid {
     }
 }
 
-/// The table of threads; `narrow` cuts long lists of CPUs.
+/// The table of threads.
 #[must_use]
-pub fn thread_grid(rows: &[ThreadRow], rates: bool, narrow: bool) -> Grid {
-    let heads: [&'static str; 7] = if rates {
-        ["TID", "POLICY", "AFFINITY", "CPU", "VOL/s", "INVOL/s", "COMMAND"]
-    } else {
-        ["TID", "POLICY", "AFFINITY", "CPU", "VOL", "INVOL", "COMMAND"]
-    };
+pub fn thread_grid(rows: &[ThreadRow], amounts: Amounts, fit: Fit) -> Grid {
+    let [voluntary, involuntary] = [amounts.head("VOL", "VOL/s"), amounts.head("INVOL", "INVOL/s")];
+    let heads = ["TID", "POLICY", "AFFINITY", "CPU", voluntary, involuntary, "COMMAND"];
     let cells = rows.iter().map(|t| {
-        let affinity = cpus(&t.affinity, narrow);
-        let switches = |rate: Option<f64>, total: Option<u64>| match (rates, rate, total) {
-            (true, Some(r), _) => rate_text(r),
-            (false, _, Some(n)) => n.to_string(),
+        let affinity = cpus(&t.affinity, fit);
+        let switches = |rate: Option<f64>, total: Option<u64>| match (amounts, rate, total) {
+            (Amounts::Rates, Some(r), _) => rate_text(r),
+            (Amounts::Totals, _, Some(n)) => n.to_string(),
             _ => UNKNOWN.to_owned(),
         };
         let totals = t.switches.as_ref().ok();
@@ -118,19 +142,16 @@ pub fn thread_grid(rows: &[ThreadRow], rates: bool, narrow: bool) -> Grid {
     Grid::new(&heads, &[0, 3, 4, 5], cells.collect())
 }
 
-/// The table of interrupts; `narrow` cuts long lists of CPUs.
+/// The table of interrupts.
 #[must_use]
-pub fn interrupt_grid(rows: &[InterruptRow], rates: bool, narrow: bool) -> Grid {
-    let heads: [&'static str; 7] = if rates {
-        ["IRQ", "CPU", "AFFINITY", "RATE/s", "MANAGED", "THREAD", "USERS"]
-    } else {
-        ["IRQ", "CPU", "AFFINITY", "COUNT", "MANAGED", "THREAD", "USERS"]
-    };
+pub fn interrupt_grid(rows: &[InterruptRow], amounts: Amounts, fit: Fit) -> Grid {
+    let amount = amounts.head("COUNT", "RATE/s");
+    let heads = ["IRQ", "CPU", "AFFINITY", amount, "MANAGED", "THREAD", "USERS"];
     let cells = rows.iter().map(|i| {
-        let amount = match (rates, &i.rates) {
-            (false, _) => total(&i.counts).to_string(),
-            (true, Some(rates)) => rate_text(per_second(rates)),
-            (true, None) => UNKNOWN.to_owned(),
+        let amount = match (amounts, &i.rates) {
+            (Amounts::Totals, _) => total(&i.counts).to_string(),
+            (Amounts::Rates, Some(rates)) => rate_text(per_second(rates)),
+            (Amounts::Rates, None) => UNKNOWN.to_owned(),
         };
         let managed = match i.managed {
             Ok(true) => "yes",
@@ -139,8 +160,8 @@ pub fn interrupt_grid(rows: &[InterruptRow], rates: bool, narrow: bool) -> Grid 
         };
         vec![
             i.number.to_string(),
-            cpus(&i.effective, narrow),
-            cpus(&i.affinity, narrow),
+            cpus(&i.effective, fit),
+            cpus(&i.affinity, fit),
             amount,
             managed.to_owned(),
             i.handler().map_or_else(|| "-".to_owned(), |h| policy(h.policy, 0)),
@@ -152,15 +173,15 @@ pub fn interrupt_grid(rows: &[InterruptRow], rates: bool, narrow: bool) -> Grid 
 
 /// The table of interrupts without a number, those that came at all.
 #[must_use]
-pub fn class_grid(rows: &[ClassRow], rates: bool) -> Grid {
-    let amount = |c: &ClassRow| match (rates, &c.rates) {
-        (false, _) => (total(&c.counts).real(), total(&c.counts).to_string()),
-        (true, Some(r)) => (per_second(r), rate_text(per_second(r))),
-        (true, None) => (0.0, UNKNOWN.to_owned()),
+pub fn class_grid(rows: &[ClassRow], amounts: Amounts) -> Grid {
+    let amount = |c: &ClassRow| match (amounts, &c.rates) {
+        (Amounts::Totals, _) => (total(&c.counts).real(), total(&c.counts).to_string()),
+        (Amounts::Rates, Some(r)) => (per_second(r), rate_text(per_second(r))),
+        (Amounts::Rates, None) => (0.0, UNKNOWN.to_owned()),
     };
     let came = rows.iter().map(|c| (c, amount(c))).filter(|(_, (n, _))| *n > 0.0);
     let cells = came.map(|(c, (_, text))| vec![terminal(&c.name), text, terminal(&c.about)]);
-    Grid::new(&["KIND", if rates { "RATE/s" } else { "COUNT" }, "ABOUT"], &[1], cells.collect())
+    Grid::new(&["KIND", amounts.head("COUNT", "RATE/s"), "ABOUT"], &[1], cells.collect())
 }
 
 /// Policy and priority; of ordinary threads the nice value, where it is not 0.
@@ -180,11 +201,11 @@ fn command(t: &ThreadRow) -> String {
     }
 }
 
-fn cpus(set: &MachineFact<CpuSet>, narrow: bool) -> String {
+fn cpus(set: &MachineFact<CpuSet>, fit: Fit) -> String {
     match set {
         Err(_) => UNKNOWN.to_owned(),
         Ok(set) if set.is_empty() => "-".to_owned(),
-        Ok(set) if narrow => cut(&set.to_string(), CPUS_MAX),
+        Ok(set) if fit == Fit::Terminal => cut(&set.to_string(), CPUS_MAX),
         Ok(set) => set.to_string(),
     }
 }
@@ -214,7 +235,7 @@ mod tests {
                 ..thread(4_194_304, "worker", Policy::Fifo(99))
             },
         ];
-        let grid = thread_grid(&rows, false, true);
+        let grid = thread_grid(&rows, Amounts::Totals, Fit::Terminal);
         assert_eq!(grid.head(200), "    TID  POLICY    AFFINITY  CPU  VOL  INVOL  COMMAND");
         assert_eq!(
             grid.row(1, 200).as_deref(),
@@ -237,7 +258,7 @@ mod tests {
         if let Some(four) = rows.first_mut() {
             four.rates = Some([(0, 1500.2), (1, 0.0)].into_iter().collect());
         }
-        let grid = interrupt_grid(&rows, true, false);
+        let grid = interrupt_grid(&rows, Amounts::Rates, Fit::Whole);
         let lines: Vec<String> = (0..2).filter_map(|at| grid.row(at, 80)).collect();
         assert!(lines.first().is_some_and(|l| l.contains("1,500") && l.ends_with("a, b")));
         assert!(lines.last().is_some_and(|l| l.contains("  ?  ") && l.ends_with('-')), "{lines:?}");

@@ -4,6 +4,7 @@
 //! Units: ns of a clock that only goes forward; rates a second.
 //! A count that went backwards belongs to something else by now: it has no rate.
 
+use super::grid::Amounts;
 use std::collections::BTreeMap;
 
 use tailbound_core::CpuSet;
@@ -37,6 +38,14 @@ pub struct MachineView {
     pub look: Look,
     /// The time from the look before; without one, figures are totals since boot.
     pub over_ns: Option<i64>,
+}
+
+impl MachineView {
+    /// What its figures count.
+    #[must_use]
+    pub fn amounts(&self) -> Amounts {
+        if self.over_ns.is_some() { Amounts::Rates } else { Amounts::Totals }
+    }
 }
 
 impl Look {

@@ -14,7 +14,7 @@ mod sums;
 mod text;
 
 pub use choice::{Choice, Kind, Which};
-pub use grid::{Grid, class_grid, interrupt_grid, thread_grid};
+pub use grid::{Amounts, Fit, Grid, class_grid, interrupt_grid, thread_grid};
 pub use json::json;
 pub use look::{Look, MachineView};
 pub use order::{InterruptKey, Order, Sort, SortError, ThreadKey};

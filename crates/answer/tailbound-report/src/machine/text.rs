@@ -6,19 +6,22 @@
 use tailbound_core::units::format_span;
 
 use super::choice::Which;
-use super::grid::{Grid, class_grid, interrupt_grid, thread_grid};
+use super::grid::{Fit, Grid, class_grid, interrupt_grid, thread_grid};
 use super::look::MachineView;
 use crate::text::Style;
 use crate::text::ink::{Ink, paint};
 
-/// The tables; `narrow` where a person reads them in a terminal, so that no line is wrapped.
+/// The tables.
 #[must_use]
-pub fn text(shown: &MachineView, which: Which, style: Style, narrow: bool) -> String {
+pub fn text(shown: &MachineView, which: Which, style: Style, fit: Fit) -> String {
     let look = &shown.look;
-    let rates = shown.over_ns.is_some();
+    let amounts = shown.amounts();
     let mut out = vec![summary(shown)];
     out.extend(look.missing.iter().map(|why| format!("! {why}")));
-    let width = if narrow { style.width } else { usize::MAX };
+    let width = match fit {
+        Fit::Terminal => style.width,
+        Fit::Whole => usize::MAX,
+    };
     let mut part = |title: String, grid: &Grid| {
         out.push(String::new());
         out.push(paint(&title, Ink::Bold, style.color));
@@ -28,13 +31,13 @@ pub fn text(shown: &MachineView, which: Which, style: Style, narrow: bool) -> St
         }
     };
     if which.threads() {
-        let grid = thread_grid(&look.threads, rates, narrow);
+        let grid = thread_grid(&look.threads, amounts, fit);
         part(count(grid.len(), "thread"), &grid);
     }
     if which.interrupts() {
-        let grid = interrupt_grid(&look.interrupts, rates, narrow);
+        let grid = interrupt_grid(&look.interrupts, amounts, fit);
         part(count(grid.len(), "interrupt"), &grid);
-        let grid = class_grid(&look.classes, rates);
+        let grid = class_grid(&look.classes, amounts);
         if !grid.is_empty() {
             part("Interrupts without a number".to_owned(), &grid);
         }
@@ -98,8 +101,8 @@ IRQ  CPU  AFFINITY  COUNT  MANAGED  THREAD   USERS
 Interrupts without a number
 KIND  COUNT  ABOUT
 LOC       3  Local timer interrupts";
-        assert_eq!(text(&shown, Which::Both, style, true), want);
-        assert!(!text(&shown, Which::Threads, style, true).contains("IRQ "));
-        assert!(!text(&shown, Which::Interrupts, style, true).contains("TID"));
+        assert_eq!(text(&shown, Which::Both, style, Fit::Terminal), want);
+        assert!(!text(&shown, Which::Threads, style, Fit::Terminal).contains("IRQ "));
+        assert!(!text(&shown, Which::Interrupts, style, Fit::Terminal).contains("TID"));
     }
 }

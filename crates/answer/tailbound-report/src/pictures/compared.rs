@@ -10,7 +10,7 @@
 use tailbound_core::number::Real as _;
 use tailbound_core::units::format_ns_i64;
 use tailbound_stats::compare::bands::{Band, bands};
-use tailbound_stats::compare::{Difference, shift::ShiftPoint};
+use tailbound_stats::compare::{Block, Difference, shift::ShiftPoint};
 use tailbound_stats::quantile::label;
 
 use super::{Figure, points_json};
@@ -57,6 +57,12 @@ struct Banded {
     max_ns: Option<i64>,
 }
 
+/// The latest of all units; `None` while that of one is not known.
+fn latest_of_all(units: &[Block]) -> Option<i64> {
+    let each = units.iter().filter(|u| u.n > 0).map(|u| u.max_ns);
+    each.collect::<Option<Vec<i64>>>()?.into_iter().max()
+}
+
 /// Bands of every system; `None` if one has no units.
 fn banded(answer: &Answer) -> Option<Vec<Banded>> {
     let edges = edges(BAND_BINS, 1);
@@ -66,7 +72,7 @@ fn banded(answer: &Answer) -> Option<Vec<Banded>> {
             name: system.name.clone(),
             look: Look::Nth(i),
             bands: bands(units, &edges, &answer.settings),
-            max_ns: units.iter().filter_map(|u| u.max_ns).max(),
+            max_ns: latest_of_all(units),
         })
     };
     answer.systems.systems.iter().enumerate().map(one).collect()

@@ -10,8 +10,6 @@ use tailbound_core::number::Real as _;
 use tailbound_core::plan::Means;
 use tailbound_core::record::Fact;
 
-use super::judge::{Word, claims};
-
 /// What became of one run.
 #[derive(Clone, Debug)]
 pub enum State {
@@ -125,19 +123,6 @@ impl CampaignEvidence {
     pub fn is_complete(&self) -> bool {
         let ended = |p: &CampaignRun| matches!(p.state, State::Complete(_) | State::NotHere(_));
         !self.systems.is_empty() && self.systems.iter().flat_map(|s| &s.places).all(ended)
-    }
-
-    /// The exit status for scripts: a run that could not be made, runs that are missing, a claim that does not
-    /// hold.
-    #[must_use]
-    pub fn exit_status(&self) -> u8 {
-        if self.has_failed() {
-            3
-        } else if !self.is_complete() {
-            5
-        } else {
-            u8::from(claims(self).iter().any(|c| c.word == Word::DoesNotHold))
-        }
     }
 
     /// Did a part fail?

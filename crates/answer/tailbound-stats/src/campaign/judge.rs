@@ -225,6 +225,21 @@ fn share_of(given: &CampaignEvidence, m: &CampaignSystem, part: &str) -> f64 {
     found.zip(run).map_or(1.0, |(part, run)| share(part, run))
 }
 
+impl CampaignEvidence {
+    /// The exit status for scripts: a run that could not be made, runs that are missing, a claim that does not
+    /// hold.
+    #[must_use]
+    pub fn exit_status(&self) -> u8 {
+        if self.has_failed() {
+            3
+        } else if !self.is_complete() {
+            5
+        } else {
+            u8::from(claims(self).iter().any(|c| c.word == Word::DoesNotHold))
+        }
+    }
+}
+
 /// Every claim, judged.
 #[must_use]
 pub fn claims(given: &CampaignEvidence) -> Vec<Judged> {

@@ -161,7 +161,12 @@ impl Block {
         }
         Self {
             n: self.n.saturating_add(other.n),
-            max_ns: self.max_ns.max(other.max_ns),
+            // The latest of one is not that of both while the other's is not known.
+            max_ns: match (self.n, other.n) {
+                (0, _) => other.max_ns,
+                (_, 0) => self.max_ns,
+                _ => self.max_ns.zip(other.max_ns).map(|(a, b)| a.max(b)),
+            },
             beyond: self.beyond.zip(other.beyond).map(|(a, b)| a.saturating_add(b)),
             cells: cells.into_values().collect(),
         }

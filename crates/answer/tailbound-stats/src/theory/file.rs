@@ -8,7 +8,7 @@ use tailbound_core::Run;
 use tailbound_core::record::Fact;
 use tailbound_core::theory::TheoryRecord;
 
-use super::{Model, TheoreticalBound, answer};
+use super::{BrokenBound, Model, TheoreticalBound, answer};
 
 /// What is read of the file.
 #[derive(Debug, Deserialize)]
@@ -53,8 +53,8 @@ pub enum StatedBoundError {
     #[error("it has no member `theory`: make it with tailbound lab paths --theory --json")]
     Absent,
     /// It contradicts itself.
-    #[error("{0}")]
-    Contradiction(String),
+    #[error(transparent)]
+    Contradiction(#[from] BrokenBound),
 }
 
 /// Why a bound is of no use for a run or a kernel.
@@ -117,7 +117,7 @@ impl StatedBound {
             Member::Record(record) | Member::Both { record } => record,
         };
         let answer = answer(&record);
-        answer.holds(&record).map_err(StatedBoundError::Contradiction)?;
+        answer.holds(&record)?;
         Ok(Self { record, answer, kernel: read.kernel, machine: read.machine })
     }
 

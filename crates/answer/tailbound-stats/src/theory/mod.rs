@@ -76,6 +76,20 @@ pub struct TheoreticalBound {
     pub assumptions: Vec<String>,
 }
 
+/// Something that was observed is later than what is claimed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a {what} of {observed_ns} ns was observed, above the bound of {bound_ns} ns: the model does not describe this kernel, and no bound is given"
+)]
+pub struct BrokenBound {
+    /// What was observed.
+    pub what: &'static str,
+    /// How late.
+    pub observed_ns: i64,
+    /// What is claimed of it.
+    pub bound_ns: i64,
+}
+
 impl TheoreticalBound {
     /// Of one model.
     #[must_use]
@@ -86,18 +100,16 @@ impl TheoreticalBound {
     /// Nothing that was observed is later than what is claimed: the latest by the exact model.
     ///
     /// # Errors
-    /// What is, in words.
-    pub fn holds(&self, record: &TheoryRecord) -> Result<(), String> {
+    /// What is.
+    pub fn holds(&self, record: &TheoryRecord) -> Result<(), BrokenBound> {
         let Some(window) = self.of(Model::Window) else { return Ok(()) };
         let seen = &record.observed;
-        for (what, bound, seen) in [
+        for (what, bound_ns, observed_ns) in [
             ("scheduling latency", window.latency_ns, seen.scheduling_ns),
             ("sample", window.sample_ns, seen.sample_ns),
         ] {
-            if let Some(bound) = bound.filter(|bound| *bound < seen) {
-                return Err(format!(
-                    "a {what} of {seen} ns was observed, above the bound of {bound} ns: the model does not describe this kernel, and no bound is given"
-                ));
+            if let Some(bound_ns) = bound_ns.filter(|bound_ns| *bound_ns < observed_ns) {
+                return Err(BrokenBound { what, observed_ns, bound_ns });
             }
         }
         Ok(())

@@ -17,7 +17,7 @@
 //! under way: a mkdir or a write is whole or never comes.
 //! Source: pipe(7), setsid(2).
 
-use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write, pipe};
+use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Read, Write, pipe};
 use std::iter::successors;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -53,6 +53,20 @@ pub(super) struct Guard {
     absent: Option<String>,
 }
 
+/// Why no guard stands.
+#[derive(Debug, thiserror::Error)]
+enum GuardError {
+    /// No pipe, no process, or no wait for its answer.
+    #[error(transparent)]
+    System(#[from] SysError),
+    #[error("trace-guard: {0}")]
+    Answer(io::Error),
+    #[error("trace-guard is not ready after {s} s")]
+    Late { s: i32 },
+    #[error("trace-guard ended before it was ready; it said: {said}")]
+    Ended { said: String },
+}
+
 #[derive(Debug)]
 struct Standing {
     pid: Pid,
@@ -64,7 +78,7 @@ impl Guard {
     pub(super) fn start(exe: &Path, name: String) -> Self {
         match Standing::start(exe, &name) {
             Ok(standing) => Self { name, standing: Some(standing), absent: None },
-            Err(why) => Self { name, standing: None, absent: Some(why) },
+            Err(why) => Self { name, standing: None, absent: Some(why.to_string()) },
         }
     }
 
@@ -92,10 +106,9 @@ impl Guard {
 }
 
 impl Standing {
-    fn start(exe: &Path, name: &str) -> Result<Self, String> {
-        let failed = |e: std::io::Error| {
-            SysError::code("pipe", "trace guard", e.raw_os_error().unwrap_or(0)).to_string()
-        };
+    fn start(exe: &Path, name: &str) -> Result<Self, GuardError> {
+        let failed =
+            |e: io::Error| SysError::code("pipe", "trace guard", e.raw_os_error().unwrap_or(0));
         let (read, line) = pipe().map_err(failed)?;
         let (answer, said) = pipe().map_err(failed)?;
         let pid = Spawn {
@@ -109,8 +122,7 @@ impl Standing {
             cpus: &[],
             environment: Environment::Inherited,
         }
-        .start()
-        .map_err(|e| e.to_string())?;
+        .start()?;
         drop((read, said));
         let standing = Self { pid, line };
         match ready(answer) {
@@ -138,22 +150,22 @@ impl Standing {
 }
 
 /// Waits until the guard says that it reads; else what it says instead.
-fn ready(mut answer: PipeReader) -> Result<(), String> {
+fn ready(mut answer: PipeReader) -> Result<(), GuardError> {
     let now_ms = || clock::now_ns(CLOCK_MONOTONIC) / 1_000_000;
     let until_ms = now_ms().saturating_add(READY_MS.into());
     let mut said = Vec::new();
     while said.len() < ANSWER_BYTES_MAX {
         let left_ms = until_ms.saturating_sub(now_ms());
         if left_ms <= 0 {
-            return Err(format!("trace-guard is not ready after {} s", READY_MS / 1000));
+            return Err(GuardError::Late { s: READY_MS / 1000 });
         }
         let left_ms = i32::try_from(left_ms).unwrap_or(READY_MS);
-        let there = wait_readable(&[answer.as_fd()], left_ms).map_err(|e| e.to_string())?;
+        let there = wait_readable(&[answer.as_fd()], left_ms)?;
         if !there.contains(&true) {
             continue;
         }
         let mut bytes = [0; 256];
-        match answer.read(&mut bytes).map_err(|e| format!("trace-guard: {e}"))? {
+        match answer.read(&mut bytes).map_err(GuardError::Answer)? {
             0 => break,
             n => said.extend_from_slice(bytes.get(..n).unwrap_or_default()),
         }
@@ -163,7 +175,7 @@ fn ready(mut answer: PipeReader) -> Result<(), String> {
     }
     let said = String::from_utf8_lossy(&said);
     let first = said.lines().find(|l| !l.trim().is_empty()).unwrap_or("nothing");
-    Err(format!("trace-guard ended before it was ready; it said: {first}"))
+    Err(GuardError::Ended { said: first.to_owned() })
 }
 
 /// The body of the hidden `trace-guard` verb: says to `output` that it stands, waits for the end of

@@ -4,130 +4,22 @@
 //! Context: SETUP.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use tailbound_rt::handover::{Block, Give, Take};
 
+use super::medium::Medium;
+use super::site::Site;
 use super::{descriptor, epoll, library, mqueue, signal, sysv, uring, word};
 use crate::error::SysError;
 use crate::futex::Scope;
 use crate::shared::Shared;
 
-/// What kind of socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
-    /// unix(7), SOCK_STREAM.
-    UnixStream,
-    /// unix(7), SOCK_DGRAM.
-    UnixDatagram,
-    /// tcp(7) over loopback, with TCP_NODELAY.
-    Tcp,
-    /// udp(7) over loopback.
-    Udp,
-}
-
-/// By what something is handed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Medium {
-    /// A queued signal to a thread: rt_tgsigqueueinfo(2) and sigwaitinfo(2).
-    Signal,
-    /// FUTEX_WAKE and FUTEX_WAIT.
-    Futex,
-    /// FUTEX_UNLOCK_PI and FUTEX_LOCK_PI, two locks in turn.
-    PiFutex,
-    /// pthread_cond_broadcast(3) and pthread_cond_wait(3).
-    Condvar,
-    /// sem_post(3) and sem_wait(3).
-    Semaphore,
-    /// semop(2).
-    SysvSemaphore,
-    /// mq_send(3) and mq_receive(3).
-    Mqueue,
-    /// pipe(7).
-    Pipe,
-    /// socket(7).
-    Socket(Carrier),
-    /// eventfd(2).
-    Eventfd,
-    /// An eventfd, waited for by epoll_wait(2).
-    Epoll,
-    /// A pipe, written and read by io_uring_enter(2).
-    IoUring,
-    /// pthread_barrier_wait(3).
-    Barrier,
-}
-
-const WORDS: [(&str, Medium); 16] = [
-    ("signal", Medium::Signal),
-    ("futex", Medium::Futex),
-    ("pi-futex", Medium::PiFutex),
-    ("condvar", Medium::Condvar),
-    ("semaphore", Medium::Semaphore),
-    ("sysv-semaphore", Medium::SysvSemaphore),
-    ("mqueue", Medium::Mqueue),
-    ("pipe", Medium::Pipe),
-    ("unix-stream", Medium::Socket(Carrier::UnixStream)),
-    ("unix-dgram", Medium::Socket(Carrier::UnixDatagram)),
-    ("tcp", Medium::Socket(Carrier::Tcp)),
-    ("udp", Medium::Socket(Carrier::Udp)),
-    ("eventfd", Medium::Eventfd),
-    ("epoll", Medium::Epoll),
-    ("io-uring", Medium::IoUring),
-    ("barrier", Medium::Barrier),
-];
-
-impl Medium {
-    /// Its word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        WORDS.iter().find(|(_, m)| *m == self).map_or("", |(word, _)| word)
-    }
-    /// Can one hand-over wake several receivers?
-    #[must_use]
-    pub fn broadcasts(self) -> bool {
-        matches!(self, Self::Condvar | Self::Barrier)
-    }
-    /// Do its objects belong to an IPC namespace?
-    #[must_use]
-    pub fn is_ipc(self) -> bool {
-        matches!(self, Self::SysvSemaphore | Self::Mqueue)
-    }
-    /// Does a signal end its receive call? The others are ended by their sender alone.
-    #[must_use]
-    pub fn is_interruptible(self) -> bool {
-        !matches!(self, Self::Condvar | Self::Barrier | Self::PiFutex)
-    }
-}
-
-/// A word that names no medium.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` carries no hand-over")]
-pub struct NoMedium {
-    /// As given.
-    pub word: String,
-}
-
-impl FromStr for Medium {
-    type Err = NoMedium;
-    fn from_str(text: &str) -> Result<Self, NoMedium> {
-        WORDS
-            .iter()
-            .find(|(word, _)| *word == text)
-            .map(|(_, medium)| *medium)
-            .ok_or_else(|| NoMedium { word: text.to_owned() })
-    }
-}
-
-/// The memory behind a channel, by clones of one pointer.
-pub(super) type Memory = Arc<Shared<Block>>;
-
-/// What every end knows of its channel.
-#[derive(Clone, Debug)]
-pub(super) struct Site {
-    pub(super) memory: Memory,
-    pub(super) hop: usize,
-    pub(super) scope: Scope,
+/// Whose end.
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    Giver,
+    Taker,
 }
 
 /// One way from a sender to its receivers.
@@ -229,11 +121,11 @@ impl Channel {
             Medium::Semaphore => Box::new(library::Semaphore(site)),
             Medium::Barrier => Box::new(library::Barrier(site)),
             Medium::SysvSemaphore => Box::new(sysv::End(self.id()?)),
-            Medium::Mqueue => Box::new(mqueue::End(self.fd(true)?)),
+            Medium::Mqueue => Box::new(mqueue::End(self.fd(Side::Giver)?)),
             Medium::Pipe | Medium::Socket(_) | Medium::Eventfd | Medium::Epoll => {
-                Box::new(descriptor::End(self.fd(true)?))
+                Box::new(descriptor::End(self.fd(Side::Giver)?))
             }
-            Medium::IoUring => Box::new(uring::Writer::new(self.fd(true)?)?),
+            Medium::IoUring => Box::new(uring::Writer::new(self.fd(Side::Giver)?)?),
         })
     }
 
@@ -251,21 +143,24 @@ impl Channel {
             Medium::Semaphore => Box::new(library::Semaphore(site)),
             Medium::Barrier => Box::new(library::Barrier(site)),
             Medium::SysvSemaphore => Box::new(sysv::End(self.id()?)),
-            Medium::Mqueue => Box::new(mqueue::End(self.fd(false)?)),
+            Medium::Mqueue => Box::new(mqueue::End(self.fd(Side::Taker)?)),
             Medium::Pipe | Medium::Socket(_) | Medium::Eventfd => {
-                Box::new(descriptor::End(self.fd(false)?))
+                Box::new(descriptor::End(self.fd(Side::Taker)?))
             }
-            Medium::Epoll => Box::new(epoll::Waiter::new(self.fd(false)?)?),
-            Medium::IoUring => Box::new(uring::Reader::new(self.fd(false)?)?),
+            Medium::Epoll => Box::new(epoll::Waiter::new(self.fd(Side::Taker)?)?),
+            Medium::IoUring => Box::new(uring::Reader::new(self.fd(Side::Taker)?)?),
         })
     }
 
-    fn fd(&self, give: bool) -> Result<Arc<OwnedFd>, SysError> {
-        let (to, from) = self
+    fn fd(&self, side: Side) -> Result<Arc<OwnedFd>, SysError> {
+        let (giver, taker) = self
             .fds
             .as_ref()
             .ok_or_else(|| SysError::code("hand-over", self.medium.word(), libc::EBADF))?;
-        Ok(Arc::clone(if give { to } else { from }))
+        Ok(Arc::clone(match side {
+            Side::Giver => giver,
+            Side::Taker => taker,
+        }))
     }
 
     fn id(&self) -> Result<i32, SysError> {

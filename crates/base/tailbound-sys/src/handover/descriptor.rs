@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tailbound_rt::Wake;
 use tailbound_rt::handover::{Give, Take};
 
-use super::channel::Carrier;
+use super::medium::Carrier;
 use crate::error::{SysError, check};
 use crate::ipc;
 

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use tailbound_rt::Wake;
 use tailbound_rt::handover::{Give, Take};
 
-use super::channel::Site;
+use super::site::Site;
 use crate::error::SysError;
 use crate::futex::Scope;
 

@@ -11,11 +11,14 @@ mod channel;
 mod descriptor;
 mod epoll;
 mod library;
+mod medium;
 mod mqueue;
 mod signal;
+mod site;
 mod sysv;
 mod uring;
 mod word;
 
-pub use channel::{Carrier, Channel, Medium, NoMedium};
+pub use channel::Channel;
+pub use medium::{Carrier, Medium, NoMedium};
 pub use sysv::{own_ipc_namespace, remove_semaphores};

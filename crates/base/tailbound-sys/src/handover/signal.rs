@@ -10,8 +10,7 @@ use std::sync::atomic::Ordering;
 use tailbound_rt::Wake;
 use tailbound_rt::handover::{Give, Take};
 
-use super::channel::Site;
-use super::word::while_zero;
+use super::site::{Site, while_zero};
 use crate::futex;
 use crate::sched::gettid;
 

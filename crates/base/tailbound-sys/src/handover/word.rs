@@ -7,12 +7,12 @@
 //! time: so there are two. The sender holds one, on which the receiver waits; before the stamp it
 //! takes the other, and what is timed is the release of the first.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use tailbound_rt::Wake;
 use tailbound_rt::handover::{Give, Take};
 
-use super::channel::Site;
+use super::site::{Site, while_zero};
 use crate::futex::{self, Locked, Waited};
 use crate::sched::gettid;
 
@@ -20,26 +20,6 @@ use crate::sched::gettid;
 const LOCKS: usize = 0;
 /// Set once the sender holds the first lock.
 const READY: usize = 2;
-
-impl Site {
-    /// Word `n` of this channel.
-    pub(super) fn word(&self, n: usize) -> &AtomicU32 {
-        let area = self.memory.words.get(self.hop).unwrap_or(&self.memory.words[0]);
-        area.0.get(n).unwrap_or(&area.0[0])
-    }
-}
-
-/// Waits while `word` is 0; says how the wait ended when it did not become anything else.
-pub(super) fn while_zero(site: &Site, word: &AtomicU32) -> Option<Wake> {
-    while word.load(Ordering::Acquire) == 0 {
-        match futex::wait(word, 0, None, site.scope) {
-            Waited::Interrupted => return Some(Wake::Interrupted),
-            Waited::Failed(errno) => return Some(Wake::Failed(errno)),
-            _ => {}
-        }
-    }
-    None
-}
 
 /// Adds one and wakes.
 pub(super) struct Waker(pub(super) Site);

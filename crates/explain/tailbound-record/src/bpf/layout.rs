@@ -102,6 +102,17 @@ pub(super) struct Chain {
     pub(super) owner: i32,
 }
 
+/// Why timers of this kernel are not read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoTimers {
+    #[error(transparent)]
+    Types(#[from] BtfError),
+    #[error("a timer of another shape")]
+    Shape,
+    #[error("/proc/kallsyms does not tell where hrtimer_wakeup is")]
+    Wakeup,
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Kernel {
@@ -109,9 +120,9 @@ pub(super) struct Kernel {
     pub(super) comm: i32,
     pub(super) waking: u32,
     pub(super) switch: u32,
-    pub(super) timers: Result<Timers, String>,
-    pub(super) locks: Result<Locks, String>,
-    pub(super) chain: Result<Chain, String>,
+    pub(super) timers: Result<Timers, NoTimers>,
+    pub(super) locks: Result<Locks, BtfError>,
+    pub(super) chain: Result<Chain, BtfError>,
     /// The number of a thread's system call, in its registers.
     pub(super) syscall: Option<i16>,
 }
@@ -134,32 +145,30 @@ impl Kernel {
     /// # Errors
     /// What no program can do without.
     pub(super) fn of(btf: &Btf<'_>, symbols: &Symbols) -> Result<Self, BtfError> {
-        let text = |e: BtfError| e.to_string();
         Ok(Self {
             pid: near(btf, "task_struct", &["pid"])?,
             comm: far(btf, "task_struct", &["comm"])?,
             waking: btf.tracepoint("sched_waking")?.id,
             switch: btf.tracepoint("sched_switch")?.id,
             timers: Self::timers(btf, symbols),
-            locks: Self::locks(btf).map_err(text),
-            chain: Self::chain(btf).map_err(text),
+            locks: Self::locks(btf),
+            chain: Self::chain(btf),
             syscall: ["orig_ax", "syscallno"]
                 .iter()
                 .find_map(|field| near(btf, "pt_regs", &[field]).ok()),
         })
     }
 
-    fn timers(btf: &Btf<'_>, symbols: &Symbols) -> Result<Timers, String> {
-        let text = |e: BtfError| e.to_string();
-        let event = btf.tracepoint("hrtimer_expire_entry").map_err(text)?;
-        let task = far(btf, "hrtimer_sleeper", &["task"]).map_err(text)?;
-        let timer = far(btf, "hrtimer_sleeper", &["timer"]).map_err(text)?;
+    fn timers(btf: &Btf<'_>, symbols: &Symbols) -> Result<Timers, NoTimers> {
+        let event = btf.tracepoint("hrtimer_expire_entry")?;
+        let task = far(btf, "hrtimer_sleeper", &["task"])?;
+        let timer = far(btf, "hrtimer_sleeper", &["timer"])?;
         let wakeup = symbols.address("hrtimer_wakeup");
         Ok(Timers {
-            function: near(btf, "hrtimer", &["function"]).map_err(text)?,
-            expires: near(btf, "hrtimer", &["_softexpires"]).map_err(text)?,
-            task: task.checked_sub(timer).ok_or("a timer of another shape")?,
-            wakeup: wakeup.ok_or("/proc/kallsyms does not tell where hrtimer_wakeup is")?,
+            function: near(btf, "hrtimer", &["function"])?,
+            expires: near(btf, "hrtimer", &["_softexpires"])?,
+            task: task.checked_sub(timer).ok_or(NoTimers::Shape)?,
+            wakeup: wakeup.ok_or(NoTimers::Wakeup)?,
             now_is_pointer: event.pointers.get(1).copied().unwrap_or(true),
             event: event.id,
         })

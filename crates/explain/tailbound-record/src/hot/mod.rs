@@ -110,12 +110,20 @@ impl Sampler {
         self.source
     }
 
-    /// Lets the events run, or stops them.
+    /// Lets the events run.
     ///
     /// # Errors
     /// What the kernel refuses.
-    pub fn run(&self, on: bool) -> Result<(), SysError> {
-        self.rings.iter().try_for_each(|r| r.run(on))
+    pub fn start(&self) -> Result<(), SysError> {
+        self.rings.iter().try_for_each(|r| r.start())
+    }
+
+    /// Stops them.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn stop(&self) -> Result<(), SysError> {
+        self.rings.iter().try_for_each(|r| r.stop())
     }
 
     /// Samples so far.

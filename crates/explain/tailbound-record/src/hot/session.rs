@@ -70,7 +70,7 @@ pub fn sample(
     let there = root.clone();
     let mut sampler = Sampler::begin(root, request.cpus, request.frequency_hz)?;
     let mut notes = sampler.take_notes();
-    sampler.run(true)?;
+    sampler.start()?;
     let begin = Instant::now();
     for look in 1u32.. {
         let left = request.length.saturating_sub(begin.elapsed());
@@ -88,7 +88,7 @@ pub fn sample(
         }
     }
     let seconds = begin.elapsed().as_secs_f64();
-    drop(sampler.run(false));
+    drop(sampler.stop());
     sampler.poll(each);
     stage(SamplingStage::Names);
     sampler.finish(each);

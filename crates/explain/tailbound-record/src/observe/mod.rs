@@ -260,7 +260,7 @@ impl Observer {
                     merge.add(Sample { t_ns, cpu, pid, record });
                 }
             });
-            let held = held.map_err(|e| e.to_string())?;
+            let held = held?;
             *records = records.saturating_add(held.records);
             *uncounted |= held.lost_uncounted;
             Ok(())

@@ -17,8 +17,9 @@ use tailbound_trace::event::{Entry, Event};
 use tailbound_trace::rules::{CallTable, KERNEL_ACCESS, Rules, Tally, Violation};
 
 use stacks::Stacks;
+pub use stacks::UserStacks;
 
-use crate::watch::Sink;
+use crate::sink::Sink;
 
 /// Violations whose stacks are looked up in one go; the others of a burst are counted without.
 const STACKS_MAX: usize = 500;
@@ -129,16 +130,22 @@ pub struct RulesFound {
     pub notes: Vec<String>,
 }
 
+/// Rules that cannot be checked here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--rules: the system calls of {arch} are not known")]
+pub struct UnknownCalls {
+    /// This program's architecture.
+    pub arch: &'static str,
+}
+
 impl RuleCheck {
-    /// Nothing was seen yet. Without `stacks` the watched threads are not made to copy theirs;
-    /// times count from `begin_ns`.
+    /// Nothing was seen yet. Times count from `begin_ns`.
     ///
     /// # Errors
     /// The system calls of this architecture are not known.
-    pub fn new(root: &Root, stacks: bool, begin_ns: i64) -> Result<Self, String> {
+    pub fn new(root: &Root, stacks: UserStacks, begin_ns: i64) -> Result<Self, UnknownCalls> {
         let arch = std::env::consts::ARCH;
-        let calls = CallTable::of(arch)
-            .ok_or_else(|| format!("--rules: the system calls of {arch} are not known"))?;
+        let calls = CallTable::of(arch).ok_or(UnknownCalls { arch })?;
         Ok(Self {
             rules: Rules::new(calls),
             stacks: Stacks::new(root, stacks),
@@ -316,7 +323,8 @@ mod tests {
         if CallTable::of(std::env::consts::ARCH).is_none() {
             return;
         }
-        let mut check = RuleCheck::new(&Root::real(), true, 0).expect("a known architecture");
+        let mut check =
+            RuleCheck::new(&Root::real(), UserStacks::Taken, 0).expect("a known architecture");
         check.stacks.copied_up_to(7, 0x7000);
         let mut sink = WithRules { inner: Faults::default(), rules: Some(check) };
         for (pid, user, address) in [

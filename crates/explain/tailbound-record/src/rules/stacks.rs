@@ -34,8 +34,31 @@ const COPY_STEP: u64 = 64;
 /// No program or library is larger.
 const FILE_MAX: u64 = 1 << 30;
 
+/// Whether the watched threads are made to copy their stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserStacks {
+    /// At each violation.
+    Taken,
+    /// Never.
+    LeftOut,
+}
+
+/// Why there is no stack of a moment.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum NoSample {
+    /// None can be taken of system calls, or of this thread.
+    #[error("{0}")]
+    Refused(String),
+    #[error("the tracepoint of system calls has no number")]
+    NoTracepoint,
+    #[error("{0} samples of stacks found no room")]
+    Lost(u64),
+    #[error("no sample was taken at that time")]
+    NotThen,
+}
+
 struct Thread {
-    samples: Result<StackSamples, String>,
+    samples: Result<StackSamples, NoSample>,
     kept: VecDeque<StackSample>,
     /// Bytes of stack in `kept`.
     kept_bytes: usize,
@@ -67,16 +90,14 @@ impl Thread {
         });
     }
 
-    fn nearest(&self, t_ns: u64, fault: bool) -> Result<&StackSample, String> {
+    fn nearest(&self, t_ns: u64, fault: bool) -> Result<&StackSample, NoSample> {
         let samples = self.samples.as_ref().map_err(Clone::clone)?;
         let of_kind = self.kept.iter().filter(|s| s.fault == fault);
         let found = of_kind.min_by_key(|s| s.t_ns.abs_diff(t_ns));
         match found.filter(|s| s.t_ns.abs_diff(t_ns) <= APART_NS) {
             Some(sample) => Ok(sample),
-            None if samples.lost() > 0 => {
-                Err(format!("{} samples of stacks found no room", samples.lost()))
-            }
-            None => Err("no sample was taken at that time".to_owned()),
+            None if samples.lost() > 0 => Err(NoSample::Lost(samples.lost())),
+            None => Err(NoSample::NotThen),
         }
     }
 }
@@ -87,24 +108,23 @@ pub(super) struct Stacks {
     /// Stacks are not wanted.
     off: bool,
     /// The number of the tracepoint of system calls.
-    calls: Result<u64, String>,
+    calls: Result<u64, NoSample>,
     threads: BTreeMap<i32, Thread>,
     modules: BTreeMap<String, Option<Module>>,
 }
 
 impl Stacks {
-    pub(super) fn new(root: &Root, wanted: bool) -> Self {
+    pub(super) fn new(root: &Root, wanted: UserStacks) -> Self {
         let id = || {
-            let tracefs = Tracefs::find(root).map_err(|e| e.to_string())?;
+            let refused = |why: String| NoSample::Refused(why);
+            let tracefs = Tracefs::find(root).map_err(|e| refused(e.to_string()))?;
             let text = tracefs.read("events/raw_syscalls/sys_enter/id");
-            let text = text.map_err(|e: Missing| e.reason().to_owned())?;
-            text.trim()
-                .parse()
-                .map_err(|_| "the tracepoint of system calls has no number".to_owned())
+            let text = text.map_err(|e: Missing| refused(e.reason().to_owned()))?;
+            text.trim().parse().map_err(|_| NoSample::NoTracepoint)
         };
         Self {
             root: root.clone(),
-            off: !wanted,
+            off: wanted == UserStacks::LeftOut,
             calls: id(),
             threads: BTreeMap::new(),
             modules: BTreeMap::new(),
@@ -126,7 +146,8 @@ impl Stacks {
         let calls = self.calls.iter().map(|id| Trigger::Tracepoint(*id));
         let triggers: Vec<Trigger> = calls.chain([Trigger::PageFault]).collect();
         let room = if self.threads.len() < LARGE_MAX { Room::Large } else { Room::Small };
-        let samples = StackSamples::open(tid, &triggers, room).map_err(|e| e.to_string());
+        let samples =
+            StackSamples::open(tid, &triggers, room).map_err(|e| NoSample::Refused(e.to_string()));
         let maps = maps(&self.root, tid);
         let (kept, ends) = (VecDeque::new(), BTreeSet::new());
         self.threads.insert(tid, Thread { samples, kept, kept_bytes: 0, ends, maps });
@@ -161,7 +182,7 @@ impl Stacks {
     /// As if a copy of this thread's stack had ended there.
     #[cfg(test)]
     pub(super) fn copied_up_to(&mut self, tid: i32, address: u64) {
-        let samples = Err("not taken".to_owned());
+        let samples = Err(NoSample::Refused("not taken".to_owned()));
         let (kept, ends) = (VecDeque::new(), BTreeSet::from([address]));
         let thread = Thread { samples, kept, kept_bytes: 0, ends, maps: Maps::default() };
         self.threads.insert(tid, thread);
@@ -185,7 +206,7 @@ impl Stacks {
         };
         let sample = match sample {
             Ok(sample) => sample,
-            Err(why) => return (Stack::absent(why), None),
+            Err(why) => return (Stack::absent(why.to_string()), None),
         };
         load(&self.root, tid, thread, sample, &mut self.modules);
         let unwinder = Unwinder { machine, maps: &thread.maps, modules: &self.modules };

@@ -36,6 +36,20 @@ pub enum TraceClock {
     NotSaid,
 }
 
+/// A clock that counts something else than time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoTime {
+    /// Events are numbered.
+    #[error("`counter`, numbers the events")]
+    Events,
+    /// Ticks of the kernel.
+    #[error("`uptime`, counts jiffies of 1 to 10 ms")]
+    Jiffies,
+    /// Cycles of an unknown length.
+    #[error("`x86-tsc`, counts cycles, and the file does not say how long one is")]
+    Cycles,
+}
+
 impl TraceClock {
     pub(super) fn of(word: &str) -> Self {
         match word {
@@ -61,14 +75,11 @@ impl TraceClock {
     }
 
     /// Does it count ns? `scaled`: the file says how cycles become ns.
-    pub(super) fn is_time(&self, scaled: bool) -> Result<(), String> {
+    pub(super) fn is_time(&self, scaled: bool) -> Result<(), NoTime> {
         match self {
-            Self::Counter => Err("`counter`, numbers the events".to_owned()),
-            Self::Uptime => Err("`uptime`, counts jiffies of 1 to 10 ms".to_owned()),
-            Self::X86Tsc if !scaled => {
-                Err("`x86-tsc`, counts cycles, and the file does not say how long one is"
-                    .to_owned())
-            }
+            Self::Counter => Err(NoTime::Events),
+            Self::Uptime => Err(NoTime::Jiffies),
+            Self::X86Tsc if !scaled => Err(NoTime::Cycles),
             _ => Ok(()),
         }
     }

@@ -34,7 +34,7 @@ use std::io::{Read, Seek};
 
 use tailbound_core::printable::excerpt;
 
-pub use clock::{TraceClock, Tsc};
+pub use clock::{NoTime, TraceClock, Tsc};
 pub use lacking::{Lack, RECORD, lacking};
 pub use merge::{MergeItem, ReadEnd};
 pub use write::{Described, Head};
@@ -117,10 +117,9 @@ pub enum DatError {
     Page(#[from] PageError),
     /// The clock counts something else than time.
     #[error(
-        "the clock of the trace, {}: lateness cannot be told from it. Record with `trace-cmd record -C mono`",
-        excerpt(.0, SHOWN_MAX)
+        "the clock of the trace, {0}: lateness cannot be told from it. Record with `trace-cmd record -C mono`"
     )]
-    Clock(String),
+    Clock(#[from] NoTime),
     /// Reading failed.
     #[error("reading byte {at}: {reason}")]
     Read {
@@ -267,7 +266,7 @@ impl DatContents {
         };
         let used = buffers.iter().find(|b| b.streams.iter().any(|s| !s.is_empty()));
         let clock = used.or(buffers.first()).map_or(TraceClock::NotSaid, clock_of);
-        clock.is_time(self.tsc.is_some()).map_err(DatError::Clock)?;
+        clock.is_time(self.tsc.is_some())?;
         let (mut streams, mut names) = (Vec::new(), Vec::new());
         for (at, buffer) in buffers.into_iter().enumerate() {
             let own = clock_of(&buffer);

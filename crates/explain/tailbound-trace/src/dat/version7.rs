@@ -132,7 +132,7 @@ impl<R: Read + Seek> File<'_, R> {
                 return Err(wrong(format!("a section of {plain} bytes, {left} are the most")));
             }
             let limit = usize::try_from(plain).unwrap_or(usize::MAX);
-            self.packing.unpack(packed, limit).map_err(wrong)?
+            self.packing.unpack(packed, limit).map_err(|e| wrong(e.to_string()))?
         } else {
             bytes
         };

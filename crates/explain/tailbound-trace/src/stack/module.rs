@@ -41,9 +41,9 @@ impl Module {
     /// Reads a file.
     ///
     /// # Errors
-    /// Why it is none that could be read.
-    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let file = object::File::parse(bytes).map_err(|e| e.to_string())?;
+    /// It is none that could be read.
+    pub fn parse(bytes: &[u8]) -> Result<Self, object::Error> {
+        let file = object::File::parse(bytes)?;
         let mut module = Self::default();
         for segment in file.segments() {
             let (at, length) = segment.file_range();

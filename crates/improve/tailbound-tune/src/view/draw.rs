@@ -6,7 +6,7 @@
 
 use tailbound_core::CpuSet;
 use tailbound_core::units::format_span;
-use tailbound_report::machine::{Grid, Kind, interrupt_grid, thread_grid};
+use tailbound_report::machine::{Fit, Grid, Kind, interrupt_grid, thread_grid};
 use tailbound_report::table::wrap;
 use tailbound_report::text::ink::{Ink, InkLine};
 
@@ -81,20 +81,26 @@ fn tables(state: &State) -> Vec<InkLine> {
 }
 
 fn table(state: &State, tab: Tab) -> Vec<InkLine> {
-    let rates = state.seen.over_ns.is_some();
+    let amounts = state.seen.amounts();
     match tab {
         Tab::Threads => {
             let rows = &state.seen.look.threads;
             let marked =
                 |at: usize| rows.get(at).is_some_and(|t| state.threads.marked.contains(&t.id));
-            body(state, tab, &state.threads, &thread_grid(rows, rates, true), marked)
+            body(state, tab, &state.threads, &thread_grid(rows, amounts, Fit::Terminal), marked)
         }
         Tab::Interrupts => {
             let rows = &state.seen.look.interrupts;
             let marked = |at: usize| {
                 rows.get(at).is_some_and(|i| state.interrupts.marked.contains(&i.number))
             };
-            body(state, tab, &state.interrupts, &interrupt_grid(rows, rates, true), marked)
+            body(
+                state,
+                tab,
+                &state.interrupts,
+                &interrupt_grid(rows, amounts, Fit::Terminal),
+                marked,
+            )
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Pure. Nothing is changed without a plan that was shown and agreed to.
 
 use tailbound_core::CpuSet;
+use tailbound_core::cpus::ParseCpusError;
 use tailbound_report::machine::MachineView;
 
 use super::hands::{Refused, Wanted, cpus_of};
@@ -265,7 +266,7 @@ fn answered(state: &mut State, question: Question, line: String) -> Effect {
     }
     let cpus = match cpus(state, &line) {
         Ok(cpus) => cpus,
-        Err(why) => return again(state, question, line, why),
+        Err(why) => return again(state, question, line, why.to_string()),
     };
     if cpus.is_empty() && question != Question::Cpus {
         return again(state, question, line, "name CPUs, for example 0 or 2-3".to_owned());
@@ -280,21 +281,28 @@ fn answered(state: &mut State, question: Question, line: String) -> Effect {
     }
 }
 
-fn cpus(state: &State, line: &str) -> Result<CpuSet, String> {
+/// Why a line is no choice of CPUs.
+#[derive(Debug, thiserror::Error)]
+enum CpuChoiceError {
+    #[error(transparent)]
+    List(#[from] ParseCpusError),
+    #[error(
+        "{} {} not online: there are {online}",
+        cpus_of(absent),
+        if absent.len() == 1 { "is" } else { "are" }
+    )]
+    Offline { absent: CpuSet, online: CpuSet },
+}
+
+fn cpus(state: &State, line: &str) -> Result<CpuSet, CpuChoiceError> {
     let online = &state.machine().online;
     let cpus: CpuSet = match line.trim() {
         "all" => online.clone(),
-        list => list.parse().map_err(|e: tailbound_core::cpus::ParseCpusError| e.to_string())?,
+        list => list.parse()?,
     };
     let absent = cpus.minus(online);
     if absent.is_empty() {
         return Ok(cpus);
     }
-    Err(format!(
-        "{} not online: there are {online}",
-        match absent.len() {
-            1 => format!("{} is", cpus_of(&absent)),
-            _ => format!("{} are", cpus_of(&absent)),
-        }
-    ))
+    Err(CpuChoiceError::Offline { absent, online: online.clone() })
 }

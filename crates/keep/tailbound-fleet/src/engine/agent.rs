@@ -128,7 +128,8 @@ impl Agent {
         let wrong = |e: &dyn std::fmt::Display| EngineError::failed(what, e);
         let chosen = campaign::parse("the campaign", task.load.campaign.to_owned())
             .map_err(|e| wrong(&e))?;
-        let results = Folder::settle(task.load.folder, &chosen, false).map_err(|e| wrong(&e))?;
+        let results =
+            Folder::settle(task.load.folder, &chosen, Existing::Keep).map_err(|e| wrong(&e))?;
         results.system(&self.target.name).map_err(|e| wrong(&e))
     }
 }

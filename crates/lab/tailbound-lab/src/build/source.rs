@@ -22,7 +22,7 @@ use crate::arch::Arch;
 use crate::error::LabError;
 use crate::hash::{self, Hashing};
 use crate::kernel::apt::{Apt, Package};
-use crate::kernel::lists::{self, Note, Question};
+use crate::kernel::lists::{self, Note, PackageLists, Question};
 use crate::kernel::obtain::split_suite;
 use crate::kernel::package::{json, unpack_deb};
 use crate::kernel::tool::Tool;
@@ -231,7 +231,7 @@ fn of_debian(name: &str, store: &Store, note: &mut Note<'_>) -> Result<Pristine,
         what: &what,
         arch: Arch::of_host(),
         suite,
-        fresh: false,
+        lists: PackageLists::AtHand,
         otherwise: lists::OTHER_KERNEL,
     };
     let found = lists::ask(question, store, note, &mut |apt, note| {

@@ -22,7 +22,7 @@ use crate::elf;
 use crate::error::LabError;
 use crate::hash;
 use crate::kernel::apt::Apt;
-use crate::kernel::lists::{self, Note, Question};
+use crate::kernel::lists::{self, Note, PackageLists, Question};
 use crate::kernel::package::json;
 use crate::kernel::package::unpack_deb;
 use crate::store::Store;
@@ -43,7 +43,7 @@ pub fn fetch(
     store: &Store,
     arch: Arch,
     suite: &str,
-    fresh: bool,
+    lists: PackageLists,
     note: &mut dyn FnMut(&str),
 ) -> Result<Stored, LabError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
@@ -68,7 +68,7 @@ pub fn fetch(
         what: &what,
         arch: Arch::of_host(),
         suite: Some(suite),
-        fresh,
+        lists,
         otherwise: "name a QEMU program with --qemu",
     };
     lists::ask(question, store, note, &mut |apt, note| through(apt, store, arch, suite, note))

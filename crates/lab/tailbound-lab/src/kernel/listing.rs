@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Available, Kernel, Manifest, available, in_store};
+use super::{Available, Kernel, Manifest, PackageLists, available, in_store};
 use crate::arch::Arch;
 use crate::build::{self, BuildManifest};
 use crate::error::LabError;
@@ -20,7 +20,7 @@ pub enum Sources<'a> {
         /// The suite; none: those of this machine's sources.
         suite: Option<&'a str>,
         /// Ask again what the names mean today.
-        fresh: bool,
+        lists: PackageLists,
     },
 }
 
@@ -51,7 +51,7 @@ impl KernelListing {
         built.retain(|b| b.arch == arch.name());
         let available = match sources {
             Sources::Store => Vec::new(),
-            Sources::Debian { suite, fresh } => available(arch, suite, store, fresh, note)?,
+            Sources::Debian { suite, lists } => available(arch, suite, store, lists, note)?,
         };
         Ok(Self { available, stored, built })
     }
@@ -142,7 +142,7 @@ mod tests {
             fetched: Some("6.12.48-1".to_owned()),
         };
         let listing = KernelListing { available: vec![one], ..KernelListing::default() };
-        let text = listing.text(Sources::Debian { suite: None, fresh: false });
+        let text = listing.text(Sources::Debian { suite: None, lists: PackageLists::AtHand });
         assert!(text.starts_with("debian:6.12-rt "), "{text}");
         assert!(text.ends_with(" 6.12.48-1  fetched: 6.12.48-1\n"), "{text}");
     }

@@ -15,6 +15,23 @@ use crate::store::Store;
 /// Private lists younger than this are asked before they are fetched again.
 const YOUNG: Duration = Duration::from_secs(3600);
 
+/// Which lists of packages answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PackageLists {
+    /// Those that are at hand, where they have the answer.
+    AtHand,
+    /// New ones, whatever is at hand.
+    Anew,
+}
+
+impl PackageLists {
+    /// What `--refresh` stands for.
+    #[must_use]
+    pub fn anew_if(refresh: bool) -> Self {
+        if refresh { Self::Anew } else { Self::AtHand }
+    }
+}
+
 /// What is asked for, and where.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question<'a> {
@@ -23,8 +40,7 @@ pub(crate) struct Question<'a> {
     pub(crate) arch: Arch,
     /// A suite that the machine's sources need not name, from the same archives.
     pub(crate) suite: Option<&'a str>,
-    /// Fetch the lists anew whatever is at hand.
-    pub(crate) fresh: bool,
+    pub(crate) lists: PackageLists,
     /// What to do on a machine without apt.
     pub(crate) otherwise: &'a str,
 }
@@ -42,10 +58,10 @@ pub(crate) fn ask<T>(
     note: &mut Note<'_>,
     through: &mut dyn FnMut(&Apt, &mut Note<'_>) -> Result<T, LabError>,
 ) -> Result<T, LabError> {
-    let Question { what, arch, suite, fresh, otherwise } = question;
+    let Question { what, arch, suite, lists, otherwise } = question;
     let folder = store.room("apt")?;
     let mut tried = Vec::new();
-    if arch == Arch::of_host() && !fresh && suite.is_none() {
+    if arch == Arch::of_host() && lists == PackageLists::AtHand && suite.is_none() {
         match Apt::of_system(&folder).and_then(|apt| through(&apt, note)) {
             Ok(answer) => return Ok(answer),
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
@@ -55,7 +71,7 @@ pub(crate) fn ask<T>(
     let mut apt =
         Apt::private(&folder, arch, suite).map_err(|e| without_apt(what, otherwise, store, &e))?;
     let stamp = apt.stamp();
-    if !fresh && is_young(&stamp) {
+    if lists == PackageLists::AtHand && is_young(&stamp) {
         match through(&apt, note) {
             Ok(answer) => return Ok(answer),
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),

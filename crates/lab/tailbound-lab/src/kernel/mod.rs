@@ -21,6 +21,7 @@ use tailbound_core::lab::KernelRecord;
 
 pub use self::config::Config;
 pub use self::listing::{KernelListing, Sources};
+pub use self::lists::PackageLists;
 pub use self::name::{BuildName, BuildNameError, KernelName};
 pub use self::obtain::{Available, available, obtain, refresh};
 pub use self::package::{Manifest, in_store, is_in_store};

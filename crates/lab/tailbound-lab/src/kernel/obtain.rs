@@ -11,7 +11,7 @@ use serde::Serialize;
 use tailbound_core::lab::KernelRecord;
 
 use super::apt::{Apt, Package};
-use super::lists::{self, Note, Question};
+use super::lists::{self, Note, PackageLists, Question};
 use super::{Kernel, KernelName, debian, image, modules, package};
 use crate::arch::Arch;
 use crate::error::LabError;
@@ -34,7 +34,7 @@ pub fn obtain(
         KernelName::Debian(debian_name) => match package::remembered(store, debian_name, arch)? {
             Some(kernel) if is_sound(&kernel)? => Ok(kernel),
             Some(kernel) => mend(debian_name, &kernel, arch, store, note),
-            None => fetch(debian_name, arch, store, false, note),
+            None => fetch(debian_name, arch, store, PackageLists::AtHand, note),
         },
         KernelName::Path { image, modules } => of_path(name, image, modules.as_deref(), arch),
         KernelName::Build(build) => crate::build::kernel(build, arch, store),
@@ -52,7 +52,9 @@ pub fn refresh(
     note: &mut dyn FnMut(&str),
 ) -> Result<Kernel, LabError> {
     match name {
-        KernelName::Debian(debian_name) => fetch(debian_name, arch, store, true, note),
+        KernelName::Debian(debian_name) => {
+            fetch(debian_name, arch, store, PackageLists::Anew, note)
+        }
         _ => obtain(name, arch, store, note),
     }
 }
@@ -79,29 +81,32 @@ fn mend(
     let package = kernel.record.package.as_deref().and_then(|p| p.split_once(' '));
     if let Some((package, version)) = package {
         let at = split_suite(name)?.1.map(|s| format!("@{s}")).unwrap_or_default();
-        let exact = fetch(&format!("{package}={version}{at}"), arch, store, false, note);
+        let exact =
+            fetch(&format!("{package}={version}{at}"), arch, store, PackageLists::AtHand, note);
         if let (Ok(_), Some(again)) = (exact, package::remembered(store, name, arch)?) {
             return Ok(again);
         }
     }
-    fetch(name, arch, store, false, note)
+    fetch(name, arch, store, PackageLists::AtHand, note)
 }
 
 fn fetch(
     name: &str,
     arch: Arch,
     store: &Store,
-    fresh: bool,
+    lists: PackageLists,
     note: &mut dyn FnMut(&str),
 ) -> Result<Kernel, LabError> {
     let _lock = store.lock("kernels", note)?;
     // Another process may have fetched it while we waited.
-    if !fresh && let Some(kernel) = package::remembered(store, name, arch)? {
+    if lists == PackageLists::AtHand
+        && let Some(kernel) = package::remembered(store, name, arch)?
+    {
         return Ok(kernel);
     }
     let (short, suite) = split_suite(name)?;
     let what = format!("debian:{name}");
-    let question = Question { what: &what, arch, suite, fresh, otherwise: lists::OTHER_KERNEL };
+    let question = Question { what: &what, arch, suite, lists, otherwise: lists::OTHER_KERNEL };
     lists::ask(question, store, note, &mut |apt, note| through(apt, name, short, arch, store, note))
 }
 
@@ -126,7 +131,7 @@ pub fn available(
     arch: Arch,
     suite: Option<&str>,
     store: &Store,
-    fresh: bool,
+    lists: PackageLists,
     note: &mut dyn FnMut(&str),
 ) -> Result<Vec<Available>, LabError> {
     let at = suite.map(|s| format!("@{s}")).unwrap_or_default();
@@ -134,7 +139,7 @@ pub fn available(
     split_suite(&format!("any{at}"))?;
     let what = format!("a kernel of Debian{at}");
     let known = lists::ask(
-        Question { what: &what, arch, suite, fresh, otherwise: lists::OTHER_KERNEL },
+        Question { what: &what, arch, suite, lists, otherwise: lists::OTHER_KERNEL },
         store,
         note,
         &mut |apt, _| {

@@ -153,7 +153,7 @@ impl Target {
             }
             files.insert(f.guest.clone(), here(&f.host));
         }
-        check_testers(&w.tester, &files).map_err(wrong)?;
+        check_testers(&w.tester, &files).map_err(|e| wrong(e.to_string()))?;
         let given: Vec<PathBuf> = w.library_path.iter().map(here).collect();
         let stem = path.file_stem().map_or("target".into(), |s| s.to_string_lossy());
         Ok(Self {
@@ -219,17 +219,26 @@ fn clean(guest: &str) -> bool {
         && !guest.split('/').any(|part| part == "..")
 }
 
+/// A tester that cannot run in the guest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum TesterError {
+    #[error("tester.{name} has no command")]
+    NoCommand { name: String },
+    #[error("tester.{name} runs {program}, which no [[file]] brings into the guest")]
+    NotThere { name: String, program: String },
+}
+
 /// A tester that is not in the guest would be found out only after the boot.
 fn check_testers(
     testers: &BTreeMap<String, Tester>,
     files: &BTreeMap<String, PathBuf>,
-) -> Result<(), String> {
+) -> Result<(), TesterError> {
     for (name, tester) in testers {
-        let program = tester.command.first().ok_or(format!("tester.{name} has no command"))?;
+        let program = tester.command.first();
+        let program = program.ok_or_else(|| TesterError::NoCommand { name: name.clone() })?;
         if !files.contains_key(program) {
-            return Err(format!(
-                "tester.{name} runs {program}, which no [[file]] brings into the guest"
-            ));
+            let (name, program) = (name.clone(), program.clone());
+            return Err(TesterError::NotThere { name, program });
         }
     }
     Ok(())

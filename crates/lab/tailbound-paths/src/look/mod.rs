@@ -28,9 +28,11 @@ use crate::blocks::{blocks, tree};
 use crate::curve;
 use crate::handovers::{self, HandOver, HandOvers};
 use crate::log::Log;
+use crate::names::named;
 use crate::plan::{Guest, Plan};
 use crate::theory::{self, EvidenceQuery};
 use crate::turns::Turns;
+use crate::wake_and_wait::WakeAndWait;
 use crate::wakeups::{self, Fit, Marks, WakeUp};
 
 /// Latest wake-ups that are told.
@@ -69,21 +71,6 @@ enum Target {
 
 /// From when to when, on which CPU, for what.
 type Targeted = (u64, u64, u8, Target);
-
-/// A wake-up of the measured thread, by QEMU's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WakeAndWait {
-    /// The kernel's thread.
-    pub thread: u64,
-    /// Its timer was due.
-    pub due_ns: u64,
-    /// Its interrupt could have come: where interrupts were disabled then, that is the due time.
-    pub free_ns: u64,
-    /// The thread was in user mode.
-    pub user_ns: u64,
-    /// As the run has it.
-    pub latency_ns: i64,
-}
 
 /// The record so far, and what is to be looked at block by block.
 #[derive(Debug)]
@@ -382,14 +369,6 @@ fn latest(latencies_ns: &[i64]) -> Vec<(usize, i64)> {
 fn legs(names: &[&str], lengths_ns: &[i64]) -> Vec<Leg> {
     let leg = |(name, ns): (&&str, &i64)| Leg { name: (*name).to_owned(), ns: *ns, own_ns: None };
     names.iter().zip(lengths_ns).map(leg).collect()
-}
-
-pub(crate) fn named(symbols: &Symbols, address: u64) -> &str {
-    match symbols.name(address) {
-        _ if address >> 63 == 0 => "user mode",
-        Some(name) => name,
-        None => "a function without a name",
-    }
 }
 
 #[cfg(test)]

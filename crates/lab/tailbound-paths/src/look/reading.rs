@@ -9,11 +9,12 @@ use std::io::{Read, Seek, SeekFrom};
 
 use tailbound_core::paths::SectionKind;
 
-use super::{LookError, Samples, WakeAndWait};
+use super::{LookError, Samples};
 use crate::log::Log;
 use crate::record::{kind, state};
 use crate::sections::{Section, Sections};
 use crate::turns::Turns;
+use crate::wake_and_wait::WakeAndWait;
 use crate::wakeups::{Marks, WakeUp, WakeUps};
 
 /// A timer that is due when it is set comes so much later at most: a microsecond is the shortest time that the kernel lets a

@@ -9,7 +9,8 @@ use tailbound_core::paths::{
 use tailbound_trace::symbols::Symbols;
 
 use super::reading::LogReading;
-use super::{Samples, Sparse, Target, WAKEUPS, named};
+use super::{Samples, Sparse, Target, WAKEUPS};
+use crate::names::named;
 use crate::sections::Sections;
 use crate::wakeups::{self, WakeUp};
 

@@ -12,8 +12,8 @@ mod x86_64;
 #[cfg(test)]
 pub(crate) use x86_64::tests::OLD as X86_64_SYMBOLS;
 
+use crate::outside::OUTSIDE;
 use crate::record::{MAGIC, guest, mode, plan, point};
-use crate::theory::OUTSIDE;
 use crate::wakeups::Marks;
 
 /// Why a kernel cannot be watched.

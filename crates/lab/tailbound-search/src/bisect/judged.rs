@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a meter, a journal and a limit to an oracle: what is in the journal is not measured again.
 
+use crate::bisect::arm::Arm;
 use crate::bisect::ends::Limit;
 use crate::bisect::journal::{Journal, Measured, Step};
 use crate::bisect::oracle::{Answer, Oracle};
@@ -11,21 +12,20 @@ pub trait Meter<T> {
     type Error;
 
     /// What the variant is known by: the same words, the same figure. A control has words of its own.
-    fn key(&self, at: &T, is_control: bool) -> String;
+    fn key(&self, at: &T, arm: Arm) -> String;
 
     /// Measures all of them, and adds a step for each to the journal as it comes.
     ///
     /// # Errors
     /// It was interrupted, or something is wrong that no other variant would mend.
-    fn measure(&mut self, variants: &[(T, bool)], journal: &mut Journal)
-    -> Result<(), Self::Error>;
+    fn measure(&mut self, variants: &[(T, Arm)], journal: &mut Journal) -> Result<(), Self::Error>;
 
     /// Is the run that a step of the journal names one of this variant? Asked of each step that is not measured, before its
     /// figure is used.
     ///
     /// # Errors
     /// It is not: nothing follows from such a journal.
-    fn believe(&mut self, _at: &T, _is_control: bool, _step: &Step) -> Result<(), Self::Error> {
+    fn believe(&mut self, _at: &T, _arm: Arm, _step: &Step) -> Result<(), Self::Error> {
         Ok(())
     }
 
@@ -43,10 +43,10 @@ pub trait Meter<T> {
 pub fn recall<T: Clone, M: Meter<T> + ?Sized>(
     meter: &mut M,
     journal: &mut Journal,
-    variants: &[(T, bool)],
+    variants: &[(T, Arm)],
 ) -> Result<Vec<Option<Step>>, M::Error> {
     let keys: Vec<String> = variants.iter().map(|(at, c)| meter.key(at, *c)).collect();
-    let mut missing: Vec<(T, bool)> = Vec::new();
+    let mut missing: Vec<(T, Arm)> = Vec::new();
     let mut asked: Vec<&String> = Vec::new();
     for (variant, key) in variants.iter().zip(&keys) {
         match journal.get(key) {
@@ -89,7 +89,7 @@ impl<T: Clone, M: Meter<T> + ?Sized> Oracle<T> for Judged<'_, M> {
     type Error = M::Error;
 
     fn ask(&mut self, questions: &[T]) -> Result<Vec<Answer>, M::Error> {
-        let variants: Vec<(T, bool)> = questions.iter().map(|q| (q.clone(), false)).collect();
+        let variants: Vec<(T, Arm)> = questions.iter().map(|q| (q.clone(), Arm::Itself)).collect();
         let steps = recall(self.meter, self.journal, &variants)?;
         Ok(steps.iter().map(|step| self.answer(step.as_ref())).collect())
     }
@@ -114,20 +114,20 @@ mod tests {
     impl Meter<Vec<usize>> for Options {
         type Error = &'static str;
 
-        fn key(&self, at: &Vec<usize>, is_control: bool) -> String {
-            format!("{at:?}{}", if is_control { " control" } else { "" })
+        fn key(&self, at: &Vec<usize>, arm: Arm) -> String {
+            format!("{at:?}{}", if arm.is_control() { " control" } else { "" })
         }
 
         fn measure(
             &mut self,
-            variants: &[(Vec<usize>, bool)],
+            variants: &[(Vec<usize>, Arm)],
             journal: &mut Journal,
         ) -> Result<(), &'static str> {
-            for (set, is_control) in variants {
+            for (set, arm) in variants {
                 self.left = self.left.checked_sub(1).ok_or("interrupted")?;
-                let key = self.key(set, *is_control);
+                let key = self.key(set, *arm);
                 let late = if set.contains(&5) && set.contains(&20) { 1000 } else { 0 };
-                let noise = if *is_control { 7 } else { 0 };
+                let noise = if *arm == Arm::Control { 7 } else { 0 };
                 let ns = i64::try_from(100 + 10 * set.len()).unwrap() + late + noise;
                 let measured = Measured::ValueNs(ns);
                 journal.add(Step {
@@ -146,7 +146,12 @@ mod tests {
 
     fn search(meter: &mut Options, journal: &mut Journal) -> Result<Culprits, &'static str> {
         let (good, bad): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..32).collect());
-        let ends = [(good.clone(), false), (bad.clone(), false), (good, true), (bad, true)];
+        let ends = [
+            (good.clone(), Arm::Itself),
+            (bad.clone(), Arm::Itself),
+            (good, Arm::Control),
+            (bad, Arm::Control),
+        ];
         let steps = recall(meter, journal, &ends)?;
         let value = |i: usize| match steps.get(i).cloned().flatten().map(|s| s.measured) {
             Some(Measured::ValueNs(ns)) => ns,
@@ -166,15 +171,15 @@ mod tests {
     impl Meter<usize> for Doubts {
         type Error = usize;
 
-        fn key(&self, at: &usize, _: bool) -> String {
+        fn key(&self, at: &usize, _: Arm) -> String {
             at.to_string()
         }
 
-        fn measure(&mut self, _: &[(usize, bool)], _: &mut Journal) -> Result<(), usize> {
+        fn measure(&mut self, _: &[(usize, Arm)], _: &mut Journal) -> Result<(), usize> {
             Ok(())
         }
 
-        fn believe(&mut self, at: &usize, _: bool, _: &Step) -> Result<(), usize> {
+        fn believe(&mut self, at: &usize, _: Arm, _: &Step) -> Result<(), usize> {
             if *at == 3 { Err(*at) } else { Ok(()) }
         }
     }
@@ -193,8 +198,11 @@ mod tests {
                 note: None,
             });
         }
-        assert!(recall(&mut Doubts, &mut journal, &[(1, false), (2, false)]).is_ok());
-        assert_eq!(recall(&mut Doubts, &mut journal, &[(1, false), (3, false)]), Err(3));
+        assert!(recall(&mut Doubts, &mut journal, &[(1, Arm::Itself), (2, Arm::Itself)]).is_ok());
+        assert_eq!(
+            recall(&mut Doubts, &mut journal, &[(1, Arm::Itself), (3, Arm::Itself)]),
+            Err(3)
+        );
     }
 
     #[test]

@@ -9,11 +9,13 @@
 //! span.rs     ordered versions, with skips  differences.rs  from two lists of options to changes
 //! culprits.rs unordered changes             journal.rs      what was measured before, as JSON Lines
 //! judged.rs   a meter, a journal and a limit are an oracle
+//! arm.rs      a variant itself, or its control
 //! ```
 //!
 //! Source: Zeller and Hildebrandt, *Simplifying and Isolating Failure-Inducing Input* (2002), for the guarantee
 //! (no change of the answer can be left out); git-bisect(1) for skips.
 
+pub mod arm;
 pub mod culprits;
 pub mod differences;
 pub mod ends;
@@ -22,6 +24,7 @@ pub mod judged;
 pub mod oracle;
 pub mod span;
 
+pub use arm::Arm;
 pub use culprits::{Culprit, Culprits};
 pub use differences::{Difference, configurations, words};
 pub use ends::{Ends, EndsError, Limit};

@@ -6,11 +6,12 @@ use tailbound_lab::watching::{self, Depth};
 use tailbound_report::bisect::{Bisected, CulpritFound, Measurement};
 use tailbound_report::paths::{Grown, grown};
 
+use super::ends::{Measurements, value};
 use super::meter::LabMeter;
-use super::search::{Measurements, Way, value};
 use super::variants::{Unmade, Variants};
+use super::way::Way;
 use super::{BisectAnswer, BisectEnd};
-use crate::bisect::{Journal, Limit, Measured, Meter, Step};
+use crate::bisect::{Arm, Journal, Limit, Measured, Meter, Step};
 use crate::error::SearchError;
 
 /// Names, whether nothing can be left out, the variant without it and the one with it.
@@ -69,7 +70,7 @@ impl<T: Clone> Answered<'_, T> {
             !ends.into_iter().chain(&m.controls).any(|end| end.key == s.key)
         };
         let at = |at: &T| {
-            let step = self.journal.get(&lab.key(at, false));
+            let step = self.journal.get(&lab.key(at, Arm::Itself));
             step.map_or_else(Measurement::default, |s| self.measurement(s))
         };
         let culprits = self.found.culprits.iter().map(|(members, is_exact, before, after)| {
@@ -155,7 +156,7 @@ fn both<T, V: Variants<T>>(
     let shown = lab.bench.tasks(2, Some(Depth::Sections.steps()));
     for (at, what) in [(before, "before"), (after, "after")] {
         shown.note(&format!("looking at the sections of the kernel {what}"));
-        let mut request = lab.variants.request(at, false).map_err(|e| match e {
+        let mut request = lab.variants.request(at, Arm::Itself).map_err(|e| match e {
             Unmade::Failed(e) => e,
             Unmade::Unfit(why) => SearchError::cannot(why),
         })?;

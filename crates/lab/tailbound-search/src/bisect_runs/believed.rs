@@ -9,11 +9,12 @@ use std::path::Path;
 
 use tailbound_core::Run;
 use tailbound_core::units::{format_ns_i64, grouped};
+use tailbound_lab::LabError;
 use tailbound_lab::hash;
 use tailbound_lab::matrix::RunReader;
 
-use super::folder::{self, JOURNAL};
-use super::measure::Measure;
+use super::file_names::{self, JOURNAL};
+use super::measure::{Measure, NoFigure};
 use crate::bisect::{Journal, Measured, Step};
 use crate::error::SearchError;
 
@@ -23,6 +24,23 @@ enum Found {
     Same,
     /// There is nothing to hold it against: why.
     Nothing(String),
+}
+
+/// What contradicts a figure of the journal.
+#[derive(Debug, thiserror::Error)]
+enum Contradiction {
+    #[error("{run} is the run file of another step too ({other})")]
+    Shared { run: String, other: String },
+    #[error("{0:?} is not the name of a run file of a search")]
+    Name(String),
+    #[error("{run} is another file than was measured: SHA-256 {now}, {then} in the journal")]
+    OtherFile { run: String, now: String, then: String },
+    #[error(transparent)]
+    Unreadable(#[from] LabError),
+    #[error("{run}: {why}, and the journal says {}", both(*journal_ns))]
+    NoFigure { run: String, why: NoFigure, journal_ns: i64 },
+    #[error("{run} has a {title} of {}, and the journal says {}", both(*held_ns), both(*journal_ns))]
+    OtherFigure { run: String, title: String, held_ns: i64, journal_ns: i64 },
 }
 
 /// Looks at every figure of `journal`. Forgets those that have nothing beside them, and yields what is to be said of them.
@@ -39,7 +57,7 @@ pub(super) fn look(
     for (at, step) in journal.steps().iter().enumerate() {
         let Measured::ValueNs(ns) = step.measured else { continue };
         let title = step.title.as_deref().unwrap_or(&step.key);
-        let refused = |why: String| {
+        let refused = |why: Contradiction| {
             SearchError::usage(format!(
                 "{}: step {} ({title}): {why}; remove that run file to have the step measured again, or give --force to begin anew",
                 folder.join(JOURNAL).display(),
@@ -50,7 +68,7 @@ pub(super) fn look(
             && let Some(other) = names.insert(name.clone(), step.key.clone())
             && other != step.key
         {
-            return Err(refused(format!("{name} is the run file of another step too ({other})")));
+            return Err(refused(Contradiction::Shared { run: name.clone(), other }));
         }
         match of_step(folder, step, (ns, measure), read).map_err(refused)? {
             Found::Same => {}
@@ -71,44 +89,41 @@ fn of_step(
     step: &Step,
     (ns, measure): (i64, Measure),
     read: &RunReader<'_>,
-) -> Result<Found, String> {
+) -> Result<Found, Contradiction> {
     let Some(name) = &step.run else {
         return Ok(Found::Nothing("the journal names no run file of it".to_owned()));
     };
-    if !folder::is_run_name(name) {
-        return Err(format!("{name:?} is not the name of a run file of a search"));
+    if !file_names::is_run_name(name) {
+        return Err(Contradiction::Name(name.clone()));
     }
     let path = folder.join(name);
     if path.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
         return Ok(Found::Nothing(format!("{name} is gone")));
     }
     if let Some(then) = &step.run_sha256 {
-        let now = hash::of_file(&path).map_err(|e| e.to_string())?;
+        let now = hash::of_file(&path)?;
         if now != *then {
-            return Err(format!(
-                "{name} is another file than was measured: SHA-256 {now}, {then} in the journal"
-            ));
+            let (run, then) = (name.clone(), then.clone());
+            return Err(Contradiction::OtherFile { run, now, then });
         }
     }
-    let run = read(&path).map_err(|e| e.to_string())?;
+    let run = read(&path)?;
     let held = match of_run(measure, &run) {
         Ok(Some(held)) => held,
         Ok(None) => return Ok(Found::Nothing(format!("{name} does not hold its sections"))),
-        Err(why) => return Err(format!("{name}: {why}, and the journal says {}", both(ns))),
+        Err(why) => {
+            return Err(Contradiction::NoFigure { run: name.clone(), why, journal_ns: ns });
+        }
     };
     if held != ns {
-        let title = measure.title();
-        return Err(format!(
-            "{name} has a {title} of {}, and the journal says {}",
-            both(held),
-            both(ns)
-        ));
+        let (run, title) = (name.clone(), measure.title());
+        return Err(Contradiction::OtherFigure { run, title, held_ns: held, journal_ns: ns });
     }
     Ok(Found::Same)
 }
 
 /// The figure that a run file holds, computed as it was when the run was made; none where earlier versions did not keep it.
-fn of_run(measure: Measure, run: &Run) -> Result<Option<i64>, String> {
+fn of_run(measure: Measure, run: &Run) -> Result<Option<i64>, NoFigure> {
     match (measure, &run.paths) {
         (Measure::Section, Some(paths)) => Measure::of_paths(paths).map(Some),
         (Measure::Section, None) => Ok(None),
@@ -126,7 +141,6 @@ mod tests {
     use super::*;
 
     use tailbound_core::{Distribution, runfile};
-    use tailbound_lab::LabError;
 
     const NAME: &str = "step-001.tailbound.jsonl";
 

@@ -13,7 +13,7 @@ use tailbound_lab::kernel::Config;
 use tailbound_lab::{Arch, Bench, BuildName, Kernel, LabError, Request, Store};
 
 use super::variants::{self, CONTROL, Unmade, Variants};
-use crate::bisect::Difference;
+use crate::bisect::{Arm, Difference};
 use crate::error::SearchError;
 
 /// Puts another word into the release of a kernel, and with it into its code.
@@ -135,10 +135,15 @@ pub(super) struct History<'a> {
 }
 
 impl History<'_> {
-    fn image(&self, at: usize, is_control: bool) -> PathBuf {
+    fn image(&self, at: usize, arm: Arm) -> PathBuf {
         let id = self.all.get(at).map_or("", |c| c.id.as_str());
-        let control = if is_control { "-control" } else { "" };
+        let control = if arm.is_control() { "-control" } else { "" };
         self.folder.join(format!("image-{}{control}", id.get(..12).unwrap_or(id)))
+    }
+
+    /// The arm that the image of `arm` is built for.
+    fn built(&self, arm: Arm) -> Arm {
+        if self.is_rebuilt() { arm } else { Arm::Itself }
     }
 
     /// Does the control need a build of its own?
@@ -148,27 +153,27 @@ impl History<'_> {
 }
 
 impl Variants<usize> for History<'_> {
-    fn key(&self, at: &usize, is_control: bool) -> String {
+    fn key(&self, at: &usize, arm: Arm) -> String {
         let id = self.all.get(*at).map_or("", |c| c.id.as_str());
-        if is_control { format!("{id} control") } else { id.to_owned() }
+        if arm.is_control() { format!("{id} control") } else { id.to_owned() }
     }
 
-    fn title(&self, at: &usize, is_control: bool) -> String {
+    fn title(&self, at: &usize, arm: Arm) -> String {
         let title = self.all.get(*at).map(Commit::title).unwrap_or_default();
-        match (is_control, self.is_rebuilt()) {
+        match (arm.is_control(), self.is_rebuilt()) {
             (false, _) => title,
             (true, true) => format!("{title}, built with another name"),
             (true, false) => format!("{title}, and {CONTROL}"),
         }
     }
 
-    fn is_made(&self, at: &usize, is_control: bool) -> bool {
-        self.image(*at, is_control && self.is_rebuilt()).is_file()
+    fn is_made(&self, at: &usize, arm: Arm) -> bool {
+        self.image(*at, self.built(arm)).is_file()
     }
 
-    fn request(&mut self, at: &usize, is_control: bool) -> Result<Request, Unmade> {
+    fn request(&mut self, at: &usize, arm: Arm) -> Result<Request, Unmade> {
         let commit = self.all.get(*at).cloned().ok_or(LabError::Bug)?;
-        let image = self.image(*at, is_control && self.is_rebuilt());
+        let image = self.image(*at, self.built(arm));
         let mut request = self.base.clone();
         if !image.is_file() {
             self.builder.bench.note(&format!("building {}", commit.title()));
@@ -180,7 +185,7 @@ impl Variants<usize> for History<'_> {
                 }
                 How::Kernel { config, fragments } => {
                     let mut fragments = fragments.clone();
-                    if is_control {
+                    if arm.is_control() {
                         fragments.push(control_fragment(&self.folder)?);
                     }
                     self.builder.kernel(&tree, config.as_deref(), &fragments, &image)?;
@@ -188,7 +193,7 @@ impl Variants<usize> for History<'_> {
             }
         }
         request.kernels = vec![format!("path:{}", image.display())];
-        if is_control && !self.is_rebuilt() {
+        if arm.is_control() && !self.is_rebuilt() {
             variants::append(&mut request, &[CONTROL.to_owned()]);
         }
         Ok(request)
@@ -241,34 +246,34 @@ impl Options<'_> {
 }
 
 impl Variants<Vec<usize>> for Options<'_> {
-    fn key(&self, at: &Vec<usize>, is_control: bool) -> String {
+    fn key(&self, at: &Vec<usize>, arm: Arm) -> String {
         let names: Vec<&str> =
             at.iter().filter_map(|i| self.differences.get(*i)).map(|(n, _)| n.as_str()).collect();
-        let control = if is_control { " control" } else { "" };
+        let control = if arm.is_control() { " control" } else { "" };
         format!("bad: {}{control}", names.join(" "))
     }
 
-    fn title(&self, at: &Vec<usize>, is_control: bool) -> String {
+    fn title(&self, at: &Vec<usize>, arm: Arm) -> String {
         let names: Vec<String> = at.iter().map(|i| self.name(*i)).collect();
         let title = variants::several(&names, self.differences.len());
-        if is_control { format!("{title}, built with another name") } else { title }
+        if arm.is_control() { format!("{title}, built with another name") } else { title }
     }
 
-    fn is_made(&self, at: &Vec<usize>, is_control: bool) -> bool {
-        self.image(at, is_control).is_file()
+    fn is_made(&self, at: &Vec<usize>, arm: Arm) -> bool {
+        self.image(at, arm).is_file()
     }
 
-    fn request(&mut self, at: &Vec<usize>, is_control: bool) -> Result<Request, Unmade> {
-        let image = self.image(at, is_control);
+    fn request(&mut self, at: &Vec<usize>, arm: Arm) -> Result<Request, Unmade> {
+        let image = self.image(at, arm);
         self.changed_back = None;
         if !image.is_file() {
-            self.builder.bench.note(&format!("building {}", self.title(at, is_control)));
+            self.builder.bench.note(&format!("building {}", self.title(at, arm)));
             let wanted = self.set(at);
             let text: String = wanted.iter().map(|(n, v)| format!("CONFIG_{n}={v}\n")).collect();
             let config = self.folder.join("step.config");
             write_text(&config, &text)?;
             let mut fragments = Vec::new();
-            if is_control {
+            if arm.is_control() {
                 fragments.push(control_fragment(&self.folder)?);
             }
             let kernel = self.builder.kernel(&self.source, Some(&config), &fragments, &image)?;
@@ -286,8 +291,8 @@ impl Variants<Vec<usize>> for Options<'_> {
 
 impl Options<'_> {
     /// Where the image of a set goes.
-    fn image(&self, at: &Vec<usize>, is_control: bool) -> PathBuf {
-        let hash = tailbound_lab::hash::of_bytes(self.key(at, is_control).as_bytes());
+    fn image(&self, at: &Vec<usize>, arm: Arm) -> PathBuf {
+        let hash = tailbound_lab::hash::of_bytes(self.key(at, arm).as_bytes());
         self.folder.join(format!("image-{}", hash.get(..12).unwrap_or(&hash)))
     }
 

@@ -22,6 +22,23 @@ pub(super) enum Measure {
     Section,
 }
 
+/// Why a run has no such figure.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(super) enum NoFigure {
+    #[error("nothing was measured")]
+    Nothing,
+    #[error(
+        "{} needs {} activations: give more with --loops",
+        quantile::label(*quantile),
+        quantile::needed(*quantile)
+    )]
+    TooFew { quantile: f64 },
+    #[error("sections are no figure of a run alone")]
+    NotAlone,
+    #[error("no section was seen")]
+    NoSection,
+}
+
 impl FromStr for Measure {
     type Err = SearchError;
 
@@ -51,33 +68,28 @@ impl Measure {
     }
 
     /// The figure of a run; why there is none.
-    pub(super) fn of_run(self, run: &Run) -> Result<i64, String> {
-        let context = run.judged_context().ok_or("nothing was measured")?;
+    pub(super) fn of_run(self, run: &Run) -> Result<i64, NoFigure> {
+        let context = run.judged_context().ok_or(NoFigure::Nothing)?;
         let (_, due) = run.total(context);
         match self {
-            Self::Max => due.max_ns.ok_or_else(|| "nothing was measured".to_owned()),
+            Self::Max => due.max_ns.ok_or(NoFigure::Nothing),
             Self::Quantile(p) => {
                 #[expect(
                     clippy::cast_possible_truncation,
                     reason = "a latency that was measured in whole ns"
                 )]
                 let whole = |ns: f64| ns.round() as i64;
-                quantile::quantile(&due, p).ns().map(whole).ok_or_else(|| {
-                    format!(
-                        "{} needs {} activations: give more with --loops",
-                        quantile::label(p),
-                        quantile::needed(p)
-                    )
-                })
+                let found = quantile::quantile(&due, p).ns().map(whole);
+                found.ok_or(NoFigure::TooFew { quantile: p })
             }
-            Self::Section => Err("sections are no figure of a run alone".to_owned()),
+            Self::Section => Err(NoFigure::NotAlone),
         }
     }
 
     /// The longest section of a run that was looked at.
-    pub(super) fn of_paths(record: &PathsRecord) -> Result<i64, String> {
+    pub(super) fn of_paths(record: &PathsRecord) -> Result<i64, NoFigure> {
         let longest = record.totals.iter().find(|t| t.kind == SectionKind::NotPreemptible);
-        longest.map(|t| t.longest_ns).ok_or_else(|| "no section was seen".to_owned())
+        longest.map(|t| t.longest_ns).ok_or(NoFigure::NoSection)
     }
 }
 

@@ -12,10 +12,10 @@ use tailbound_lab::{Bench, Emulator, LabError, Labelled, Request, hash, keep, re
 use tailbound_sys::new_file::Existing;
 
 use super::BisectOptions;
-use super::folder;
 use super::measure::Measure;
 use super::variants::{Unmade, Variants};
-use crate::bisect::{Journal, Limit, Measured, Meter, Step};
+use super::{file_names, folder};
+use crate::bisect::{Arm, Journal, Limit, Measured, Meter, Step};
 use crate::error::SearchError;
 
 /// The lab, as a search asks it.
@@ -131,7 +131,7 @@ impl<V> LabMeter<'_, V> {
         match (open.unfit, open.worst) {
             (Some(why), _) => step.measured = Measured::Unfit(why),
             (None, Some((ns, made, console))) => {
-                let name = folder::run_name(journal);
+                let name = file_names::run_name(journal);
                 let path = self.folder.join(&name);
                 keep(&path, &made, &console, Existing::Replace)?;
                 step.measured = Measured::ValueNs(ns);
@@ -239,20 +239,16 @@ impl<V> LabMeter<'_, V> {
 impl<T, V: Variants<T>> Meter<T> for LabMeter<'_, V> {
     type Error = SearchError;
 
-    fn key(&self, at: &T, is_control: bool) -> String {
-        self.variants.key(at, is_control)
+    fn key(&self, at: &T, arm: Arm) -> String {
+        self.variants.key(at, arm)
     }
 
-    fn measure(
-        &mut self,
-        variants: &[(T, bool)],
-        journal: &mut Journal,
-    ) -> Result<(), SearchError> {
+    fn measure(&mut self, variants: &[(T, Arm)], journal: &mut Journal) -> Result<(), SearchError> {
         let (mut open, mut cells) = (Vec::new(), Vec::new());
-        for (at, is_control) in variants {
-            let key = self.variants.key(at, *is_control);
-            let title = self.variants.title(at, *is_control);
-            let mut request = match self.variants.request(at, *is_control) {
+        for (at, arm) in variants {
+            let key = self.variants.key(at, *arm);
+            let title = self.variants.title(at, *arm);
+            let mut request = match self.variants.request(at, *arm) {
                 Ok(request) => request,
                 Err(Unmade::Failed(failure)) => return Err(failure),
                 Err(Unmade::Unfit(why)) => {
@@ -294,14 +290,14 @@ impl<T, V: Variants<T>> Meter<T> for LabMeter<'_, V> {
         }
     }
 
-    fn believe(&mut self, at: &T, is_control: bool, step: &Step) -> Result<(), SearchError> {
+    fn believe(&mut self, at: &T, arm: Arm, step: &Step) -> Result<(), SearchError> {
         let is_figure = matches!(step.measured, Measured::ValueNs(_));
         if !is_figure || self.believed.contains(&step.key) {
             return Ok(());
         }
         // What would have to be built again for it is not: its figure was held against its file.
-        if self.variants.is_made(at, is_control) {
-            let mut request = match self.variants.request(at, is_control) {
+        if self.variants.is_made(at, arm) {
+            let mut request = match self.variants.request(at, arm) {
                 Ok(request) => request,
                 Err(Unmade::Failed(failure)) => return Err(failure),
                 Err(Unmade::Unfit(why)) => return Err(SearchError::cannot(why)),

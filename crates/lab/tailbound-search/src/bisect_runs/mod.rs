@@ -5,19 +5,24 @@
 //!
 //! ```text
 //! search.rs    from the ends to the answer      variants.rs  options, loads, settings; kernels by name
-//! meter.rs     variants measured in the lab     commits.rs   variants that have to be built
+//! way.rs       what every kind is given         commits.rs   variants that have to be built
+//! ends.rs      its two ends, as measured        meter.rs     variants measured in the lab
 //! measure.rs   the figure of a run              folder.rs    the journal and its run files
-//! believed.rs  a journal against its run files  answer.rs    what is told
+//! believed.rs  a journal against its run files  file_names.rs what these files are called
+//! answer.rs    what is told
 //! ```
 
 mod answer;
 mod believed;
 mod commits;
+mod ends;
+mod file_names;
 mod folder;
 mod measure;
 mod meter;
 mod search;
 mod variants;
+mod way;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -29,8 +34,8 @@ use tailbound_lab::{Arch, Bench, BuildName, LabError, Request, Store, hash};
 use tailbound_report::bisect::Bisected;
 
 use self::commits::{Builder, History, How};
-use self::search::Way;
 use self::variants::{Kernels, Options};
+use self::way::Way;
 use crate::bisect;
 use crate::error::SearchError;
 

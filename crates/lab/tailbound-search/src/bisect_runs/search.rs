@@ -5,32 +5,18 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use tailbound_core::units;
-use tailbound_lab::matrix::RunReader;
-use tailbound_lab::{Bench, Emulator, LabError, Request, hash, program};
+use tailbound_lab::{Bench, Emulator, Request, hash, program};
 
 use super::answer::{Answered, Found};
+use super::ends::{limit, measured};
 use super::folder;
 use super::measure::Measure;
 use super::meter::LabMeter;
 use super::variants::Variants;
+use super::way::Way;
 use super::{BisectAnswer, BisectOptions};
-use crate::bisect::{Culprits, Ends, Journal, Judged, Limit, Measured, Span, Step, recall};
+use crate::bisect::{Arm, Culprits, Journal, Judged, Limit, Span, recall};
 use crate::error::SearchError;
-
-/// What every search is given.
-pub(super) struct Way<'a> {
-    pub(super) bench: &'a Bench<'a>,
-    pub(super) kind: &'static str,
-    pub(super) options: &'a BisectOptions,
-    pub(super) read: &'a RunReader<'a>,
-}
-
-/// The two ends, as they were measured.
-pub(super) struct Measurements {
-    pub(super) good: Step,
-    pub(super) bad: Step,
-    pub(super) controls: Vec<Step>,
-}
 
 /// What was found, and why it ended before its end.
 type Searched<T> = (Found<T>, Result<(), SearchError>);
@@ -92,9 +78,9 @@ fn with_ends<T: Clone, V: Variants<T>>(
     let (folder, mut journal, notes) = folder::open(way.options, &subject, measure, way.read)?;
     notes.iter().for_each(|note| bench.note(note));
     let recalled = journal.steps().len();
-    let mut ends = vec![(good.clone(), false), (bad.clone(), false)];
+    let mut ends = vec![(good.clone(), Arm::Itself), (bad.clone(), Arm::Itself)];
     if way.options.has_controls {
-        ends.extend([(good.clone(), true), (bad.clone(), true)]);
+        ends.extend([(good.clone(), Arm::Control), (bad.clone(), Arm::Control)]);
     }
     let mut lab = LabMeter {
         bench,
@@ -135,43 +121,6 @@ fn interrupted(e: SearchError, folder: &Path, known: &str) -> SearchError {
         folder.display()
     );
     SearchError::Interrupted(text)
-}
-
-fn measured(steps: Vec<Option<Step>>) -> Result<Measurements, SearchError> {
-    let mut all = Vec::new();
-    for step in steps.into_iter().flatten() {
-        if let Measured::Unfit(why) = &step.measured {
-            let title = step.title.as_deref().unwrap_or(&step.key);
-            return Err(SearchError::cannot(format!("an end has no figure: {title}: {why}")));
-        }
-        all.push(step);
-    }
-    let mut all = all.into_iter();
-    match (all.next(), all.next()) {
-        (Some(good), Some(bad)) => Ok(Measurements { good, bad, controls: all.collect() }),
-        _ => Err(LabError::Bug.into()),
-    }
-}
-
-/// The figure of a step that has one.
-pub(super) fn value(step: &Step) -> Option<i64> {
-    match step.measured {
-        Measured::ValueNs(ns) => Some(ns),
-        Measured::Unfit(_) => None,
-    }
-}
-
-fn limit(m: &Measurements, asked: Option<i64>) -> Result<Limit, SearchError> {
-    let control = |at: usize| m.controls.get(at).and_then(value);
-    let ends = Ends {
-        good_ns: value(&m.good).into_iter().chain(control(0)).collect(),
-        bad_ns: value(&m.bad).into_iter().chain(control(1)).collect(),
-    };
-    ends.limit(asked).map_err(|e| {
-        SearchError::usage(format!(
-            "{e}. Another --measure (p50, p99), more --loops or more --seeds may tell them apart"
-        ))
-    })
 }
 
 /// Among changes without an order.
@@ -243,7 +192,7 @@ pub(super) fn in_order<V: Variants<usize>>(
     with_ends(way, base, what, make, (0, last, about), |lab, journal, limit| {
         let mut span = Span::new(0, last);
         let ended = span.narrow(&mut Judged { meter: lab, journal, limit });
-        let title = |at: usize| lab.variants.title(&at, false);
+        let title = |at: usize| lab.variants.title(&at, Arm::Itself);
         let members: Vec<String> = (span.good + 1..=span.bad).map(title).collect();
         let mut notes = Vec::new();
         for at in &span.good_after_bad {

@@ -4,6 +4,7 @@
 use tailbound_lab::{LabError, Request};
 
 use super::ProfileText;
+use crate::bisect::Arm;
 use crate::bisect::differences::{Words, words};
 use crate::error::SearchError;
 
@@ -35,16 +36,16 @@ impl From<LabError> for Unmade {
 /// What a search is in.
 pub(super) trait Variants<T> {
     /// What makes it this one.
-    fn key(&self, at: &T, is_control: bool) -> String;
+    fn key(&self, at: &T, arm: Arm) -> String;
 
     /// What a reader calls it.
-    fn title(&self, at: &T, is_control: bool) -> String;
+    fn title(&self, at: &T, arm: Arm) -> String;
 
     /// What the lab is asked for; it may have to be built first.
-    fn request(&mut self, at: &T, is_control: bool) -> Result<Request, Unmade>;
+    fn request(&mut self, at: &T, arm: Arm) -> Result<Request, Unmade>;
 
     /// Is everything there that [`Self::request`] would otherwise build first?
-    fn is_made(&self, _at: &T, _is_control: bool) -> bool {
+    fn is_made(&self, _at: &T, _arm: Arm) -> bool {
         true
     }
 
@@ -65,8 +66,8 @@ pub(super) fn several(names: &[String], all: usize) -> String {
 }
 
 /// Behind a title.
-fn controlled(title: String, is_control: bool) -> String {
-    if is_control { format!("{title}, and {CONTROL}") } else { title }
+fn controlled(title: String, arm: Arm) -> String {
+    if arm.is_control() { format!("{title}, and {CONTROL}") } else { title }
 }
 
 /// Adds words to the command line of a request of one system.
@@ -143,9 +144,9 @@ impl<'a> Options<'a> {
 }
 
 impl Variants<Vec<usize>> for Options<'_> {
-    fn key(&self, at: &Vec<usize>, is_control: bool) -> String {
+    fn key(&self, at: &Vec<usize>, arm: Arm) -> String {
         let [mut append, load, set] = self.split(at);
-        append.extend(is_control.then(|| CONTROL.to_owned()));
+        append.extend(arm.is_control().then(|| CONTROL.to_owned()));
         let mut key = append.join(" ");
         for (what, words) in [("loads", load), ("settings", set)] {
             if !words.is_empty() {
@@ -155,15 +156,15 @@ impl Variants<Vec<usize>> for Options<'_> {
         key
     }
 
-    fn title(&self, at: &Vec<usize>, is_control: bool) -> String {
+    fn title(&self, at: &Vec<usize>, arm: Arm) -> String {
         let names: Vec<String> = at.iter().map(|i| self.name(*i)).collect();
         let title = several(&names, self.count());
-        controlled(title, is_control)
+        controlled(title, arm)
     }
 
-    fn request(&mut self, at: &Vec<usize>, is_control: bool) -> Result<Request, Unmade> {
+    fn request(&mut self, at: &Vec<usize>, arm: Arm) -> Result<Request, Unmade> {
         let [mut words, load, set] = self.split(at);
-        words.extend(is_control.then(|| CONTROL.to_owned()));
+        words.extend(arm.is_control().then(|| CONTROL.to_owned()));
         let mut request = self.base.clone();
         append(&mut request, &words);
         let loads: Vec<String> = self.loads.iter().cloned().chain(load).collect();
@@ -188,18 +189,18 @@ pub(super) struct Kernels {
 }
 
 impl Variants<usize> for Kernels {
-    fn key(&self, at: &usize, is_control: bool) -> String {
-        self.title(at, is_control)
+    fn key(&self, at: &usize, arm: Arm) -> String {
+        self.title(at, arm)
     }
 
-    fn title(&self, at: &usize, is_control: bool) -> String {
-        controlled(self.names.get(*at).cloned().unwrap_or_default(), is_control)
+    fn title(&self, at: &usize, arm: Arm) -> String {
+        controlled(self.names.get(*at).cloned().unwrap_or_default(), arm)
     }
 
-    fn request(&mut self, at: &usize, is_control: bool) -> Result<Request, Unmade> {
+    fn request(&mut self, at: &usize, arm: Arm) -> Result<Request, Unmade> {
         let mut request = self.base.clone();
         request.kernels = self.names.get(*at).cloned().into_iter().collect();
-        if is_control {
+        if arm.is_control() {
             append(&mut request, &[CONTROL.to_owned()]);
         }
         Ok(request)
@@ -236,13 +237,16 @@ mod tests {
             (o.name(0), o.name(3)),
             ("a=2 instead of a=1".to_owned(), "load memory".to_owned())
         );
-        let request = o.request(&vec![1, 4], true).ok().unwrap();
+        let request = o.request(&vec![1, 4], Arm::Control).ok().unwrap();
         assert_eq!(request.append, ["quiet a=1 b tailbound.control=1"]);
         assert_eq!(request.loads, ["fork"]);
-        assert_eq!(o.request(&vec![], false).ok().unwrap().loads, ["none"]);
-        assert_eq!(o.key(&vec![0, 3], false), "a=2 | loads memory");
-        assert_eq!(o.title(&(0..5).collect(), false), "5 of 5: a=2 instead of a=1 … load fork");
-        assert_eq!(o.title(&vec![], true), "none of them, and tailbound.control=1");
+        assert_eq!(o.request(&vec![], Arm::Itself).ok().unwrap().loads, ["none"]);
+        assert_eq!(o.key(&vec![0, 3], Arm::Itself), "a=2 | loads memory");
+        assert_eq!(
+            o.title(&(0..5).collect(), Arm::Itself),
+            "5 of 5: a=2 instead of a=1 … load fork"
+        );
+        assert_eq!(o.title(&vec![], Arm::Control), "none of them, and tailbound.control=1");
     }
 
     #[test]

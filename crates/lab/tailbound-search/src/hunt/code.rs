@@ -99,10 +99,18 @@ impl fmt::Display for Code {
     }
 }
 
-impl FromStr for Code {
-    type Err = String;
+/// A text that is no set of code.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no range of code: `{range}`")]
+pub struct NoCode {
+    /// What is no range in it.
+    pub range: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Code {
+    type Err = NoCode;
+
+    fn from_str(text: &str) -> Result<Self, NoCode> {
         let mut end: u64 = 0;
         let mut all = Vec::new();
         for one in text.split(' ').filter(|one| !one.is_empty()) {
@@ -112,7 +120,7 @@ impl FromStr for Code {
                 Some((from, from.checked_add(length)?))
             };
             let range = one.split_once('+').and_then(read);
-            let range = range.ok_or_else(|| format!("no range of code: `{one}`"))?;
+            let range = range.ok_or_else(|| NoCode { range: one.to_owned() })?;
             end = range.1;
             all.push(range);
         }
@@ -127,9 +135,9 @@ impl From<Code> for String {
 }
 
 impl TryFrom<String> for Code {
-    type Error = String;
+    type Error = NoCode;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, NoCode> {
         text.parse()
     }
 }

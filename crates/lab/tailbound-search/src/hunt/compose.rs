@@ -4,8 +4,8 @@
 
 use tailbound_core::calls::{Call, Class, FORMS, Form, Op, SLOTS, SlotState, form_of};
 
+use crate::hunt::call::{of_form, slot};
 use crate::hunt::random::Random;
-use crate::hunt::sequence::{of_form, slot};
 
 /// Percent of calls that go on with what was worked on last.
 const GOES_ON: u64 = 50;

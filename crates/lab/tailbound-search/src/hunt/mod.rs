@@ -10,10 +10,12 @@
 //! search.rs    which to try next            vary.rs      drawn, mutated, crossed
 //! code.rs      a set of kernel code         reached.rs   who was the first to reach what
 //! sequence.rs  sequences of system calls    compose.rs   which call comes next
-//! random.rs    the generator                shrink.rs    what is left of the worst
+//! call.rs      one call of them             random.rs    the generator
+//! shrink.rs    what is left of the worst
 //! ```
 
 mod c_program;
+mod call;
 mod candidate;
 mod code;
 mod compose;

@@ -2,19 +2,13 @@
 //! Sequences of system calls: drawn, changed a little, and made smaller. All of them are whole: a call whose slot is
 //! empty gets one that is not, or a call before it that fills it.
 //!
-//! Units: bytes, ns. Not here: which call is likely to come next (`compose`).
+//! Units: bytes, ns. Not here: which call is likely to come next (`compose`), one call alone (`call`).
 
-use tailbound_core::calls::{
-    Amount, Call, Calls, Class, FORMS, Form, Op, SLOTS, SlotState, form_of,
-};
+use tailbound_core::calls::{Call, Calls, Class, FORMS, Form, Op, SlotState, form_of};
 
+use crate::hunt::call::{amount, amount_max, of_form, round, slot};
 use crate::hunt::compose::Stand;
 use crate::hunt::random::Random;
-
-/// Most bytes of memory that one slot gets: a guest has 768 MiB for all tasks of all loads.
-const MEMORY_MAX_BYTES: u64 = 16 << 20;
-/// Most bytes of a file.
-const FILE_MAX_BYTES: u64 = 8 << 20;
 
 /// Calls that are put in at once, at most.
 const MORE: u64 = 8;
@@ -111,31 +105,6 @@ fn possible(calls: Vec<Call>) -> Vec<Call> {
     calls.into_iter().filter(|call| held.after(call).is_ok()).collect()
 }
 
-pub(crate) fn of_form(form: &Form, random: &mut Random) -> Call {
-    let slots = form.makes.iter().chain(form.uses).map(|_| slot(random)).collect();
-    Call { op: form.op, slots, amount: form.amount.map(|a| amount(form.op, a, random)) }
-}
-
-/// Low slots are used more, so that calls meet on them.
-pub(crate) fn slot(random: &mut Random) -> u8 {
-    u8::try_from(random.scaled(0, u64::from(SLOTS - 1))).unwrap_or(0)
-}
-
-fn amount(op: Op, amount: Amount, random: &mut Random) -> u64 {
-    let (least, most) = amount.limits();
-    let most = amount_max(op, most);
-    round(amount, random.scaled(least, most))
-}
-
-/// Numbers that a person would write.
-fn round(amount: Amount, n: u64) -> u64 {
-    let unit = match amount {
-        Amount::Bytes(..) => 4096,
-        Amount::Ns(..) => 1000,
-    };
-    if n > unit { n / unit * unit } else { n }
-}
-
 /// Another slot or another number.
 fn alter(call: &mut Call, random: &mut Random) {
     let form = form_of(call.op);
@@ -159,14 +128,6 @@ fn alter(call: &mut Call, random: &mut Random) {
             }
         }
         _ => *call = Stand::default().next(random),
-    }
-}
-
-fn amount_max(op: Op, most: u64) -> u64 {
-    match op {
-        Op::Map | Op::MapFile | Op::Resize => most.min(MEMORY_MAX_BYTES),
-        Op::Pwrite | Op::Pread | Op::Truncate => most.min(FILE_MAX_BYTES),
-        _ => most,
     }
 }
 

@@ -230,7 +230,7 @@ fn in_lab<'a>(
     let words = words(&header, bench.guest());
     let emulator = bench.ready(&words)?;
     let mut guests = ready(&bench, &emulator, &words)?;
-    let unwatched = watchable(options, &words, &emulator).err();
+    let unwatched = watchable(options, &words, &emulator).err().map(|why| why.to_string());
     [header.kernel_sha256, header.guest_sha256, header.qemu] = guests.made_of();
     header.watched &= unwatched.is_none();
     let mut folder = Folder::open(folder, &header)?;
@@ -496,16 +496,24 @@ fn words(header: &CorpusHeader, guest: Option<PathBuf>) -> Request {
     words
 }
 
-/// Can sections be watched? Why not.
-fn watchable(options: &HuntOptions, words: &Request, emulator: &Emulator) -> Result<(), String> {
+/// Why sections are not watched.
+#[derive(Debug, thiserror::Error)]
+enum Unwatched {
+    /// Nobody wants it.
+    #[error("--no-paths")]
+    Unwanted,
+    #[error(transparent)]
+    Lab(#[from] LabError),
+}
+
+/// Can sections be watched?
+fn watchable(options: &HuntOptions, words: &Request, emulator: &Emulator) -> Result<(), Unwatched> {
     if !options.has_sections {
-        return Err("--no-paths".to_owned());
+        return Err(Unwatched::Unwanted);
     }
-    let possible = || -> Result<(), LabError> {
-        paths::possible(words.arch()?, false, 1)?;
-        paths::plugin(emulator).map(drop)
-    };
-    possible().map_err(|e| e.to_string())
+    paths::possible(words.arch()?, false, 1)?;
+    paths::plugin(emulator)?;
+    Ok(())
 }
 
 #[cfg(test)]

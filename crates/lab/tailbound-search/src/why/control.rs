@@ -8,11 +8,13 @@ use tailbound_lab::LabError;
 use tailbound_lab::progress::{Moved, Step, TaskListener};
 use tailbound_paths::inevitable::Outcome;
 use tailbound_paths::random_numbers::RandomNumbers;
-use tailbound_paths::varied::{self, Varies};
+use tailbound_paths::varied::{self, Reached, Varies};
 
 use super::base::Base;
-use super::search::Varied;
 use crate::error::SearchError;
+
+/// One outcome, and its instant.
+pub(super) type Varied = (Outcome, Option<Reached>);
 
 /// So long before the due time.
 const BEFORE_NS: u64 = 1000;

@@ -14,10 +14,10 @@ use tailbound_paths::decisive::{self, Decisive, DecisiveEvent, Instants};
 use tailbound_paths::inevitable::{self, BackwardSearch, Bounds, Depth, InstantTrial, Outcome};
 use tailbound_paths::plan::Plan;
 use tailbound_paths::random_numbers::RandomNumbers;
-use tailbound_paths::varied::{Event, Events, Reached, Varies};
+use tailbound_paths::varied::{Event, Events, Varies};
 
 use super::base::{Base, WhyQuestion};
-use super::control::{self, one};
+use super::control::{self, Varied, one};
 use crate::error::SearchError;
 
 /// First distance from the due time.
@@ -32,9 +32,6 @@ const EVENTS_BEFORE_NS: u64 = 20_000_000;
 /// Other random numbers, so often, unless it is said how often.
 const SEEDS: u8 = 2;
 const UNNAMED: &str = "the kernel's symbols do not name the state of its random numbers (crngs), so that they cannot be others";
-
-/// One outcome, and its instant.
-pub(super) type Varied = (Outcome, Option<Reached>);
 
 struct Search<'a> {
     base: &'a Base<'a>,

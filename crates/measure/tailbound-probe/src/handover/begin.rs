@@ -8,16 +8,16 @@ use tailbound_core::Context;
 use tailbound_host::clock_id;
 
 use tailbound_rt::handover::Block;
-use tailbound_sys::handover::{Channel, Medium, own_ipc_namespace};
+use tailbound_sys::handover::{Channel, own_ipc_namespace};
 use tailbound_sys::shared::Shared;
 
+use super::group::{Group, groups};
 use super::local::{BACK, Receiving, Sending};
 use super::options::{self, Arrangement, arrangement, sender_policy};
 use super::{remote, skew};
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, Setup};
 use crate::peer::{Guardian, Peer};
-use crate::place::{Places, Where};
 use crate::thread_group::{RecordSlot, Recorders, Running, ThreadGroup, thread_spec};
 
 /// What all hand-overs say of themselves alike; each has its own name and its own two ends.
@@ -37,45 +37,12 @@ pub(super) const HAND_OVER: ProbeKind = ProbeKind {
     prepare,
 };
 
-/// One sender and its receivers.
-pub(super) struct Group {
-    /// Its place in the phase of the interval.
-    phase_ns: i64,
-    pub(super) sender: u32,
-    /// CPUs of the receivers.
-    pub(super) receivers: Vec<u32>,
-}
-
 /// What must live as long as the threads.
 #[derive(Default)]
 struct HandoverResources {
     channels: Vec<Channel>,
     peers: Vec<Peer>,
     guardians: Vec<Guardian>,
-}
-
-fn groups(setup: &Setup<'_>, arrangement: &Arrangement) -> Result<Vec<Group>, ProbeError> {
-    let cpus = setup.cpus();
-    let places = Places::look(setup.root, setup.plan);
-    let Some(&first) = cpus.first() else {
-        return Err(ProbeError::Usage("no CPU to measure on: give --cpus".to_owned()));
-    };
-    if arrangement.is_one_group() {
-        let on = if arrangement.place == Where::Same { vec![first] } else { cpus };
-        let n = arrangement.receiving() as usize;
-        let receivers = on.iter().copied().cycle().take(n).collect();
-        let sender = places.second(first, arrangement.place)?;
-        return Ok(vec![Group { phase_ns: 0, sender, receivers }]);
-    }
-    let n = i64::try_from(cpus.len()).unwrap_or(1).max(1);
-    let pair = |(cpu, i): (&u32, i64)| {
-        Ok(Group {
-            phase_ns: setup.plan.interval_ns / n * i,
-            sender: places.second(*cpu, arrangement.place)?,
-            receivers: vec![*cpu],
-        })
-    };
-    cpus.iter().zip(0..).map(pair).collect()
 }
 
 fn open(
@@ -241,9 +208,4 @@ fn sender(
     };
     let spec = thread_spec(sender_policy(setup.plan), vec![group.sender]);
     sender.start(spec, move |thread| sending.run(thread, beside.as_ref()))
-}
-
-/// Is this a medium whose receive call only its sender ends?
-pub(super) fn needs_a_last_hand_over(medium: Medium) -> bool {
-    !medium.is_interruptible()
 }

@@ -8,6 +8,7 @@
 //! Source: docs/probes/handover.md.
 
 mod begin;
+mod group;
 mod local;
 mod options;
 

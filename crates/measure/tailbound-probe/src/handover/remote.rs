@@ -222,7 +222,7 @@ impl Books {
 
     /// Receivers that no signal interrupts would wait for ever.
     fn free_receivers(&mut self, phase: &Phase) {
-        if super::begin::needs_a_last_hand_over(self.medium)
+        if !self.medium.is_interruptible()
             && self.medium != Medium::PiFutex
             && let (Some(line), Some(last)) = (phase.lines.first(), &mut self.last)
         {

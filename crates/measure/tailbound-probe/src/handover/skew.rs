@@ -17,7 +17,7 @@ use tailbound_host::clock_id;
 use tailbound_rt::skew::{self, Skew, Table};
 use tailbound_sys::{clock, thread};
 
-use super::begin::Group;
+use super::group::Group;
 use crate::kind::Setup;
 use crate::thread_group::{ProbeOutput, ThreadResult, thread_spec};
 

@@ -16,7 +16,8 @@ use tailbound_sys::counter;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
-use crate::noise::polled::{self, PollSettings};
+use crate::noise::poll_settings::PollSettings;
+use crate::noise::polled;
 use crate::noise::poller::WORK_MAX;
 use crate::thread_group::{Running, ThreadGroup, thread_spec};
 

@@ -12,8 +12,8 @@ use tailbound_rt::poll::{Kind, Settings, Tally};
 use tailbound_rt::ticks::Scale;
 
 use crate::figures::of_cpu as figure;
-use crate::noise::hwlat;
-use crate::noise::polled::{PollSettings, THRESHOLD_NS};
+use crate::noise::observed_share;
+use crate::noise::poll_settings::{PollSettings, THRESHOLD_NS};
 use crate::thread_group::ProbeOutput;
 
 const SECOND_NS: f64 = 1e9;
@@ -100,7 +100,7 @@ pub(super) fn of(
     );
     add("polled", polled / span * 100.0, "%", note);
     if way.outside_only {
-        hwlat::looked(cpu, tally, output);
+        observed_share::of_cpu(cpu, tally, output);
     }
     if tally.late_start_ns > 0 {
         output.findings.push(Finding::new(

@@ -11,18 +11,17 @@
 use tailbound_core::number::Real as _;
 use tailbound_core::plan::Plan;
 use tailbound_core::record::FigureRecord;
-use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Finding, Impact};
 use tailbound_host::Root;
 use tailbound_host::smi::{self, NoSmiCount};
 use tailbound_record::ObserveError;
 use tailbound_record::observe;
-use tailbound_rt::poll::Tally;
 
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
-use crate::noise::polled::{self, PollSettings};
+use crate::noise::poll_settings::PollSettings;
+use crate::noise::polled;
 use crate::noise::tracer;
 use crate::thread_group::{ProbeOutput, Running};
 
@@ -69,11 +68,6 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     takes: &[],
     prepare,
 };
-
-/// Below this share of the time looked at, a run without gaps proves little.
-const DUTY_DOUBT: f64 = 0.5;
-/// Gaps with an interrupt from which on firmware may well be part of them.
-const LONG_INTERRUPT_NS: i64 = 100_000;
 
 /// May the kernel's tracer be used here?
 fn has_tracer(setup: &Setup<'_>) -> Result<(), ObserveError> {
@@ -160,39 +154,6 @@ fn means(no_tracer: Option<String>, witness: &str) -> Finding {
         "{witness}. Interrupts stay on, so firmware activity at the same moment as an interrupt is attributed to the interrupt."
     ))
     .remedy("A kernel with CONFIG_HWLAT_TRACER, as root: --with tracer.")
-}
-
-/// The share of the time that was looked at, as it belongs into the verdict.
-pub(super) fn duty_finding(looked: f64) -> Finding {
-    let impact = if looked < DUTY_DOUBT { Impact::Doubt } else { Impact::Notice };
-    Finding::new("duty-cycle", impact, format!("{:.1} % of the time was observed", looked * 100.0))
-        .meaning("What happened in the rest of the time is not known.")
-}
-
-/// How much of the time of one CPU was looked at, and what may have been hidden from the look.
-pub(super) fn looked(cpu: u32, tally: &Tally, output: &mut ProbeOutput) {
-    let away = [tally.rested_ns, tally.own_ns, tally.task.ns, tally.interrupt.ns, tally.unknown.ns];
-    let eyes_ns = away.iter().fold(tally.span_ns, |left, ns| left.saturating_sub(*ns)).max(0);
-    let share = eyes_ns.real() / tally.span_ns.max(1).real();
-    let mut duty = duty_finding(share);
-    duty.id = format!("duty-cycle-{cpu}");
-    duty.title = format!("CPU {cpu}: {}", duty.title);
-    output.findings.push(duty);
-    if tally.interrupt.ns_max < LONG_INTERRUPT_NS {
-        return;
-    }
-    output.findings.push(
-        Finding::new(
-            &format!("hidden-by-interrupts-{cpu}"),
-            Impact::Notice,
-            format!(
-                "CPU {cpu}: gaps with an interrupt and no other task took up to {}",
-                format_ns_i64(tally.interrupt.ns_max)
-            ),
-        )
-        .meaning("Interrupt handlers are seldom that long: firmware may have run at the same time, which a polling loop cannot distinguish.")
-        .remedy("--with tracer, which keeps interrupts off."),
-    );
 }
 
 type Counts = Vec<(u32, Result<u64, NoSmiCount>)>;

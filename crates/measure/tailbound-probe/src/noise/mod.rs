@@ -5,7 +5,7 @@
 //! Context: SETUP here, HOT in `tailbound-rt` (`poll`, `queue`). Units: ticks of the counter; ns.
 //! The files: the probes (`busy`, `hwlat`, `queue`, `nmi`), the calibrated counter (`gauge`), the loop's
 //! view of the machine (`poller`), interrupts by name (`interrupts`), the threads of a polling
-//! probe (`polled`) and their figures (`findings`).
+//! probe (`polled`, `poll_settings`) and their figures (`findings`, `observed_share`).
 
 pub(crate) mod busy;
 mod findings;
@@ -13,6 +13,8 @@ mod gauge;
 pub(crate) mod hwlat;
 mod interrupts;
 pub(crate) mod nmi;
+mod observed_share;
+mod poll_settings;
 mod polled;
 mod poller;
 pub(crate) mod queue;

@@ -20,15 +20,13 @@ use crate::kind::Setup;
 use crate::noise::findings;
 use crate::noise::gauge::Gauge;
 use crate::noise::interrupts::{Column, Interrupts};
+use crate::noise::poll_settings::{PollSettings, THRESHOLD_NS};
 use crate::noise::poller::{Nap, Poller, Stall};
 use crate::thread_group::{
     Finished, ProbeOutput, RecordSlot, Recorders, Running, ThreadContext, ThreadGroup,
     ThreadResult, thread_spec,
 };
 
-/// A gap is at least this much longer than an undisturbed turn, where nothing else is asked for:
-/// ten times what the reads of the counter differ by.
-pub(super) const THRESHOLD_NS: i64 = 100;
 /// What recording a gap may take before the rest of it is a gap of its own.
 const OWN_NS: i64 = 2_000;
 /// The same where interrupts have to be read from a file after it.
@@ -41,23 +39,6 @@ const DUTY_REALTIME: f64 = 0.9;
 /// The planted standstill.
 const STALL_NS: i64 = 300_000;
 const STALL_EVERY_NS: i64 = 50_000_000;
-
-/// What a polling probe is to do.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PollSettings {
-    /// Gaps above a turn from which on they are found; `None`: [`THRESHOLD_NS`].
-    pub(super) threshold_ns: Option<i64>,
-    /// Gaps from which on they are recorded.
-    pub(super) least_ns: i64,
-    /// Only what is beneath the kernel is judged.
-    pub(super) outside_only: bool,
-    /// Bytes moved in each turn.
-    pub(super) work_bytes: usize,
-    /// Share of each window that is polled.
-    pub(super) duty: f64,
-    /// A planted fault: the loop itself stands still.
-    pub(super) stands_still: bool,
-}
 
 /// How much of its budget may a real-time loop use? `None`: the kernel sets no limit.
 fn limit(root: &Root) -> Option<f64> {

@@ -23,7 +23,7 @@ use tailbound_sys::clock::{self, Nanosleep};
 
 use crate::error::ProbeError;
 use crate::kind::Setup;
-use crate::noise::hwlat::duty_finding;
+use crate::noise::observed_share;
 use crate::thread_group::{Finished, ProbeOutput, RecordSlot, Running, ThreadContext, thread_spec};
 
 /// From one look at the trace to the next.
@@ -208,7 +208,7 @@ fn add_figures(
         );
     }
     match duty {
-        Some(duty) => output.findings.push(duty_finding(duty)),
+        Some(duty) => output.findings.push(observed_share::finding(duty)),
         None => output.findings.push(Finding::new(
             "duty-cycle",
             Impact::Doubt,

@@ -12,19 +12,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::Context;
-use tailbound_core::number::{Real as _, Whole as _};
-use tailbound_core::policy::Policy;
 use tailbound_host::clock_id;
 use tailbound_rt::cyclic::{LoopEnd, Port as _, Schedule, Wake};
 use tailbound_rt::recorder::{Recorder, Writer};
 use tailbound_sys::clock::{CLOCK_MONOTONIC, CLOCK_THREAD_CPUTIME_ID, Nanosleep, now_ns};
 use tailbound_sys::counter::CLOCK_MONOTONIC_RAW;
-use tailbound_sys::deadline::{Overruns, THREADS_MAX, count_overruns};
+use tailbound_sys::deadline::{Overruns, count_overruns};
 use tailbound_sys::error::SysError;
 
 use super::deadline_findings::{self as findings, Counts};
 use super::deadline_grid::Grid;
-use super::span;
+use super::deadline_options::Options;
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{Finished, RecordSlot, Recorders, Running, ThreadContext, thread_spec};
@@ -56,52 +54,6 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
 
 const STALL_EVERY: u64 = 100;
 const STALL_PERIODS: i64 = 3;
-
-/// What the options say.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Options {
-    pub(super) threads: u32,
-    pub(super) runtime_ns: u64,
-    pub(super) period_ns: i64,
-    pub(super) work_ns: i64,
-    planted: bool,
-}
-
-impl Options {
-    fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
-        let options = setup.options();
-        let plan = setup.plan;
-        let interval = plan.interval_ns;
-        let (runtime_ns, period_ns) = match plan.policy {
-            Policy::Deadline { runtime_ns, period_ns } => (runtime_ns, period_ns.cast_signed()),
-            other => {
-                return Err(ProbeError::Usage(format!(
-                    "probe deadline: --policy {other}: its threads are of SCHED_DEADLINE; write for example --policy deadline:200us/1ms"
-                )));
-            }
-        };
-        if period_ns != interval {
-            return Err(ProbeError::Usage(format!(
-                "probe deadline: the period of --policy is {}, --interval is {}: give both alike",
-                span(period_ns),
-                span(interval)
-            )));
-        }
-        let threads = match options.text("threads") {
-            None => u64::try_from(setup.cpus().len()).unwrap_or(1).max(1),
-            Some(_) => options.count("threads", 1..=THREADS_MAX as u64)?,
-        };
-        let busy = options.number("busy", 0.0..=10.0)?;
-        let work_ns = (runtime_ns.real() * busy).whole_i64();
-        let planted = match options.text("plant") {
-            None => false,
-            Some("stall") => true,
-            Some(_) => return Err(options.wrong("plant", "choose stall")),
-        };
-        let threads = u32::try_from(threads).unwrap_or(1);
-        Ok(Self { threads, runtime_ns, period_ns, work_ns, planted })
-    }
-}
 
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;

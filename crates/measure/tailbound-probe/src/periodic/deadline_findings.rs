@@ -11,7 +11,7 @@ use tailbound_core::Finding;
 use tailbound_core::finding::Impact;
 use tailbound_core::number::Real as _;
 
-use super::deadline::Options;
+use super::deadline_options::Options;
 use super::{figure, span};
 use crate::error::ProbeError;
 use crate::kind::Setup;

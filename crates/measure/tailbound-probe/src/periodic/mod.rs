@@ -7,6 +7,7 @@
 pub(crate) mod deadline;
 mod deadline_findings;
 mod deadline_grid;
+mod deadline_options;
 pub(crate) mod fixed;
 pub(crate) mod load;
 mod work;

@@ -13,37 +13,31 @@ mod context;
 mod gate;
 mod running;
 mod slot;
+mod spec;
+mod watchdog;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use tailbound_core::Context;
 use tailbound_core::plan::Plan;
-use tailbound_core::policy::Policy;
-use tailbound_host::{attributes, clock_id};
+use tailbound_host::clock_id;
 use tailbound_rt::cyclic::LoopEnd;
 use tailbound_sys::clock;
 use tailbound_sys::error::SysError;
 use tailbound_sys::thread::{self, ThreadSpec};
 
 use crate::error::ProbeError;
-use crate::watchdog::Watchdog;
 use context::{Body, Shared, Work};
 pub use context::{Finished, ProbeOutput, ThreadContext};
 use running::{After, Member, SlotOwner, all_ended};
 pub use running::{Running, ThreadResult};
 pub use slot::{RecordSlot, Recorders};
+pub use spec::thread_spec;
+use watchdog::Watchdog;
 
 /// From the moment all threads wait to the first due activation.
 const LEAD_NS: i64 = 500_000;
-const STACK_BYTES: usize = 256 << 10;
-
-/// How a thread of `policy` on `cpus` (empty: wherever its creator may run) is created.
-#[must_use]
-pub fn thread_spec(policy: Policy, cpus: Vec<u32>) -> ThreadSpec {
-    let group = tailbound_host::cgroups::to_join(&cpus);
-    ThreadSpec { attributes: attributes(policy), cpus, group, stack_bytes: STACK_BYTES }
-}
 
 /// Threads that wait for the epoch. Dropping it ends them without a run.
 pub struct ThreadGroup {

@@ -14,8 +14,8 @@ use tailbound_sys::thread::Thread;
 
 use super::context::{Finished, ProbeOutput, Shared};
 use super::slot::{RecordSlot, Recorders};
+use super::watchdog::Watchdog;
 use crate::error::ProbeError;
-use crate::watchdog::Watchdog;
 
 /// One thread of the group.
 pub(super) struct Member {

@@ -36,12 +36,12 @@ impl Folder {
     ///
     /// # Errors
     /// When it is taken ([`SeriesError::is_taken`]), or cannot be read or made.
-    pub fn settle(path: &Path, chosen: &Chosen, force: bool) -> Result<Self, SeriesError> {
+    pub fn settle(path: &Path, chosen: &Chosen, existing: Existing) -> Result<Self, SeriesError> {
         let cannot = |source| SeriesError::Make { path: path.to_owned(), source };
         let own = path.join(FILE);
         if own.exists() {
             let old = given::text(&own, limits::TEXT_BYTES_MAX).map_err(cannot)?;
-            if old != chosen.text && !force {
+            if old != chosen.text && existing == Existing::Keep {
                 return Err(SeriesError::OtherCampaign { path: path.to_owned() });
             }
         } else if path.is_dir() && path.read_dir().map_err(cannot)?.next().is_some() {

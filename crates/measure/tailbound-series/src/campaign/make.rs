@@ -269,6 +269,7 @@ impl Started<'_> {
 #[cfg(test)]
 mod tests {
     use tailbound_stats::campaign::State;
+    use tailbound_sys::new_file::Existing;
 
     use super::super::{find, wanted};
     use super::*;
@@ -313,7 +314,7 @@ mod tests {
         let chosen = find("mckenney-2009").expect("shipped");
         let parts: Vec<Part> =
             wanted(&chosen, &[]).expect("parts").into_iter().filter(|p| !p.only_work).collect();
-        let taken = Folder::settle(&path, &chosen, false).expect("a new folder");
+        let taken = Folder::settle(&path, &chosen, Existing::Keep).expect("a new folder");
         let first = format!("{}.tailbound.jsonl", parts[0].id);
         let mut caller = Fake { fails: vec![first.clone()], ..Fake::default() };
         let mut heard = Heard::default();
@@ -340,13 +341,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let chosen = find("mckenney-2009").expect("shipped");
         let parts = wanted(&chosen, &[]).expect("parts");
-        let taken = Folder::settle(folder.path(), &chosen, false).expect("a new folder");
+        let taken = Folder::settle(folder.path(), &chosen, Existing::Keep).expect("a new folder");
         let (mut caller, mut heard) = (Fake::default(), Heard::default());
         make(&options(Some("none")), &chosen, &parts, &taken, &mut caller, &mut heard)
             .expect("nothing to do");
         assert!(caller.made.is_empty() && heard.0.len() == parts.len() + 1, "{:?}", heard.0);
         let other = find("osadl-farm").expect("shipped");
-        let e = Folder::settle(folder.path(), &other, false).expect_err("another");
+        let e = Folder::settle(folder.path(), &other, Existing::Keep).expect_err("another");
         assert!(e.is_taken() && e.kind() == tailbound_core::FailureKind::Usage, "{e}");
     }
 }

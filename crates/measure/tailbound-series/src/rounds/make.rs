@@ -169,6 +169,7 @@ impl Pace {
 mod tests {
     use super::*;
     use crate::testing::{Fake, plan};
+    use tailbound_sys::new_file::Existing;
 
     struct Heard(Vec<String>);
 
@@ -194,13 +195,13 @@ mod tests {
         let mut caller = Fake { until: Some(3), ..Fake::default() };
         let mut heard = Heard(Vec::new());
         let mut short = series(folder.path().join("r"), 2);
-        short.settle(None, false).expect("a new folder");
+        short.settle(None, Existing::Keep).expect("a new folder");
         assert!(make(&short, &[], &mut caller, &mut heard).expect("made"));
         assert_eq!(caller.made.len(), 3);
         assert_eq!(heard.0[0], "0 of 2 there, 6800000000");
         // Longer than before, as another process would go on.
         let mut long = Series { id: "two".to_owned(), ..series(folder.path().join("r"), 3) };
-        long.settle(None, false).expect("the same series");
+        long.settle(None, Existing::Keep).expect("the same series");
         assert_eq!((long.id.as_str(), long.order(0).len()), ("one", 2));
         let mut later = Fake::default();
         let mut heard = Heard(Vec::new());
@@ -219,7 +220,7 @@ mod tests {
         let top = tempfile::tempdir().expect("a folder");
         let folder = top.path().join("r");
         let mut two = series(folder.clone(), 2);
-        two.settle(None, false).expect("a new folder");
+        two.settle(None, Existing::Keep).expect("a new folder");
         assert!(!make(&two, &[], &mut Fake::default(), &mut Heard(Vec::new())).expect("made"));
         let (one, other) =
             (folder.join("001-a.tailbound.jsonl"), folder.join("002-b.tailbound.jsonl"));
@@ -260,17 +261,20 @@ mod tests {
     fn a_folder_of_other_rounds_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut first = series(folder.path().join("r"), 1);
-        first.settle(None, false).expect("a new folder");
+        first.settle(None, Existing::Keep).expect("a new folder");
         let other = |seed| {
             let mut other = series(folder.path().join("r"), 1);
             other.variants[1].words = vec!["-i".to_owned(), "2ms".to_owned()];
-            other.settle(seed, false)
+            other.settle(seed, Existing::Keep)
         };
         assert!(matches!(other(None), Err(SeriesError::OtherRounds { .. })));
         let mut seed = series(folder.path().join("r"), 1);
-        assert!(matches!(seed.settle(Some(8), false), Err(SeriesError::OtherRounds { .. })));
+        assert!(matches!(
+            seed.settle(Some(8), Existing::Keep),
+            Err(SeriesError::OtherRounds { .. })
+        ));
         let mut none = series(folder.path().to_owned(), 1);
-        let e = none.settle(None, false).expect_err("something else");
+        let e = none.settle(None, Existing::Keep).expect_err("something else");
         assert!(
             matches!(e, SeriesError::NoRounds { .. })
                 && e.kind() == tailbound_core::FailureKind::Usage

@@ -82,15 +82,19 @@ impl Series {
     }
 
     /// Takes the folder: a new one, or one that holds the beginning of this very series, whose
-    /// identity and seed it keeps. `force` begins anew.
+    /// identity and seed it keeps, unless it is replaced.
     ///
     /// # Errors
     /// When the folder holds something else, or cannot be read or written.
-    pub fn settle(&mut self, asked_seed: Option<u64>, force: bool) -> Result<(), SeriesError> {
+    pub fn settle(
+        &mut self,
+        asked_seed: Option<u64>,
+        existing: Existing,
+    ) -> Result<(), SeriesError> {
         let path = self.folder.clone();
         let cannot = |source| SeriesError::Make { path: path.clone(), source };
         if let Some(old) = read(&path)? {
-            if force {
+            if existing == Existing::Replace {
                 self.clear(&old).map_err(cannot)?;
             } else {
                 let same = old.as_written == self.description()["variants"];

@@ -95,7 +95,7 @@ fn run_in(
         consent::ask(&args.name, &words, Agreement::of(args.yes))?;
     }
     input::may_write(&page::default_page(out), Existing::Replace)?;
-    let folder = match Folder::settle(out, chosen, args.force) {
+    let folder = match Folder::settle(out, chosen, Existing::replaced_if(args.force)) {
         Ok(folder) => folder,
         Err(taken) if taken.is_taken() => return Ok(Err(taken)),
         Err(e) => return Err(e.into()),

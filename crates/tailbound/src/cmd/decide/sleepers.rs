@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tailbound_sys::new_file::Existing;
 
 use tailbound_core::Run;
 use tailbound_core::cpus::CpuSet;
@@ -76,7 +77,7 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
             let length = tailbound_core::units::format_span(resolved.plan.duration_ns());
             say::note(&format!("{tasks} tasks for {length}, run {place} of {count}"));
         }
-        let output = Output::open(path, &resolved.plan, args.force)?;
+        let output = Output::open(path, &resolved.plan, Existing::replaced_if(args.force))?;
         let session = Session {
             findings: resolved.findings,
             machine: Some(machine::share(WhileHeld::Refuse)?),

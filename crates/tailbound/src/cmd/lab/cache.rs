@@ -29,7 +29,7 @@ pub(super) fn cache(args: &LabCacheArgs) -> Result<ExitCode, Failure> {
 
 fn limits(args: &LabCacheArgs) -> Result<Limits, Failure> {
     let mut limits = Limits::of_environment()?;
-    let wrong = |flag: &str, e: String| Failure::usage(format!("{flag}: {e}"));
+    let wrong = |flag: &str, e: cache::ParseLimitError| Failure::usage(format!("{flag}: {e}"));
     if let Some(text) = &args.max_size {
         limits.bytes = cache::parse_bytes(text).map_err(|e| wrong("--max-size", e))?;
     }

@@ -32,7 +32,10 @@ fn list(args: &KernelListArgs) -> Result<ExitCode, Failure> {
     let arch = arch(args.arch.as_deref())?;
     let sources = match args.local {
         true => Sources::Store,
-        false => Sources::Debian { suite: args.suite.as_deref(), fresh: args.refresh },
+        false => Sources::Debian {
+            suite: args.suite.as_deref(),
+            lists: kernel::PackageLists::anew_if(args.refresh),
+        },
     };
     let mut note = |text: &str| {
         if !args.quiet {
@@ -58,7 +61,7 @@ fn fetch(args: &KernelFetchArgs) -> Result<ExitCode, Failure> {
         }
     };
     let wanted: Vec<_> = names.iter().map(|name| (name.clone(), arch)).collect();
-    needs::for_fetching(&store, &wanted, args.refresh)?;
+    needs::for_fetching(&store, &wanted, kernel::PackageLists::anew_if(args.refresh))?;
     let mut all = Vec::new();
     for name in &names {
         let found = if args.refresh {

@@ -42,7 +42,13 @@ fn fetch(args: &QemuFetchArgs) -> Result<ExitCode, Failure> {
             say::note(text);
         }
     };
-    let one = emulator::fetch(&store, arch, &args.suite, args.refresh, &mut note)?;
+    let one = emulator::fetch(
+        &store,
+        arch,
+        &args.suite,
+        tailbound_lab::kernel::PackageLists::anew_if(args.refresh),
+        &mut note,
+    )?;
     match args.json {
         true => say::answer_json(&one.json())?,
         false => say::answer(&one.text())?,

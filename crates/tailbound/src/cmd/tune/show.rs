@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use tailbound_core::CpuSet;
 use tailbound_host::{Cpus, Root};
-use tailbound_report::machine::{self, Choice, Kind, MachineView, Sort, Which};
+use tailbound_report::machine::{self, Choice, Fit, Kind, MachineView, Sort, Which};
 use tailbound_sys::signal::Signals;
 use tailbound_tune::view::{self, Start};
 use tailbound_tune::{chosen_cpus, look_interval_ns, look_now};
@@ -41,10 +41,11 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
     };
     let shown = asked.chosen(shown);
     // Into a pipe nothing is cut.
-    let narrow = io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some();
+    let has_width = io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some();
+    let fit = if has_width { Fit::Terminal } else { Fit::Whole };
     Form::of(args.json, &args.color.when).answer(
         || machine::json(&shown, asked.which),
-        |style| machine::text(&shown, asked.which, style, narrow),
+        |style| machine::text(&shown, asked.which, style, fit),
     )?;
     Ok(ExitCode::SUCCESS)
 }

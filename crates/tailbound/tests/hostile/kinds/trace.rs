@@ -140,7 +140,7 @@ impl Followers {
         let names = Names { symbols: &self.symbols, begin: None, event_ns: Some(200) };
         for one in self.machine {
             let record = theory::condense(&one.finish(&names));
-            theory::answer(&record).holds(&record)?;
+            theory::answer(&record).holds(&record).map_err(|e| e.to_string())?;
         }
         if page {
             drop(blame::text(&found.records, 5, Style::default()));

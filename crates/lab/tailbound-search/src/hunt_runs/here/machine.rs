@@ -24,6 +24,19 @@ const PAGE: &str = "candidate.html";
 /// What a run says of a load that was none.
 const NO_LOAD: [&str; 2] = ["load-failed", "load-idle"];
 
+/// Why a run says nothing of its candidate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum NoFigure {
+    /// A load that failed or did nothing is not what was to be tried.
+    #[error("{0}")]
+    Load(String),
+    #[error("no wake-up was measured")]
+    Nothing,
+    /// It left no run; what the program said.
+    #[error("{0}")]
+    Run(String),
+}
+
 /// This machine.
 pub(super) struct Here<'a, C> {
     pub(super) caller: &'a mut C,
@@ -51,7 +64,7 @@ pub(super) fn words(candidate: &Candidate) -> Vec<String> {
 
 impl<C: Caller<Error: Into<SearchError>>> Here<'_, C> {
     /// The latest wake-up of one run, or why there is none; nothing where it was interrupted.
-    fn one(&mut self, candidate: &Candidate) -> Result<Option<Result<i64, String>>, SearchError> {
+    fn one(&mut self, candidate: &Candidate) -> Result<Option<Result<i64, NoFigure>>, SearchError> {
         let file = self.folder.join(FILE);
         let mut all: Vec<OsString> = vec!["run".into()];
         all.extend(self.common.iter().cloned());
@@ -66,17 +79,16 @@ impl<C: Caller<Error: Into<SearchError>>> Here<'_, C> {
         }
         self.runs += 1;
         let run = self.caller.complete(&file);
-        // A load that failed or did nothing is not what was to be tried.
         let latest = run.map(|run| {
             let idle = run.findings.iter().find(|f| NO_LOAD.contains(&f.id.as_str()));
             match (idle, run.judged_total().0.max_ns) {
-                (Some(why), _) => Err(why.title.clone()),
+                (Some(why), _) => Err(NoFigure::Load(why.title.clone())),
                 (None, Some(ns)) => Ok(ns),
-                (None, None) => Err("no wake-up was measured".to_owned()),
+                (None, None) => Err(NoFigure::Nothing),
             }
         });
         let reason = || first_line(ended.reason("it left no complete run and no message"));
-        Ok(Some(latest.unwrap_or_else(|| Err(reason()))))
+        Ok(Some(latest.unwrap_or_else(|| Err(NoFigure::Run(reason())))))
     }
 
     /// Takes the last candidate's files away.
@@ -89,7 +101,7 @@ impl<C: Caller<Error: Into<SearchError>>> Here<'_, C> {
 
     /// All rounds of a batch; `None` where time was up or a signal came.
     fn rounds(&mut self, batch: &[Candidate]) -> Result<Option<Vec<Outcome>>, SearchError> {
-        let mut found: Vec<Result<i64, String>> = vec![Ok(i64::MAX); batch.len()];
+        let mut found: Vec<Result<i64, NoFigure>> = vec![Ok(i64::MAX); batch.len()];
         for _ in 0..self.rounds {
             let mut order: Vec<usize> = (0..batch.len()).collect();
             self.order.shuffle(&mut order);
@@ -102,12 +114,12 @@ impl<C: Caller<Error: Into<SearchError>>> Here<'_, C> {
                     return Ok(None);
                 }
                 let Some(made) = self.one(candidate)? else { return Ok(None) };
-                *place = made.map(|ns| ns.min(least));
+                *place = made.map(|ns: i64| ns.min(least));
             }
         }
-        let outcome = |made| match made {
+        let outcome = |made: Result<i64, NoFigure>| match made {
             Ok(latest_ns) => Outcome::Ran(Figures { latest_ns, ..Figures::default() }),
-            Err(why) => Outcome::Failed(why),
+            Err(why) => Outcome::Failed(why.to_string()),
         };
         Ok(Some(found.into_iter().map(outcome).collect()))
     }

@@ -10,6 +10,7 @@ mod machine;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tailbound_sys::new_file::Existing;
 
 use serde_json::Value;
 use tailbound_core::Run;
@@ -225,8 +226,8 @@ impl<C: Caller<Error: Into<SearchError>>> Last<'_, C> {
             variants,
         };
         // Another find than the last one of this folder is measured anew.
-        if series.settle(Some(found.header.seed), false).is_err() {
-            series.settle(Some(found.header.seed), true)?;
+        if series.settle(Some(found.header.seed), Existing::Keep).is_err() {
+            series.settle(Some(found.header.seed), Existing::Replace)?;
         }
         self.listener.note("The worst single load and what was found are measured in turn");
         let made = series::make(&series, common, self.machine, self.rounds);

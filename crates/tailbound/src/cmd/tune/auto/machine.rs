@@ -83,7 +83,7 @@ impl Bench for Here<'_> {
             folder,
             variants,
         };
-        series.settle(Some(self.seed), self.force)?;
+        series.settle(Some(self.seed), Existing::replaced_if(self.force))?;
         let names: Vec<&str> = sets.iter().map(|s| s.name.as_str()).collect();
         if !self.quiet {
             say::note(&format!("Stage {stage}: {}", names.join(", ")));

@@ -19,7 +19,7 @@ use tailbound_sys::error::SysError;
 use tailbound_sys::thread::{self, Thread};
 use tailbound_sys::{process, sched, signal};
 
-use crate::thread_group::thread_spec;
+use super::spec::thread_spec;
 
 /// From the end of the schedule, or from the stop flag, to the next step.
 const GRACE_NS: i64 = 5_000_000_000;
@@ -27,7 +27,7 @@ const LOOK_NS: i64 = 1_000_000_000;
 const PRIORITY: u8 = 99;
 
 /// A watchdog; dropped, it goes.
-pub(crate) struct Watchdog {
+pub(super) struct Watchdog {
     over: Arc<AtomicBool>,
     tid: Arc<AtomicI64>,
     thread: Option<Thread<()>>,
@@ -36,7 +36,7 @@ pub(crate) struct Watchdog {
 impl Watchdog {
     /// Watches threads whose work takes `span_ns` from now on; `None` where no thread can be
     /// made, which the caller's own threads will meet too.
-    pub(crate) fn start(
+    pub(super) fn start(
         span_ns: i64,
         tids: Vec<Arc<AtomicI64>>,
         stop: &'static AtomicBool,
@@ -55,7 +55,7 @@ impl Watchdog {
     }
 
     /// Its thread id, once it runs.
-    pub(crate) fn tid(&self) -> Option<i32> {
+    pub(super) fn tid(&self) -> Option<i32> {
         i32::try_from(self.tid.load(Ordering::Relaxed)).ok().filter(|tid| *tid > 0)
     }
 }
