@@ -2,7 +2,7 @@
 //! The tables, and how a store of an earlier version becomes one of this.
 //!
 //! Units: in the names of columns. Everything but `run_file`, `annotation`, `acknowledgement`, `token`, `audit`, `work`, `batch`,
-//! `notice` and `delivery` follows from the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
+//! `notice`, `delivery` and `system_version` follows from the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
 
 use crate::database::{Database, Dialect, one, whole};
 use crate::error::StoreError;
@@ -20,6 +20,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("runs whose clock is wrong, and all figures of a series", STARTS),
     ("what people know already", ACKNOWLEDGED),
     ("of each series whether it became worse, found when a run arrives", SERIES),
+    ("which systems changed since somebody read them", VERSIONS),
 ];
 
 const RUNS: &str = "
@@ -259,6 +260,14 @@ CREATE TABLE series (
 ){strict};
 CREATE INDEX series_due ON series (due);
 INSERT INTO series (system, workload, newest, due) SELECT system, workload, MAX(started), COUNT(*) FROM run GROUP BY system, workload;
+";
+
+// A system without a row has version 0.
+const VERSIONS: &str = "
+CREATE TABLE system_version (
+    system {text} PRIMARY KEY,
+    version {int} NOT NULL
+){strict};
 ";
 
 /// The schema of this version.

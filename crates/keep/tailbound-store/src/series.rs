@@ -5,11 +5,12 @@
 //! knows the method; what it found is kept here as its JSON, and read by every page. All of it follows from the run files.
 
 use crate::chosen::{Since, Whose};
-use crate::database::{Database, all, one};
+use crate::database::{Database, all, one, whole};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::summary::Rows;
 use crate::value::Value;
+use crate::versions;
 use crate::views::{RUN, RunRow, run_row};
 
 /// What was found of a series.
@@ -77,13 +78,15 @@ pub(crate) fn is_due(db: &mut dyn Database, rows: &Rows) -> Result<(), StoreErro
     };
     let sql = "INSERT INTO series (system, workload, newest, due) VALUES ($1, $2, $3, 1) ON CONFLICT (system, workload) \
         DO UPDATE SET due = series.due + 1, newest = CASE WHEN series.newest < excluded.newest THEN excluded.newest ELSE series.newest END";
-    db.execute(sql, &[of("system"), of("workload"), of("started")]).map(|_| ())
+    db.execute(sql, &[of("system"), of("workload"), of("started")])?;
+    versions::changed(db, &of("system"))
 }
 
 /// The series of a run that is being deleted is to be looked at, and goes with its last run.
 pub(crate) fn changed(db: &mut dyn Database, run: &str) -> Result<(), StoreError> {
     let found = all(db, "SELECT system, workload FROM run WHERE id = $1", &[run.into()])?;
     let Some([system, workload]) = found.first().map(Vec::as_slice) else { return Ok(()) };
+    versions::changed(db, system)?;
     let of = [system.clone(), workload.clone(), run.into()];
     let rest = "SELECT MAX(started) FROM run WHERE system = $1 AND workload = $2 AND id <> $3";
     let newest = one(db, rest, &of)?;
@@ -149,10 +152,14 @@ impl Store {
     ) -> Result<(), StoreError> {
         let sql = "UPDATE series SET due = CASE WHEN due > $1 THEN due - $1 ELSE 0 END, state = $2, json = $3, looked = $4 \
             WHERE system = $5 AND workload = $6";
-        let (system, workload) = (of.system.as_str().into(), of.workload.as_str().into());
-        let values =
-            [Value::Int(of.due), state.as_str().into(), json.into(), now.into(), system, workload];
-        self.db().execute(sql, &values).map(|_| ())
+        let system = Value::from(of.system.as_str());
+        let workload = of.workload.as_str().into();
+        let due = Value::Int(of.due);
+        let values = [due, state.as_str().into(), json.into(), now.into(), system.clone(), workload];
+        whole(self.db(), |db| {
+            db.execute(sql, &values)?;
+            versions::changed(db, &system)
+        })
     }
 
     /// Series with a run since `since` as they were found.

@@ -14,6 +14,7 @@ use super::counters::Counters;
 use super::judges::{CancelGuard, Judges};
 use super::page::Problem;
 use super::readers::{ReaderClass, Readers};
+use super::records::SystemRecords;
 use super::searcher::Searcher;
 use super::sessions::Sessions;
 use super::tell::Teller;
@@ -61,6 +62,8 @@ pub(super) struct App {
     pub(super) answers: Arc<MemoryBudget>,
     /// Looks at series that runs came for.
     pub(super) searcher: Searcher,
+    /// What was read of each system.
+    pub(super) records: SystemRecords,
     /// When the server began, s since 1970.
     pub(super) began_s: i64,
     clock: Clock,
@@ -91,6 +94,7 @@ impl App {
             judges: Judges::new(cores),
             memory: MemoryBudget::new(SENT_BYTES, SENT_BYTES_OF_TOKEN),
             answers: MemoryBudget::new(ANSWER_BYTES, ANSWER_BYTES),
+            records: SystemRecords::default(),
             began_s: (clock.0)(),
             clock,
             place: config.store.clone(),

@@ -36,7 +36,7 @@ pub(super) async fn all(
     let all = boards::all(&app, Since::From(app.days_ago(TREND_DAYS - 1))).await?;
     let (runs, told) = app.ask(|store| Ok((store.count()?, store.deliveries()?))).await?;
     let mut out = String::new();
-    let rows: Vec<&SystemRow> = all.systems.iter().map(|b| &b.system).collect();
+    let rows: Vec<&SystemRow> = all.systems.iter().map(|b| b.system()).collect();
     systems(&mut out, &rows, &app.days_ago(0));
     nights(&mut out, &all);
     head(&mut out, "tailbound_store_runs", "gauge", "Runs in the store.");
@@ -114,7 +114,7 @@ fn nights(out: &mut String, all: &Boards) {
     let nights = || {
         all.systems
             .iter()
-            .filter_map(|b| Some((b, label(&b.system.name), b.system.night.as_ref()?)))
+            .filter_map(|b| Some((b, label(&b.system().name), b.system().night.as_ref()?)))
     };
     let name = "tailbound_last_night_workloads";
     head(out, name, "gauge", "Workloads of a system's last night, by their worst verdict in it.");
@@ -151,7 +151,7 @@ fn nights(out: &mut String, all: &Boards) {
     let name = "tailbound_regressions";
     head(out, name, "gauge", "Series of a system that became worse and stayed so.");
     for board in &all.systems {
-        let (system, n) = (label(&board.system.name), board.worse.len());
+        let (system, n) = (label(&board.system().name), board.worse.len());
         let _ = writeln!(out, "{name}{{system=\"{system}\"}} {n}");
     }
     let name = "tailbound_series_waiting";

@@ -24,6 +24,7 @@ mod overview;
 mod page;
 mod pictures;
 mod readers;
+mod records;
 mod regressions;
 mod remarks;
 mod routes;
