@@ -10,9 +10,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use tailbound_agent::wire::AgentStatus;
 use tailbound_core::utc;
-use tailbound_store::{
-    Acknowledgement, Since, SystemRow, Verdict, Work, WorkState, acknowledged,
-};
+use tailbound_store::{Acknowledgement, Since, SystemRow, Verdict, Work, WorkState, acknowledged};
 
 use super::app::App;
 use super::overview::TREND_DAYS;
@@ -171,11 +169,7 @@ pub(super) async fn all(app: &Arc<App>, shown: Since) -> Result<Boards, Problem>
 }
 
 /// One system.
-pub(super) fn board(
-    record: Arc<SystemRecord>,
-    known: &[Acknowledgement],
-    now_s: i64,
-) -> Board {
+pub(super) fn board(record: Arc<SystemRecord>, known: &[Acknowledgement], now_s: i64) -> Board {
     let row = &record.row;
     let newest = row.last.as_ref().map(|l| l.started.clone());
     let silent_since =

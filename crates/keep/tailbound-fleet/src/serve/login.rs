@@ -23,7 +23,7 @@ use super::who::{Who, cookie};
 use super::{sessions, tokens};
 
 /// Most bytes of the form.
-const FORM_BYTES_MAX: usize = 8 << 10;
+const FORM_BYTES_MAX: u64 = 8 << 10;
 /// Longest path that is gone back to.
 const PATH_BYTES_MAX: usize = 2000;
 

@@ -49,6 +49,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tailbound_agent::hook::Hook;
+use tailbound_agent::wire::{PLAIN_RUN_BYTES_MAX, SENT_RUN_BYTES_MAX};
 use tailbound_store::{StoreError, StoreLocation};
 use tokio::net::TcpListener;
 
@@ -68,7 +69,7 @@ pub struct Config {
     /// Names under which it is reached, besides those of loopback; empty: any, where a token is asked for.
     pub hosts: Vec<String>,
     /// Most bytes of an upload as it is sent.
-    pub upload_bytes_max: usize,
+    pub upload_bytes_max: u64,
     /// Most bytes of it when unpacked.
     pub plain_bytes_max: u64,
     /// How long a request may take, and how long its answer may stay unread.
@@ -89,8 +90,8 @@ impl Config {
             tls: None,
             open: listen.ip().is_loopback(),
             hosts: Vec::new(),
-            upload_bytes_max: 48 << 20,
-            plain_bytes_max: 256 << 20,
+            upload_bytes_max: SENT_RUN_BYTES_MAX,
+            plain_bytes_max: PLAIN_RUN_BYTES_MAX,
             request_time: Duration::from_secs(60),
             lease: Duration::from_secs(300),
             webhooks: Vec::new(),
@@ -159,6 +160,11 @@ pub fn serve(
             .await
             .map_err(|reason| ServeError::Listen { listen: config.listen, reason })?;
         ready(listener.local_addr()?);
+        // The first who looks at the farm does not wait until all of it is read.
+        let first = Arc::clone(&app);
+        tokio::spawn(
+            async move { boards::all(&first, boards::usual(&first).shown).await.map(drop) },
+        );
         let routes = routes::all(Arc::clone(&app));
         let stop = async move {
             stop.await;

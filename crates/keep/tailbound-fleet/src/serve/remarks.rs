@@ -40,7 +40,7 @@ pub(super) struct KnownForm {
 }
 
 /// Bytes of a form at most.
-const BYTES_MAX: usize = 16 * 1024;
+const BYTES_MAX: u64 = 16 * 1024;
 
 /// What was sent: JSON from a program, a form from a browser.
 async fn sent<T: DeserializeOwned>(app: &App, who: &Who, body: Body) -> Result<T, Problem> {

@@ -34,7 +34,7 @@ use super::upload::system_checked;
 use super::who::{Who, allowed};
 
 /// Most bytes that are said about work, a campaign's text among them.
-const SAID_BYTES_MAX: usize = 1 << 20;
+const SAID_BYTES_MAX: u64 = 1 << 20;
 /// An agent may let an answer wait for so long.
 const WAIT_MOST: Duration = Duration::from_secs(50);
 /// How often it is looked whether another server of the same store handed something out.
