@@ -18,10 +18,10 @@ use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
 
 use tailbound_core::printable;
 
+use crate::cancellation::Cancellation;
 use crate::database::{Database, Dialect, EachRow};
 use crate::error::StoreError;
 use crate::value::Value;
-use crate::weight::Cancellation;
 
 /// How long a writer waits for another one.
 const BUSY: Duration = Duration::from_secs(30);
