@@ -62,6 +62,12 @@ pub struct KeptSeries {
     pub name: String,
     /// `workload.id`.
     pub workload: String,
+    /// Its probe.
+    pub probe: String,
+    /// Its loads.
+    pub loads: String,
+    /// When its newest run began.
+    pub newest: String,
     /// How many runs came or went since it was looked at.
     pub due: i64,
     /// What was found; `None`: it was never looked at.
@@ -155,7 +161,8 @@ impl Store {
         let system = Value::from(of.system.as_str());
         let workload = of.workload.as_str().into();
         let due = Value::Int(of.due);
-        let values = [due, state.as_str().into(), json.into(), now.into(), system.clone(), workload];
+        let values =
+            [due, state.as_str().into(), json.into(), now.into(), system.clone(), workload];
         whole(self.db(), |db| {
             db.execute(sql, &values)?;
             versions::changed(db, &system)
@@ -173,8 +180,8 @@ impl Store {
     ) -> Result<Vec<KeptSeries>, StoreError> {
         let (condition, system) = whose_are(whose);
         let sql = format!(
-            "SELECT series.system, system.name, series.workload, series.due, series.state, series.json FROM series \
-             JOIN system ON system.id = series.system WHERE {condition} AND series.newest >= $2 ORDER BY system.name, series.workload"
+            "SELECT series.system, system.name, series.workload, series.due, series.state, series.json, series.newest, workload.probe, workload.loads \
+             FROM series JOIN system ON system.id = series.system JOIN workload ON workload.id = series.workload WHERE {condition} AND series.newest >= $2 ORDER BY system.name, series.workload"
         );
         let rows = all(self.db(), &sql, &[system.into(), since.value()])?;
         let text = |row: &[Value], at: usize| {
@@ -187,6 +194,9 @@ impl Store {
             due: row.get(3).and_then(Value::int).unwrap_or(0),
             state: row.get(4).and_then(Value::text).and_then(SeriesState::of),
             json: text(row, 5),
+            newest: text(row, 6),
+            probe: text(row, 7),
+            loads: text(row, 8),
         };
         Ok(rows.iter().map(one).collect())
     }
