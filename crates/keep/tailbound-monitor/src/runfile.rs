@@ -250,7 +250,10 @@ impl Draft {
             self.run.events.push(event.at(end_ns, now, text));
         };
         if window.suspended_ns > 0 {
-            say(MonitorEvent::Suspended, format!("the machine slept {}", format_ns_i64(window.suspended_ns)));
+            say(
+                MonitorEvent::Suspended,
+                format!("the machine slept {}", format_ns_i64(window.suspended_ns)),
+            );
         }
         if window.realtime_shift_ns.saturating_abs() >= SECOND_NS {
             let text = format!("the time of day moved by {}", window.realtime_shift_ns);

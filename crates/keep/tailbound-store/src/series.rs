@@ -5,13 +5,12 @@
 //! knows the method; what it found is kept here as its JSON, and read by every page. All of it follows from the run files.
 
 use crate::chosen::{Since, Whose};
-use crate::database::{Database, all, one, whole};
+use crate::database::{all, whole};
+use crate::due;
 use crate::error::StoreError;
+use crate::run_row::{RUN, RunRow, run_row};
 use crate::store::Store;
-use crate::summary::Rows;
 use crate::value::Value;
-use crate::versions;
-use crate::views::{RUN, RunRow, run_row};
 
 /// What was found of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,40 +75,6 @@ pub struct KeptSeries {
     pub json: String,
 }
 
-/// The series of a run that is being added is to be looked at.
-pub(crate) fn is_due(db: &mut dyn Database, rows: &Rows) -> Result<(), StoreError> {
-    let of = |name: &str| {
-        let found = rows.run.iter().find(|(column, _)| *column == name);
-        found.map_or(Value::Null, |(_, value)| value.clone())
-    };
-    let sql = "INSERT INTO series (system, workload, newest, due) VALUES ($1, $2, $3, 1) ON CONFLICT (system, workload) \
-        DO UPDATE SET due = series.due + 1, newest = CASE WHEN series.newest < excluded.newest THEN excluded.newest ELSE series.newest END";
-    db.execute(sql, &[of("system"), of("workload"), of("started")])?;
-    versions::changed(db, &of("system"))
-}
-
-/// The series of a run that is being deleted is to be looked at, and goes with its last run.
-pub(crate) fn changed(db: &mut dyn Database, run: &str) -> Result<(), StoreError> {
-    let found = all(db, "SELECT system, workload FROM run WHERE id = $1", &[run.into()])?;
-    let Some([system, workload]) = found.first().map(Vec::as_slice) else { return Ok(()) };
-    versions::changed(db, system)?;
-    let of = [system.clone(), workload.clone(), run.into()];
-    let rest = "SELECT MAX(started) FROM run WHERE system = $1 AND workload = $2 AND id <> $3";
-    let newest = one(db, rest, &of)?;
-    match newest.filter(|it| *it != Value::Null) {
-        Some(newest) => {
-            let sql =
-                "UPDATE series SET due = due + 1, newest = $1 WHERE system = $2 AND workload = $3";
-            db.execute(sql, &[newest, system.clone(), workload.clone()])
-        }
-        None => {
-            let sql = "DELETE FROM series WHERE system = $1 AND workload = $2";
-            db.execute(sql, &[system.clone(), workload.clone()])
-        }
-    }
-    .map(|_| ())
-}
-
 /// Whose series, as SQL that has one value.
 fn whose_are(whose: Whose<'_>) -> (&'static str, &str) {
     match whose {
@@ -165,7 +130,7 @@ impl Store {
             [due, state.as_str().into(), json.into(), now.into(), system.clone(), workload];
         whole(self.db(), |db| {
             db.execute(sql, &values)?;
-            versions::changed(db, &system)
+            due::system_changed(db, &system)
         })
     }
 

@@ -7,17 +7,17 @@ use std::io::BufRead;
 
 use tailbound_core::{Run, runfile};
 
-use crate::access::{self, Audited};
 use crate::arrival::{Arrival, Way};
+use crate::audit::{self, Audited};
 use crate::cancellation::Cancellation;
 use crate::database::{Database, Dialect, EachRow, all, one, whole};
+use crate::due;
 use crate::error::StoreError;
 use crate::pack::{self, Packed, Packing};
 use crate::place::StoreLocation;
 use crate::postgres::Postgres;
 use crate::reserve::Reserve;
 use crate::schema;
-use crate::series;
 use crate::sqlite::Sqlite;
 use crate::summary::{self, Row, Rows};
 use crate::value::Value;
@@ -288,7 +288,7 @@ impl Store {
                 let added = put(db, &rows, Some(&incoming.packed))?;
                 if let (Added::New, Some(who)) = (added, who) {
                     let what = format!("handed in run {} of {name}", incoming.packed.id);
-                    access::write_down(
+                    audit::write_down(
                         db,
                         &Audited { at: now.to_owned(), who: (*who).to_owned(), what },
                     )?;
@@ -550,6 +550,6 @@ fn put(db: &mut dyn Database, rows: &Rows, file: Option<&Packed>) -> Result<Adde
             insert(db, table, row, SAME)?;
         }
     }
-    series::is_due(db, rows)?;
+    due::is_due(db, rows)?;
     Ok(Added::New)
 }

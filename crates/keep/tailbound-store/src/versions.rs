@@ -4,7 +4,7 @@
 //! Counted in the transaction of the change, whoever makes it, so that who keeps what he read of a system knows whether it
 //! still holds. Numbers are never counted down or begun anew: the row stays when a system goes, and in a rebuild.
 
-use crate::database::{Database, all};
+use crate::database::all;
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::value::Value;
@@ -17,12 +17,6 @@ pub struct SystemVersion {
     pub system: SystemName,
     /// How often what the tables say of it changed.
     pub version: i64,
-}
-
-/// What the tables say of a system is changed.
-pub(crate) fn changed(db: &mut dyn Database, system: &Value) -> Result<(), StoreError> {
-    let sql = "INSERT INTO system_version (system, version) VALUES ($1, 1) ON CONFLICT (system) DO UPDATE SET version = system_version.version + 1";
-    db.execute(sql, std::slice::from_ref(system)).map(|_| ())
 }
 
 impl Store {

@@ -20,7 +20,8 @@ use super::app::App;
 use super::boards;
 use super::campaigns;
 use super::overview::{CULPRITS, TREND_DAYS};
-use super::page::{self, Problem, json_answer};
+use super::problem::Problem;
+use super::reply::{json_answer, plain_answer};
 use super::runs_page::{self, ListedBy};
 use super::who::{Who, allowed};
 use super::{regressions, runs, system};
@@ -40,7 +41,7 @@ pub(super) struct ListQuery {
 
 /// `GET /api/v1/openapi.json`
 pub(super) async fn description() -> Response {
-    page::plain_answer(DESCRIPTION, "application/json")
+    plain_answer(DESCRIPTION, "application/json")
 }
 
 /// `GET /api/v1/systems`
@@ -261,7 +262,7 @@ pub(super) async fn histograms(
         })
         .await?;
     let text = text.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
-    Ok(page::plain_answer(text, "application/json"))
+    Ok(plain_answer(text, "application/json"))
 }
 
 /// Written as it is: a tree of all these numbers would be many times as large.

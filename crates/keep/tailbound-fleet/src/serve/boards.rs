@@ -14,7 +14,7 @@ use tailbound_store::{Acknowledgement, Since, SystemRow, Verdict, Work, WorkStat
 
 use super::app::App;
 use super::overview::TREND_DAYS;
-use super::page::Problem;
+use super::problem::Problem;
 use super::records::{self, Span, SystemRecord};
 use super::work;
 use crate::regressions::{self, Regression};

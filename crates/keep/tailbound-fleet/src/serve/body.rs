@@ -14,7 +14,7 @@ use hyper::body::{Body as _, Frame, SizeHint};
 
 use super::app::App;
 use super::budget::Reservation;
-use super::page::Problem;
+use super::problem::Problem;
 
 const BLOCK: usize = 64 << 10;
 

@@ -18,7 +18,8 @@ use tailbound_store::{Act, Audited};
 use super::app::App;
 use super::body;
 use super::counters::count;
-use super::page::{Page, Problem};
+use super::page::Page;
+use super::problem::Problem;
 use super::who::{Who, cookie};
 use super::{sessions, tokens};
 

@@ -18,7 +18,8 @@ use tailbound_store::{Act, Since, SystemRow, Verdict};
 use super::app::App;
 use super::boards::{self, Boards};
 use super::overview::{TREND_DAYS, on, worst};
-use super::page::{self, Problem};
+use super::problem::Problem;
+use super::reply::plain_answer;
 use super::who::{Who, allowed};
 
 const NS_PER_S: f64 = 1e9;
@@ -62,7 +63,7 @@ pub(super) async fn all(
     head(&mut out, "tailbound_forbidden_total", "counter", "Requests that were not allowed.");
     let _ =
         writeln!(out, "tailbound_forbidden_total {}", counters.forbidden.load(Ordering::Relaxed));
-    Ok(page::plain_answer(out, "text/plain; version=0.0.4; charset=utf-8"))
+    Ok(plain_answer(out, "text/plain; version=0.0.4; charset=utf-8"))
 }
 
 fn systems(out: &mut String, rows: &[&SystemRow], today: &str) {

@@ -4,6 +4,7 @@
 //! Pages and the JSON API give the same answers, from `tailbound-store`. What is answered to an upload is on
 //! disk. Source: RFC 9110 (HTTP), RFC 6750 (bearer tokens). Not here: words of the command line.
 
+mod agents;
 mod answers;
 mod api;
 mod app;
@@ -11,22 +12,27 @@ mod boards;
 mod body;
 mod budget;
 mod campaigns;
+mod clock;
 mod connections;
 mod counters;
 mod hosts;
+mod judge_error;
 mod judges;
 mod known;
 mod listing;
+mod log;
 mod login;
 mod metrics;
 mod morning;
 mod overview;
 mod page;
 mod pictures;
+mod problem;
 mod readers;
 mod records;
 mod regressions;
 mod remarks;
+mod reply;
 mod routes;
 mod runs;
 mod runs_page;
@@ -53,7 +59,7 @@ use tailbound_agent::wire::{PLAIN_RUN_BYTES_MAX, SENT_RUN_BYTES_MAX};
 use tailbound_store::{StoreError, StoreLocation};
 use tokio::net::TcpListener;
 
-pub use app::Clock;
+pub use clock::Clock;
 
 /// How the server is to run.
 #[derive(Clone, Debug)]

@@ -18,7 +18,8 @@ use super::boards::{self, Board, Morning};
 use super::known::{day, known_words};
 use super::listing::{Column, Listing};
 use super::overview::{RENEWED_S, TREND_DAYS, choice, minute};
-use super::page::{Page, Problem, ns, plural, verdict};
+use super::page::{Page, ns, plural, verdict};
+use super::problem::Problem;
 use super::who::{Who, allowed};
 use super::{login, pictures};
 

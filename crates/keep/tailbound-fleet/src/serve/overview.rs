@@ -13,7 +13,8 @@ use tailbound_store::{Act, Culprit, Since, SystemRow, Whose};
 
 use super::app::App;
 use super::listing::{Column, Listing};
-use super::page::{Page, Problem, ns};
+use super::page::{Page, ns};
+use super::problem::Problem;
 use super::who::{Who, allowed};
 
 /// Days of the trend.

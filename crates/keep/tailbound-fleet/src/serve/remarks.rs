@@ -20,7 +20,9 @@ use tailbound_store::{Act, Audited};
 use super::app::App;
 use super::body;
 use super::overview::minute;
-use super::page::{Page, Problem, json_answer};
+use super::page::Page;
+use super::problem::Problem;
+use super::reply::json_answer;
 use super::who::{Who, allowed, from_own_page, may};
 
 /// Characters of a text at most.

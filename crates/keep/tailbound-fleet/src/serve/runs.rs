@@ -21,10 +21,13 @@ use tailbound_store::{Act, Cancellation, RunNote, RunPart, RunRow, Store, StoreE
 
 use super::app::App;
 use super::body::PieceBody;
-use super::judges::{CPU_NS_MAX, JudgeError, WEIGHT_BYTES_MAX, cpu_ns};
+use super::judge_error::{CPU_NS_MAX, JudgeError, WEIGHT_BYTES_MAX};
+use super::judges::cpu_ns;
 use super::listing::{Column, Listing};
 use super::overview::minute;
-use super::page::{self, Page, Problem, ns, report_answer};
+use super::page::{self, Page, ns};
+use super::problem::Problem;
+use super::reply::{plain_answer, report_answer};
 use super::who::{Who, allowed};
 use crate::changes::{self, Change};
 
@@ -240,7 +243,7 @@ pub(super) async fn file(
             let _ = to.blocking_send(Err(std::io::Error::other(e)));
         }
     });
-    let mut answer = page::plain_answer(Body::new(PieceBody(pieces)), "application/jsonl");
+    let mut answer = plain_answer(Body::new(PieceBody(pieces)), "application/jsonl");
     // An identity is hexadecimal.
     let name =
         format!("attachment; filename=\"{}.tailbound.jsonl\"", id.get(..12).unwrap_or("run"));

@@ -19,7 +19,8 @@ use super::app::App;
 use super::listing::{Column, Listing};
 use super::morning::wrong_clock;
 use super::overview::{choice, minute};
-use super::page::{Page, Problem, ns, verdict};
+use super::page::{Page, ns, verdict};
+use super::problem::Problem;
 use super::runs::behind;
 use super::who::{Who, allowed};
 

@@ -4,9 +4,8 @@
 //! State is in the store (`tailbound_store`, work), but for which agents were heard of, which they say anew each
 //! half a minute. Requests are idempotent. Source: their form is `tailbound_agent::wire`.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Extension;
@@ -17,8 +16,7 @@ use axum::response::Response;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tailbound_agent::wire::{
-    self, AgentStatus, Agents, Ask, End, HandOut, LeaseGrant, Next, Order, PROTOCOL, Refusal,
-    Renewal, Take,
+    self, Agents, Ask, End, HandOut, LeaseGrant, Next, Order, PROTOCOL, Refusal, Renewal, Take,
 };
 use tailbound_core::printable;
 use tailbound_series::campaign;
@@ -29,7 +27,8 @@ use tokio::time::Instant;
 
 use super::app::App;
 use super::body;
-use super::page::{Problem, json_answer};
+use super::problem::Problem;
+use super::reply::json_answer;
 use super::upload::system_checked;
 use super::who::{Who, allowed};
 
@@ -45,49 +44,6 @@ pub(super) const LISTED: u32 = 200;
 const LINE_CHARS: usize = 600;
 const ID_CHARS_MAX: usize = 64;
 const RUNS_MAX: usize = 5_000;
-
-/// Agents that asked for work since the server began: by their machines' names, with the time.
-#[derive(Default)]
-pub(super) struct AgentDirectory(Mutex<BTreeMap<String, (Ask, i64)>>);
-
-impl AgentDirectory {
-    fn note(&self, system: &str, said: Ask, now_s: i64) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(system.to_owned(), (said, now_s));
-    }
-
-    /// All of them.
-    pub(super) fn all(&self, now_s: i64) -> Vec<AgentStatus> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = |(system, (said, at)): (&String, &(Ask, i64))| AgentStatus {
-            system: system.clone(),
-            said: said.clone(),
-            seen_s_ago: u64::try_from(now_s - at).unwrap_or(0),
-        };
-        all.iter().map(known).collect()
-    }
-}
-
-/// What agents make now, by the work's identity, with the time: said anew each minute, and known since the server began.
-#[derive(Default)]
-pub(super) struct Doing(Mutex<BTreeMap<String, (wire::Doing, i64)>>);
-
-impl Doing {
-    fn note(&self, work: &str, said: wire::Doing, now_s: i64) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(work.to_owned(), (said, now_s));
-    }
-
-    /// Of those that are running; the others are forgotten. What, and how long ago it was said.
-    pub(super) fn of(&self, running: &[&str], now_s: i64) -> BTreeMap<String, (wire::Doing, i64)> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|work, _| running.contains(&work.as_str()));
-        let ago = |(work, (said, at)): (&String, &(wire::Doing, i64))| {
-            (work.clone(), (said.clone(), (now_s - at).max(0)))
-        };
-        all.iter().map(ago).collect()
-    }
-}
 
 /// What was said, bounded in bytes and in time.
 async fn said<T: DeserializeOwned>(app: &App, who: &Who, body: Body) -> Result<T, Problem> {

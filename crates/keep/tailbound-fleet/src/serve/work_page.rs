@@ -18,7 +18,8 @@ use super::boards::UNHEARD_S;
 use super::campaigns::{self, UnderWay};
 use super::listing::{Column, Listing};
 use super::overview::minute;
-use super::page::{Page, Problem};
+use super::page::Page;
+use super::problem::Problem;
 use super::who::{Who, allowed};
 use super::work;
 

@@ -10,7 +10,7 @@ use tailbound_core::utc;
 use tailbound_store::{Store, StoreError};
 
 use super::{S_PER_DAY, Shared};
-use crate::serve::page::log;
+use crate::serve::log::log;
 
 /// After the first failure; doubled with each further one.
 const PAUSE_LEAST_S: i64 = 5;
