@@ -4,23 +4,19 @@
 //! Units: s. Source: the Prometheus text exposition format 0.0.4. A figure that is not known is not there.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use axum::Extension;
-use axum::extract::State;
 use axum::response::Response;
 use tailbound_core::exposition::{Family, label};
 use tailbound_core::number::Real as _;
 use tailbound_core::utc;
-use tailbound_store::{Act, Since, SystemRow, Verdict};
+use tailbound_store::{Since, SystemRow, Verdict};
 
-use super::app::App;
 use super::boards::{self, Boards};
+use super::frame::ReadRequest;
 use super::overview::{TREND_DAYS, on, worst};
 use super::problem::Problem;
 use super::reply::plain_answer;
-use super::who::{Who, allowed};
 
 const NS_PER_S: f64 = 1e9;
 
@@ -29,11 +25,7 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) {
 }
 
 /// `GET /metrics`
-pub(super) async fn all(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
+pub(super) async fn all(ReadRequest { app, .. }: ReadRequest) -> Result<Response, Problem> {
     let all = boards::all(&app, Since::From(app.days_ago(TREND_DAYS - 1))).await?;
     let (runs, told) = app.ask(|store| Ok((store.count()?, store.deliveries()?))).await?;
     let mut out = String::new();

@@ -15,6 +15,7 @@ mod campaigns;
 mod clock;
 mod connections;
 mod counters;
+mod frame;
 mod hosts;
 mod judge_error;
 mod judges;

@@ -19,6 +19,7 @@ use tailbound_store::{Act, Audited};
 
 use super::app::App;
 use super::body;
+use super::frame::ReadRequest;
 use super::overview::minute;
 use super::page::Page;
 use super::problem::Problem;
@@ -103,11 +104,9 @@ pub(super) async fn note(
 
 /// `GET /runs/{id}/note`: the notes of a run, and where one is written.
 pub(super) async fn notes(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, who }: ReadRequest,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let (id, name, run, notes) = app
         .ask(move |store| {
             let id = store.identify(&id)?;

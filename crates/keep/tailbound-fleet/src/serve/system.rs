@@ -6,8 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use axum::Extension;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::response::Response;
 use serde::Deserialize;
 use tailbound_core::units::grouped;
@@ -23,6 +22,7 @@ use tailbound_store::{
 
 use super::app::App;
 use super::boards::{self, Board};
+use super::frame::ReadRequest;
 use super::known::known_words;
 use super::listing::{Column, Listing};
 use super::morning::{headroom, wrong_clock};
@@ -31,7 +31,7 @@ use super::page::{Page, ns, plural, verdict};
 use super::problem::Problem;
 use super::records::{self, Span};
 use super::runs_page::{self, SHOWN};
-use super::who::{Who, allowed, may};
+use super::who::may;
 use super::{pictures, regressions as regressions_page, remarks};
 use crate::regressions::Regression;
 
@@ -135,12 +135,10 @@ fn told(
 
 /// `GET /systems/{id}`
 pub(super) async fn page(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, who }: ReadRequest,
     Path(which): Path<String>,
     Query(asked): Query<SystemQuery>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let days = asked.days.unwrap_or(DAYS).clamp(1, DAYS_MAX);
     let since = Since::From(app.days_ago(days - 1));
     let span = boards::span(&app, since);
