@@ -37,23 +37,45 @@ pub(crate) fn stay(root: &Root) {
     }
 }
 
+/// Why there is no CPU for a probe.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProbeCpuError {
+    /// The one that was named is kept for others.
+    #[error("CPU {cpu} is isolated ({why}), and is not woken for a probe")]
+    Isolated {
+        /// Which.
+        cpu: u32,
+        /// By what.
+        why: &'static str,
+    },
+    /// The one that was named is not there.
+    #[error("CPU {cpu} is not online ({online} are)")]
+    Offline {
+        /// Which.
+        cpu: u32,
+        /// Those that are.
+        online: CpuSet,
+    },
+    /// None is left.
+    #[error("every CPU that this process may use is isolated")]
+    None,
+}
+
 /// The CPU of a probe: `wanted`, or the first that is kept for nobody.
 ///
 /// # Errors
-/// In words: it is isolated, or there is none.
-pub(crate) fn of_probe(root: &Root, wanted: Option<u32>) -> Result<u32, String> {
+/// It is isolated, or there is none.
+pub(crate) fn of_probe(root: &Root, wanted: Option<u32>) -> Result<u32, ProbeCpuError> {
     let online: CpuSet = root.cpus("/sys/devices/system/cpu/online").unwrap_or_default();
     match wanted {
         Some(cpu) => match is_apart(root, cpu) {
-            Some(why) => {
-                Err(format!("CPU {cpu} is isolated ({why}), and is not woken for a probe"))
-            }
-            None if !online.contains(cpu) => Err(format!("CPU {cpu} is not online ({online} are)")),
+            Some(why) => Err(ProbeCpuError::Isolated { cpu, why }),
+            None if !online.contains(cpu) => Err(ProbeCpuError::Offline { cpu, online }),
             None => Ok(cpu),
         },
         None => {
             let first = cpus_of_all(root).into_iter().find(|cpu| online.contains(*cpu));
-            first.ok_or_else(|| "every CPU that this process may use is isolated".to_owned())
+            first.ok_or(ProbeCpuError::None)
         }
     }
 }
@@ -72,11 +94,11 @@ mod tests {
         }
         let root = Root::at(folder.path());
         for (cpu, why) in [(2, "isolcpus="), (3, "nohz_full="), (5000, "not online")] {
-            let e = of_probe(&root, Some(cpu)).unwrap_err();
+            let e = of_probe(&root, Some(cpu)).unwrap_err().to_string();
             assert!(e.contains(why) && e.contains(&cpu.to_string()), "{e}");
         }
         assert_eq!(of_probe(&root, Some(1)), Ok(1));
         std::fs::write(base.join("isolated"), "0-4095\n").unwrap();
-        assert!(of_probe(&root, None).unwrap_err().contains("every CPU"));
+        assert_eq!(of_probe(&root, None), Err(ProbeCpuError::None));
     }
 }

@@ -34,6 +34,7 @@ mod window;
 pub use cost::Cost;
 pub use counter::CounterError;
 pub use counting::{By, CountingError};
+pub use housekeeping::ProbeCpuError;
 pub use monitor::{Monitor, MonitorError, MonitorOptions, Summary};
 pub use outbox::{Outbox, OutboxState};
 pub use probe::ProbeError;

@@ -14,7 +14,7 @@ use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns, sleep_until};
 use tailbound_sys::sched::{self, Attributes};
 use tailbound_sys::{SysError, limits};
 
-use crate::housekeeping;
+use crate::housekeeping::{self, ProbeCpuError};
 
 /// By this its wake-ups are known: the kernel keeps 15 bytes.
 pub(crate) const NAME: &str = "tailbound-probe";
@@ -26,8 +26,8 @@ const STACK_BYTES: usize = 64 << 10;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
     /// Not on that CPU.
-    #[error("{0}")]
-    Cpu(String),
+    #[error(transparent)]
+    Cpu(#[from] ProbeCpuError),
     /// This user may not have a real-time thread.
     #[error("{0}; a real-time thread needs root or CAP_SYS_NICE")]
     System(#[from] SysError),
@@ -53,7 +53,7 @@ fn go_home(root: &Root, cpu: u32) {
 /// # Errors
 /// [`ProbeError`].
 pub(crate) fn begin(root: &Root, wanted: Option<u32>) -> Result<Probe, ProbeError> {
-    let cpu = housekeeping::of_probe(root, wanted).map_err(ProbeError::Cpu)?;
+    let cpu = housekeeping::of_probe(root, wanted)?;
     limits::guard_realtime(0)?;
     let (to, done) = mpsc::channel();
     let root = root.clone();

@@ -56,7 +56,7 @@ pub use maxima::{LoadMaxima, Maximum, SLOT_S, together};
 pub use night::{NIGHT_S, NightState, Verdict, WorkloadState};
 pub use notices::{DeliveryCount, Due, Notice, Receiver};
 pub use pack::{PACKED_BYTES_MAX, Packed};
-pub use place::StoreLocation;
+pub use place::{LocationError, StoreLocation};
 pub use prune::{Candidate, may_go};
 pub use remarks::{Acknowledgement, RunNote, acknowledged};
 pub use run_row::RunRow;

@@ -109,7 +109,7 @@ fn a_search_now_says_what_the_page_says_when_all_was_looked_at() {
     super::filled(&farm);
     let since = tailbound_store::Since::From(utc::rfc3339(NOW_S - 180 * DAY_S));
     let mut store = farm.store();
-    let mut page = || farm.get("/api/v1/regressions", None).json();
+    let page = || farm.get("/api/v1/regressions", None).json();
     let as_json = |store: &mut Store| {
         let found = tailbound_fleet::regressions::search(store, &since, None).unwrap();
         assert_eq!(found.told.len(), 2);

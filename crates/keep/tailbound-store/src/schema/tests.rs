@@ -12,6 +12,7 @@ use super::*;
 use crate::{Incoming, RunSubmission, Since, Store, StoreLocation, Way, Whose};
 
 #[expect(dead_code, reason = "the other tests need more of it")]
+#[expect(clippy::disallowed_methods, reason = "the server's programs are started by the test")]
 #[path = "../../tests/it/server.rs"]
 mod server;
 

@@ -58,6 +58,7 @@ fn all_due(shared: &Shared, receiver: &str, hook: &Hook) -> Result<bool, StoreEr
             store.end_delivery(&due.id, receiver, None, &at)?;
             continue;
         };
+        let why = why.to_string();
         let waits_s = utc::from_date_time(
             due.made.get(..10).unwrap_or_default(),
             due.made.get(11..19).unwrap_or_default(),
