@@ -15,7 +15,7 @@ use tailbound_store::{Acknowledgement, Since, SystemRow, Verdict, Work, WorkStat
 use super::app::App;
 use super::overview::TREND_DAYS;
 use super::problem::Problem;
-use super::records::{self, Span, SystemRecord};
+use super::records::{self, RecordSpan, SystemRecord};
 use super::work;
 use crate::regressions::{self, Regression};
 
@@ -135,13 +135,13 @@ pub(super) struct Boards {
 }
 
 /// Since when the pages about all systems show days.
-pub(super) fn usual(app: &App) -> Span {
+pub(super) fn usual(app: &App) -> RecordSpan {
     span(app, Since::From(app.days_ago(TREND_DAYS - 1)))
 }
 
 /// Days since `shown`, and what became worse in the usual time.
-pub(super) fn span(app: &App, shown: Since) -> Span {
-    Span { shown, searched: Since::From(app.days_ago(regressions::DAYS)) }
+pub(super) fn span(app: &App, shown: Since) -> RecordSpan {
+    RecordSpan { shown, searched: Since::From(app.days_ago(regressions::DAYS)) }
 }
 
 /// Of the store's systems, with their days since `shown`.

@@ -32,7 +32,7 @@ pub(super) struct SystemRecord {
 
 /// Since when it is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct RecordSpan {
     /// Days.
     pub(super) shown: Since,
     /// What became worse.
@@ -41,7 +41,7 @@ pub(super) struct Span {
 
 #[derive(Debug, Default)]
 struct Kept {
-    span: Span,
+    span: RecordSpan,
     /// By identity, with the version at which it was read.
     records: HashMap<String, (i64, Arc<SystemRecord>)>,
 }
@@ -55,7 +55,7 @@ impl SystemRecords {
     pub(super) fn current(
         &self,
         store: &mut Store,
-        span: &Span,
+        span: &RecordSpan,
     ) -> Result<Vec<Arc<SystemRecord>>, StoreError> {
         // Who else asks waits, and finds it read.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +99,7 @@ impl SystemRecords {
 pub(super) fn one(
     store: &mut Store,
     which: &str,
-    span: &Span,
+    span: &RecordSpan,
 ) -> Result<Option<SystemRecord>, StoreError> {
     let Some(row) = store.system(which, &span.shown)? else { return Ok(None) };
     let named = SystemName { id: row.id.clone(), name: row.name.clone() };
@@ -112,7 +112,7 @@ pub(super) fn one(
 /// All systems by identity, in one reading.
 pub(super) fn all(
     store: &mut Store,
-    span: &Span,
+    span: &RecordSpan,
 ) -> Result<BTreeMap<String, SystemRecord>, StoreError> {
     let found = kept(store, &span.searched, None)?;
     let mut changes = store.condition_changes(Whose::All, &span.shown)?;

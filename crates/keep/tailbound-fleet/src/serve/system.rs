@@ -29,7 +29,7 @@ use super::morning::{headroom, wrong_clock};
 use super::overview::{culprit_table, minute, worst};
 use super::page::{Page, ns, plural, verdict};
 use super::problem::Problem;
-use super::records::{self, Span};
+use super::records::{self, RecordSpan};
 use super::runs_page::{self, SHOWN};
 use super::who::may;
 use super::{pictures, regressions as regressions_page, remarks};
@@ -67,7 +67,7 @@ struct SystemPageData {
 fn read_board(
     store: &mut Store,
     which: &str,
-    span: &Span,
+    span: &RecordSpan,
     now_s: i64,
 ) -> Result<Option<(Board, Vec<Acknowledgement>)>, StoreError> {
     let Some(record) = records::one(store, which, span)? else { return Ok(None) };
@@ -100,7 +100,7 @@ fn profile(store: &mut Store, id: &str) -> Option<Run> {
 fn told(
     store: &mut Store,
     which: &str,
-    span: &Span,
+    span: &RecordSpan,
     today: &str,
     now_s: i64,
 ) -> Result<Option<SystemPageData>, StoreError> {
