@@ -272,7 +272,7 @@ pub(crate) struct StoreRegressionsArgs {
     /// Only this machine
     #[arg(long, value_name = "NAME")]
     pub(crate) system: Option<String>,
-    /// Look at runs of so many days, up to today
+    /// Tell of what became worse within so many days, up to today
     #[arg(long, value_name = "DAYS", default_value_t = DAYS,
         value_parser = clap::value_parser!(i64).range(1..=36_500))]
     pub(crate) days: i64,

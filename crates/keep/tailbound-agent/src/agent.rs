@@ -21,11 +21,12 @@ use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
 
 use crate::child::{self, Job};
-use crate::client::{Client, ClientError, Server};
+use crate::client::{Client, ClientError, RunBytes, Server};
 use crate::policy::{Policy, PolicyError};
 use crate::spool::{OrderLease, Over, Piece, Spool, SpoolError};
 use crate::wire::{
-    Added, Ask, End, LeaseGrant, Next, Order, PROTOCOL, PartRun, Refusal, State, Take, WORK, number,
+    Added, Ask, End, LeaseGrant, Next, Order, PLAIN_RUN_BYTES_MAX, PROTOCOL, PartRun, Refusal,
+    SENT_RUN_BYTES_MAX, State, Take, WORK, number,
 };
 
 /// The server may wait so long for work before it answers.
@@ -35,8 +36,6 @@ const PAUSE_LEAST: Duration = Duration::from_secs(1);
 /// An answer without work that comes sooner is one of a server that does not wait.
 const SOON: Duration = Duration::from_secs(1);
 const LOOK_MS: i32 = 250;
-/// Most bytes of a packed run file; the server takes no more.
-const PACKED_BYTES_MAX: u64 = 64 << 20;
 const REASON_CHARS: usize = 600;
 
 /// What an agent is told.
@@ -348,14 +347,8 @@ impl Agent<'_> {
             if sent.contains_key(&part) {
                 continue;
             }
-            let added = match packed(&file)? {
-                Some(bytes) => self.client.hand_in::<Added>(&bytes),
-                None => {
-                    refused = Some(format!("{part}: its file is too large to be handed in"));
-                    continue;
-                }
-            };
-            match added {
+            let packed = packed(&file, [PLAIN_RUN_BYTES_MAX, SENT_RUN_BYTES_MAX])?;
+            match packed.and_then(|bytes| self.client.hand_in::<Added>(&bytes)) {
                 Ok(added) => {
                     sent.insert(part, added.run);
                     piece.keep_sent(&sent)?;
@@ -467,12 +460,39 @@ fn jittered(span: Duration) -> Duration {
     span * 3 / 4 + span * u32::from(byte) / 512
 }
 
-/// A run file, packed; `None`: larger than the server takes.
-fn packed(path: &Path) -> io::Result<Option<Vec<u8>>> {
+/// A run file, packed; or that no server takes it. `plain_max` and `packed_max` are how many bytes one takes.
+fn packed(
+    path: &Path,
+    [plain_max, packed_max]: [u64; 2],
+) -> io::Result<Result<Vec<u8>, ClientError>> {
+    let too_large = |kind: RunBytes, most: u64| Ok(Err(ClientError::TooLarge { kind, most }));
     let file: File = given::open(path)?;
+    if file.metadata()?.len() > plain_max {
+        return too_large(RunBytes::Plain, plain_max);
+    }
     let mut bytes = Vec::new();
-    GzEncoder::new(file, Compression::default())
-        .take(PACKED_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= PACKED_BYTES_MAX).then_some(bytes))
+    GzEncoder::new(file, Compression::default()).take(packed_max + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > packed_max {
+        true => too_large(RunBytes::Packed, packed_max),
+        false => Ok(Ok(bytes)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::number;
+
+    #[test]
+    fn a_run_file_that_no_server_takes_is_told_with_its_measure() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.tailbound.jsonl");
+        let random: String = (0..100).map(|_| number().unwrap()).collect();
+        fs::write(&path, &random).unwrap();
+        assert!(packed(&path, [4096, 4096]).unwrap().is_ok());
+        for (limits, words) in [([4096, 1000], "packed"), ([3199, 4096], "unpacked")] {
+            let e = packed(&path, limits).unwrap().unwrap_err();
+            assert!(!e.may_pass() && e.to_string().contains(words), "{e}");
+        }
+    }
 }

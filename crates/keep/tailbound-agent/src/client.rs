@@ -17,7 +17,7 @@ use tailbound_sys::{given, owner};
 use ureq::http::Uri;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
-use crate::wire::{Problem, State};
+use crate::wire::{Problem, SENT_RUN_BYTES_MAX, State};
 
 /// The machine's own list of authorities, where systems have it.
 const SYSTEM_CA: [&str; 4] = [
@@ -94,6 +94,14 @@ pub enum ClientError {
         /// Its words.
         problem: Problem,
     },
+    /// A run file that no server takes: it is not sent.
+    #[error("the run file has more than {} MiB {kind}, and a server takes no more: it is kept here; measure shorter, or in several runs", most >> 20)]
+    TooLarge {
+        /// Counted how.
+        kind: RunBytes,
+        /// How many it may have.
+        most: u64,
+    },
     /// What it answered is no answer.
     #[error("{base} answers with something else than `tailbound serve`: {why}")]
     Foreign {
@@ -104,12 +112,30 @@ pub enum ClientError {
     },
 }
 
+/// How the bytes of a run file are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunBytes {
+    /// As it is sent.
+    Packed,
+    /// As it is.
+    Plain,
+}
+
+impl fmt::Display for RunBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Packed => "as it is sent, packed",
+            Self::Plain => "unpacked",
+        })
+    }
+}
+
 impl ClientError {
     /// May the same request succeed later, with nothing changed here?
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Given { .. } => false,
+            Self::Given { .. } | Self::TooLarge { .. } => false,
             // A half answer through a bad connection, or a proxy's page while the server is away.
             Self::Unreachable { .. } | Self::Foreign { .. } => true,
             Self::Said { status, .. } => *status >= 500 || matches!(status, 401 | 403 | 408 | 429),
@@ -189,8 +215,9 @@ impl Client {
     /// Hands in a run file, packed with gzip.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// As [`Self::get`]; no server takes so many bytes.
     pub fn hand_in<T: DeserializeOwned>(&self, packed: &[u8]) -> Result<T, ClientError> {
+        takeable(packed.len() as u64)?;
         self.sent("/api/v1/runs", "application/gzip", packed, FILE_TIME)
     }
 
@@ -245,6 +272,14 @@ impl Client {
     fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ClientError> {
         serde_json::from_slice(body)
             .map_err(|e| ClientError::Foreign { base: self.base.clone(), why: e.to_string() })
+    }
+}
+
+/// Does a server take a run file of so many bytes, as it is sent?
+pub(crate) fn takeable(packed_bytes: u64) -> Result<(), ClientError> {
+    match packed_bytes {
+        0..=SENT_RUN_BYTES_MAX => Ok(()),
+        _ => Err(ClientError::TooLarge { kind: RunBytes::Packed, most: SENT_RUN_BYTES_MAX }),
     }
 }
 

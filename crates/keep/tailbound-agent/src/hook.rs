@@ -11,7 +11,7 @@ use std::time::Duration;
 use ring::hmac::{self, HMAC_SHA256};
 use tailbound_core::printable;
 use tailbound_sys::given;
-use ureq::http::Uri;
+use ureq::http::{StatusCode, Uri};
 
 use crate::client::{self, ClientError};
 
@@ -22,6 +22,25 @@ const SECRET_BYTES_MIN: usize = 16;
 /// Of an answer that is no success, for the log.
 const WORDS_CHARS: usize = 200;
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
+
+/// Why a receiver did not take what was posted.
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    /// It cannot be reached, or broke off.
+    #[error(transparent)]
+    Http(#[from] ureq::Error),
+    /// It sends elsewhere.
+    #[error("it says {0}; no redirect is followed: give the address itself")]
+    Redirect(StatusCode),
+    /// It does not take it.
+    #[error("it says {status}{}{words}", if words.is_empty() { "" } else { " " })]
+    Said {
+        /// The status of HTTP.
+        status: StatusCode,
+        /// Its words, as far as they are shown.
+        words: String,
+    },
+}
 
 /// Where, and how it is signed.
 pub struct Hook {
@@ -81,26 +100,24 @@ impl Hook {
     ///
     /// # Errors
     /// It was not taken: why.
-    pub fn post(&self, delivery: &str, body: &[u8]) -> Result<(), String> {
+    pub fn post(&self, delivery: &str, body: &[u8]) -> Result<(), HookError> {
         let request = self.http.post(&self.url).config().timeout_global(Some(TIME)).build();
         let mut request =
             request.content_type("application/json").header("Tailbound-Delivery", delivery);
         if let Some(signature) = self.signature(body) {
             request = request.header("Tailbound-Signature", signature);
         }
-        let mut answer = request.send(body).map_err(|e| e.to_string())?;
+        let mut answer = request.send(body)?;
         let status = answer.status();
         // Also of a success: an answer that is cut off may be one of a program that died with it.
         let said = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
         match (status.is_success(), status.is_redirection()) {
-            (true, _) => said.map(|_| ()).map_err(|e| e.to_string()),
-            (_, true) => {
-                Err(format!("it says {status}; no redirect is followed: give the address itself"))
-            }
+            (true, _) => said.map(|_| ()).map_err(HookError::from),
+            (_, true) => Err(HookError::Redirect(status)),
             _ => {
                 let said = said.unwrap_or_default();
                 let words = printable::excerpt(&String::from_utf8_lossy(&said), WORDS_CHARS);
-                Err(format!("it says {status} {words}").trim_end().to_owned())
+                Err(HookError::Said { status, words: words.trim_end().to_owned() })
             }
         }
     }

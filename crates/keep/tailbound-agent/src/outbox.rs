@@ -25,17 +25,15 @@ use flate2::write::GzEncoder;
 use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::{given, owner};
 
-use crate::client::{Client, ClientError, Server};
+use crate::client::{Client, ClientError, Server, takeable};
 use crate::spool::unbelieved;
-use crate::wire::Added;
+use crate::wire::{Added, PLAIN_RUN_BYTES_MAX, SENT_RUN_BYTES_MAX};
 
 const SO_FAR: &str = "so-far";
 const DROPPED: &str = "dropped";
 const WAITS: &str = "run-";
 const REFUSED: &str = "refused-";
 const END: &str = ".gz";
-/// Largest file that is read back: the server takes no larger one.
-const FILE_BYTES_MAX: u64 = 64 << 20;
 /// After a failure, and doubled with each further one.
 const PAUSE: std::ops::RangeInclusive<u64> = 5..=600;
 const STACK_BYTES: usize = 512 << 10;
@@ -138,7 +136,7 @@ impl Outbox {
             _lock: lock,
         }));
         let so_far = outbox.0.folder.join(SO_FAR);
-        match given::read(&so_far, FILE_BYTES_MAX) {
+        match given::read(&so_far, PLAIN_RUN_BYTES_MAX) {
             Ok(bytes) => outbox.put(&bytes)?,
             Err(e) if e.kind() == io::ErrorKind::NotFound => outbox.bound()?,
             Err(e) => return Err(e),
@@ -244,13 +242,17 @@ impl Outbox {
         // Opened each time: a new token is used at once, and between two hours nothing of it is in memory.
         let client = Client::open(server)?;
         for entry in waiting {
-            let packed = match given::read(&entry.path, FILE_BYTES_MAX) {
-                Ok(packed) => packed,
-                // It had to go meanwhile.
-                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-                Err(e) => return Err(e.into()),
+            let handed_in = match takeable(entry.bytes) {
+                Ok(()) => match given::read(&entry.path, SENT_RUN_BYTES_MAX) {
+                    Ok(packed) => client.hand_in::<Added>(&packed),
+                    // It had to go meanwhile.
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                    Err(e) => return Err(e.into()),
+                },
+                // Those behind it are handed in all the same.
+                Err(too_large) => Err(too_large),
             };
-            let done = match client.hand_in::<Added>(&packed) {
+            let done = match handed_in {
                 Ok(_) => {
                     let mut standing = locked(&self.0.standing);
                     standing.sent = standing.sent.saturating_add(1);

@@ -13,6 +13,11 @@ pub const PROTOCOL: u32 = 1;
 /// Where an agent asks for work, and an operator hands it out.
 pub const WORK: &str = "/api/v1/work";
 
+/// Most bytes of a run file as it is sent: a server takes no more, and a client sends no more.
+pub const SENT_RUN_BYTES_MAX: u64 = 48 << 20;
+/// The same of what it is when unpacked.
+pub const PLAIN_RUN_BYTES_MAX: u64 = 256 << 20;
+
 /// A random number of 128 bits, for an identity or a lease.
 ///
 /// # Errors

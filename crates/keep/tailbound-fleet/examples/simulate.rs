@@ -106,8 +106,9 @@ fn filled(words: &[String]) -> Result<(), String> {
         runfile::read_run(BufReader::new(file)).map_err(|e| format!("{path}: {e}"))
     };
     let bases: Vec<Run> = bases.iter().map(read).collect::<Result<_, String>>()?;
+    let place = place.parse().map_err(|e: tailbound_store::LocationError| e.to_string())?;
     let mut store =
-        Store::open_or_make(&place.parse()?, &utc::rfc3339(LAST_S)).map_err(|e| e.to_string())?;
+        Store::open_or_make(&place, &utc::rfc3339(LAST_S)).map_err(|e| e.to_string())?;
     let all: Vec<usize> = (0..usize::try_from(systems).unwrap_or(0)).collect();
     let begun = Instant::now();
     let mut done = 0u64;

@@ -126,6 +126,36 @@ fn header(about: &About, began: &Clocks) -> Header {
     }
 }
 
+/// What happens to a monitor. Names and texts are for people: nobody decides by them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MonitorEvent {
+    Begin,
+    WindowOver,
+    Suspended,
+    ClockStep,
+    CpusOnline,
+    WakeUpsLost,
+}
+
+impl MonitorEvent {
+    /// Its name in a run file.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Begin => "monitor-begin",
+            Self::WindowOver => "window-over",
+            Self::Suspended => "suspended",
+            Self::ClockStep => "clock-step",
+            Self::CpusOnline => "cpus-online",
+            Self::WakeUpsLost => "wake-ups-lost",
+        }
+    }
+
+    /// As a line of a run file, with what the clocks read.
+    fn at(self, t_ns: i64, now: &Clocks, text: impl Into<String>) -> Event {
+        Event { clocks: Some(clocks(now)), ..Event::new(t_ns, self.as_str(), text) }
+    }
+}
+
 /// Every run file of a monitor has it: nothing is "met" by looking on.
 fn observed() -> Finding {
     Finding::new("observed", Impact::Doubt, "the machine's own threads were observed at work")
@@ -137,8 +167,7 @@ impl Draft {
     /// A file that begins at `began`.
     pub(crate) fn new(about: &About, began: Clocks) -> Self {
         let mut run = Run::new(header(about, &began));
-        run.events
-            .push(Event { clocks: Some(clocks(&began)), ..Event::new(0, "monitor-begin", "") });
+        run.events.push(MonitorEvent::Begin.at(0, &began, ""));
         run.findings.push(observed());
         Self { run, began, threads: BTreeMap::new(), lost: 0, not_told: 0 }
     }
@@ -213,27 +242,28 @@ impl Draft {
         self.lost = self.lost.saturating_add(window.lost);
         let worst = window.threads.iter().max_by_key(|t| t.worst.wait_ns);
         let text = worst.map_or_else(|| "no real-time thread was woken".to_owned(), sentence);
-        let over = Event { clocks: Some(clocks(now)), ..Event::new(end_ns, "window-over", text) };
-        self.run.events.push(over);
+        self.run.events.push(MonitorEvent::WindowOver.at(end_ns, now, text));
     }
 
     fn events(&mut self, window: &Window, now: &Clocks, end_ns: i64) {
-        let mut say = |event: &str, text: String| {
-            let clocks = Some(clocks(now));
-            self.run.events.push(Event { clocks, ..Event::new(end_ns, event, text) });
+        let mut say = |event: MonitorEvent, text: String| {
+            self.run.events.push(event.at(end_ns, now, text));
         };
         if window.suspended_ns > 0 {
-            say("suspended", format!("the machine slept {}", format_ns_i64(window.suspended_ns)));
+            say(
+                MonitorEvent::Suspended,
+                format!("the machine slept {}", format_ns_i64(window.suspended_ns)),
+            );
         }
         if window.realtime_shift_ns.saturating_abs() >= SECOND_NS {
             let text = format!("the time of day moved by {}", window.realtime_shift_ns);
-            say("clock-step", format!("{text} ns against the time that passed"));
+            say(MonitorEvent::ClockStep, format!("{text} ns against the time that passed"));
         }
         if let Some(before) = &window.cpus_online_before {
-            say("cpus-online", format!("{before}, then {}", window.cpus_online));
+            say(MonitorEvent::CpusOnline, format!("{before}, then {}", window.cpus_online));
         }
         if window.lost > 0 {
-            say("wake-ups-lost", format!("{} wake-ups are not counted", window.lost));
+            say(MonitorEvent::WakeUpsLost, format!("{} wake-ups are not counted", window.lost));
         }
     }
 

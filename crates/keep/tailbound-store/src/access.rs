@@ -6,7 +6,8 @@
 
 use tailbound_core::printable::excerpt;
 
-use crate::database::{Database, all};
+use crate::audit::{Audited, write_down};
+use crate::database::all;
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::summary::TEXT_CHARS;
@@ -98,17 +99,6 @@ impl Token {
     }
 }
 
-/// A line of the audit log.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Audited {
-    /// When, RFC 3339.
-    pub at: String,
-    /// Name and identity of the token, or `this machine`.
-    pub who: String,
-    /// What was done, or refused.
-    pub what: String,
-}
-
 /// A row of `token`; `None`: a role that this version does not know, which may nothing.
 fn token(row: &[Value]) -> Option<Token> {
     let text = |at: usize| row.get(at).and_then(Value::text).map(str::to_owned);
@@ -120,15 +110,6 @@ fn token(row: &[Value]) -> Option<Token> {
         created: text(4)?,
         revoked: text(5),
     })
-}
-
-/// Writes down what was done, in the transaction that is open.
-pub(crate) fn write_down(db: &mut dyn Database, done: &Audited) -> Result<(), StoreError> {
-    let sql = "INSERT INTO audit (at, who, what) VALUES ($1, $2, $3)";
-    // Names in it are those of strangers: each is a line, and one line.
-    let line = |text: &str| Value::from(excerpt(text, TEXT_CHARS));
-    let values = [done.at.as_str().into(), line(&done.who), line(&done.what)];
-    db.execute(sql, &values).map(|_| ())
 }
 
 const COLUMNS: &str = "id, name, role, system, created, revoked";

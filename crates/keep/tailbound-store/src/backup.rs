@@ -9,7 +9,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::database::{Database, Dialect, all, one, whole};
+use crate::database::{Database, Dialect, PageCopy, all, one, whole};
 use crate::error::StoreError;
 use crate::schema::{self, SCHEMA};
 use crate::sqlite::Sqlite;
@@ -25,8 +25,9 @@ impl Store {
     pub fn backup(&mut self, to: &Path, now: &str) -> Result<u64, StoreError> {
         // Hashes of tokens and the audit log are in it: for nobody else, whatever the umask.
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+        let pages = self.db().copy_pages(to)?;
         let mut copy = Sqlite::open(to, true)?;
-        if !self.db().copy_pages(&mut copy)? {
+        if pages == PageCopy::NoPages {
             schema::migrate(&mut copy, &to.display().to_string(), now)?;
             // One moment for all tables.
             let db = self.db();

@@ -3,9 +3,9 @@
 
 use crate::database::all;
 use crate::error::StoreError;
+use crate::run_row::{RUN, RunRow, run_row};
 use crate::store::Store;
 use crate::value::Value;
-use crate::views::{RUN, RunRow, run_row};
 
 /// Since when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

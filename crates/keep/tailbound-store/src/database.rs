@@ -4,10 +4,11 @@
 //! Statements are written once, in what both have in common: placeholders `$1`, `$2`, … in the order
 //! of their first use, `ON CONFLICT`, no types of either. Differences are in [`Dialect`] alone.
 
+use std::path::Path;
+
+use crate::cancellation::Cancellation;
 use crate::error::StoreError;
-use crate::sqlite::Sqlite;
 use crate::value::Value;
-use crate::weight::Cancellation;
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,14 @@ impl Dialect {
         ];
         words.iter().fold(sql.to_owned(), |sql, (word, is)| sql.replace(word, is))
     }
+}
+
+/// Whether a database was copied page by page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PageCopy {
+    Done,
+    /// It has no pages of SQLite.
+    NoPages,
 }
 
 /// What is done with each row; an error ends the statement.
@@ -59,11 +68,11 @@ pub(crate) trait Database: Send {
         seconds: u32,
         each: EachRow<'_>,
     ) -> Result<Vec<String>, StoreError>;
-    /// Statements end when it says so.
+    /// Statements end when it says so. [`StoreError::Cancelled`]: one was given up, and the connection cannot be used any more.
     fn cancelled_by(&mut self, cancel: Option<Cancellation>) -> Result<(), StoreError>;
-    /// Copies the database page by page, as it is at one moment; `false`: it has no pages of SQLite.
-    fn copy_pages(&mut self, _to: &mut Sqlite) -> Result<bool, StoreError> {
-        Ok(false)
+    /// Copies the database page by page into a new file, as it is at one moment.
+    fn copy_pages(&mut self, _to: &Path) -> Result<PageCopy, StoreError> {
+        Ok(PageCopy::NoPages)
     }
 }
 

@@ -52,6 +52,20 @@ pub enum StoreError {
         /// The newest known here.
         known: i64,
     },
+    /// A version that was never released made it, whose schema went another way.
+    #[error(
+        "{place}: its schema {number} is \"{found}\", and that of this version \"{known}\": it was made by a version under development; get its run files with that one (`tailbound store get`), and add them to a new store"
+    )]
+    OtherSchema {
+        /// Where.
+        place: String,
+        /// The first step that differs.
+        number: i64,
+        /// What it is for there.
+        found: String,
+        /// What it is for here.
+        known: &'static str,
+    },
     /// An earlier version made it.
     #[error(
         "{place}: made by an earlier version (schema {found}): `tailbound store ls --store {place}` brings it up to date"

@@ -11,9 +11,9 @@ use tailbound_core::utc;
 
 use crate::database::all;
 use crate::error::StoreError;
+use crate::run_row::{RUN, RunRow, run_row};
 use crate::store::Store;
 use crate::value::Value;
-use crate::views::{RUN, RunRow, run_row};
 
 /// How long a night is.
 pub const NIGHT_S: i64 = 86_400;

@@ -17,18 +17,29 @@ pub enum StoreLocation {
 /// How a URI of PostgreSQL begins.
 const SCHEMES: [&str; 2] = ["postgresql://", "postgres://"];
 
-impl FromStr for StoreLocation {
-    type Err = String;
+/// Why a text is no place of a store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LocationError {
+    /// Nothing.
+    #[error("a store is a file, or postgresql://HOST/DATABASE")]
+    Empty,
+    /// A URI of something else.
+    #[error("`{0}` is no store: a file, or postgresql://HOST/DATABASE")]
+    Scheme(String),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for StoreLocation {
+    type Err = LocationError;
+
+    fn from_str(text: &str) -> Result<Self, LocationError> {
         if text.is_empty() {
-            return Err("a store is a file, or postgresql://HOST/DATABASE".to_owned());
+            return Err(LocationError::Empty);
         }
         if SCHEMES.iter().any(|s| text.starts_with(s)) {
             return Ok(Self::Server(text.to_owned()));
         }
         if let Some((scheme, _)) = text.split_once("://") {
-            return Err(format!("`{scheme}` is no store: a file, or postgresql://HOST/DATABASE"));
+            return Err(LocationError::Scheme(scheme.to_owned()));
         }
         Ok(Self::File(PathBuf::from(text.strip_prefix("sqlite:").unwrap_or(text))))
     }
@@ -71,7 +82,7 @@ mod tests {
             server.map(|p| format!("{p} {p:?}")),
             Ok("postgresql://db/tailbound postgresql://db/tailbound".into())
         );
-        assert!(read("mysql://x").is_err_and(|e| e.contains("mysql")));
+        assert!(read("mysql://x").is_err_and(|e| e.to_string().contains("mysql")));
         assert!(read("").is_err());
     }
 }

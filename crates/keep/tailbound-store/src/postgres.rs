@@ -6,17 +6,18 @@
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::private::BytesMut;
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-use postgres::{Client, NoTls, Row, SimpleQueryMessage, Statement};
+use postgres::{CancelToken, Client, NoTls, Row, SimpleQueryMessage, Statement};
 
+use crate::cancellation::Cancellation;
 use crate::database::{Database, Dialect, EachRow};
 use crate::error::StoreError;
 use crate::value::Value;
-use crate::weight::Cancellation;
 
 /// A connection to a server.
 pub(crate) struct Postgres {
@@ -24,15 +25,59 @@ pub(crate) struct Postgres {
     place: String,
     /// Statements that change something, prepared once: there are few, and each run needs a dozen.
     prepared: HashMap<String, Statement>,
-    /// Looked at with each row.
-    cancel: Option<Cancellation>,
+    /// Who asks, while somebody does.
+    question: Option<Question>,
+}
+
+/// How a question stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum QuestionState {
+    Asked,
+    /// The server is told to give it up: whatever is asked next over this connection may be what it gives up.
+    Interrupted,
+    Over,
+}
+
+/// A question that may be given up.
+struct Question {
+    cancel: Cancellation,
+    state: Arc<Mutex<QuestionState>>,
+}
+
+impl Question {
+    /// Begins one: when it is given up, the server is told so over a connection of its own, by a thread that may wait for it.
+    fn begin(cancel: Cancellation, token: CancelToken) -> Self {
+        let state = Arc::new(Mutex::new(QuestionState::Asked));
+        let asked = Arc::clone(&state);
+        cancel.then(Some(Box::new(move || {
+            std::thread::spawn(move || {
+                {
+                    let mut state = asked.lock().unwrap_or_else(PoisonError::into_inner);
+                    if *state != QuestionState::Asked {
+                        return;
+                    }
+                    *state = QuestionState::Interrupted;
+                }
+                // Where it cannot be told, the question ends with its next row.
+                let _ = token.cancel_query(NoTls);
+            });
+        })));
+        Self { cancel, state }
+    }
+
+    /// Ends it; how it stood.
+    fn end(self) -> QuestionState {
+        self.cancel.then(None);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *state, QuestionState::Over)
+    }
 }
 
 impl Postgres {
     /// Connects; `place` is the URI as it may be shown.
     pub(crate) fn open(url: &str, place: String) -> Result<Self, StoreError> {
         match Client::connect(url, NoTls) {
-            Ok(client) => Ok(Self { client, place, prepared: HashMap::new(), cancel: None }),
+            Ok(client) => Ok(Self { client, place, prepared: HashMap::new(), question: None }),
             Err(e) => Err(database(&place, "no connection", &e)),
         }
     }
@@ -141,13 +186,17 @@ impl Database for Postgres {
         each: EachRow<'_>,
     ) -> Result<Vec<String>, StoreError> {
         let place = &self.place;
-        let failed = |e| database(place, "it cannot be read", &e);
+        let is_cancelled = || self.question.as_ref().is_some_and(|q| q.cancel.is_cancelled());
+        let failed = |e| match is_cancelled() {
+            true => StoreError::Cancelled,
+            false => database(place, "it cannot be read", &e),
+        };
         let statement = self.client.prepare(sql).map_err(failed)?;
         let names: Vec<String> = statement.columns().iter().map(|c| c.name().to_owned()).collect();
         let values = values.iter().map(|v| v as &(dyn ToSql + Sync));
         let mut rows = self.client.query_raw(&statement, values).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
-            if self.cancel.as_ref().is_some_and(Cancellation::is_cancelled) {
+            if is_cancelled() {
                 return Err(StoreError::Cancelled);
             }
             let one = (0..names.len()).map(|at| value(&row, at)).collect::<Result<Vec<_>, _>>();
@@ -157,7 +206,11 @@ impl Database for Postgres {
     }
 
     fn cancelled_by(&mut self, cancel: Option<Cancellation>) -> Result<(), StoreError> {
-        self.cancel = cancel;
+        let before = self.question.take().map(Question::end);
+        if before == Some(QuestionState::Interrupted) {
+            return Err(StoreError::Cancelled);
+        }
+        self.question = cancel.map(|cancel| Question::begin(cancel, self.client.cancel_token()));
         Ok(())
     }
 
@@ -177,7 +230,11 @@ impl Database for Postgres {
 impl Postgres {
     fn asked(&mut self, sql: &str, each: EachRow<'_>) -> Result<Vec<String>, StoreError> {
         let place = &self.place;
-        let failed = |e| database(place, "the query failed", &e);
+        let is_cancelled = || self.question.as_ref().is_some_and(|q| q.cancel.is_cancelled());
+        let failed = |e| match is_cancelled() {
+            true => StoreError::Cancelled,
+            false => database(place, "the query failed", &e),
+        };
         // Only one statement can be prepared, and COMMIT has no columns.
         let statement = self.client.prepare(sql).map_err(failed)?;
         let (names, types): (Vec<String>, Vec<Type>) =

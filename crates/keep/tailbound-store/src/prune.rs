@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 
 use crate::database::{Database, all, whole};
+use crate::due;
 use crate::error::StoreError;
-use crate::series;
+use crate::place::StoreLocation;
 use crate::store::Store;
 use crate::value::Value;
 
@@ -106,6 +107,17 @@ impl Store {
         }
         Ok(())
     }
+
+    /// What is in the log beside the store is written into it, as far as nobody reads what was before: the log begins anew then.
+    fn write_log_back(&mut self) -> Result<(), StoreError> {
+        if matches!(self.place(), StoreLocation::Server(_)) {
+            return Ok(());
+        }
+        // It says in a row whether others were in the way.
+        self.in_need(|db| {
+            db.rows("PRAGMA wal_checkpoint(PASSIVE)", &[], &mut |_, _| Ok(())).map(|_| ())
+        })
+    }
 }
 
 /// Deletes one run; its series is looked at again.
@@ -113,7 +125,7 @@ fn gone(db: &mut dyn Database, id: &str) -> Result<(), StoreError> {
     for table in ["run_file", "histogram", "maximum", "finding", "culprit", "annotation"] {
         db.execute(&format!("DELETE FROM {table} WHERE run = $1"), &[id.into()])?;
     }
-    series::changed(db, id)?;
+    due::changed(db, id)?;
     db.execute("DELETE FROM run WHERE id = $1", &[id.into()])?;
     Ok(())
 }

@@ -11,9 +11,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
-use crate::error::StoreError;
 use crate::place::StoreLocation;
-use crate::store::Store;
 
 /// What is behind the store's own name.
 const NAME: &str = "-reserve";
@@ -97,17 +95,4 @@ fn filled(path: &PathBuf, how: &mut OpenOptions) -> io::Result<()> {
         file.write_all(&piece)?;
     }
     file.sync_all()
-}
-
-impl Store {
-    /// What is in the log beside the store is written into it, as far as nobody reads what was before: the log begins anew then.
-    pub(crate) fn write_log_back(&mut self) -> Result<(), StoreError> {
-        if matches!(self.place(), StoreLocation::Server(_)) {
-            return Ok(());
-        }
-        // It says in a row whether others were in the way.
-        self.in_need(|db| {
-            db.rows("PRAGMA wal_checkpoint(PASSIVE)", &[], &mut |_, _| Ok(())).map(|_| ())
-        })
-    }
 }

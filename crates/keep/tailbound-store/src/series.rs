@@ -5,12 +5,12 @@
 //! knows the method; what it found is kept here as its JSON, and read by every page. All of it follows from the run files.
 
 use crate::chosen::{Since, Whose};
-use crate::database::{Database, all, one};
+use crate::database::{all, whole};
+use crate::due;
 use crate::error::StoreError;
+use crate::run_row::{RUN, RunRow, run_row};
 use crate::store::Store;
-use crate::summary::Rows;
 use crate::value::Value;
-use crate::views::{RUN, RunRow, run_row};
 
 /// What was found of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,44 +61,18 @@ pub struct KeptSeries {
     pub name: String,
     /// `workload.id`.
     pub workload: String,
+    /// Its probe.
+    pub probe: String,
+    /// Its loads.
+    pub loads: String,
+    /// When its newest run began.
+    pub newest: String,
     /// How many runs came or went since it was looked at.
     pub due: i64,
     /// What was found; `None`: it was never looked at.
     pub state: Option<SeriesState>,
     /// The same as whoever looked wrote it down.
     pub json: String,
-}
-
-/// The series of a run that is being added is to be looked at.
-pub(crate) fn is_due(db: &mut dyn Database, rows: &Rows) -> Result<(), StoreError> {
-    let of = |name: &str| {
-        let found = rows.run.iter().find(|(column, _)| *column == name);
-        found.map_or(Value::Null, |(_, value)| value.clone())
-    };
-    let sql = "INSERT INTO series (system, workload, newest, due) VALUES ($1, $2, $3, 1) ON CONFLICT (system, workload) \
-        DO UPDATE SET due = series.due + 1, newest = CASE WHEN series.newest < excluded.newest THEN excluded.newest ELSE series.newest END";
-    db.execute(sql, &[of("system"), of("workload"), of("started")]).map(|_| ())
-}
-
-/// The series of a run that is being deleted is to be looked at, and goes with its last run.
-pub(crate) fn changed(db: &mut dyn Database, run: &str) -> Result<(), StoreError> {
-    let found = all(db, "SELECT system, workload FROM run WHERE id = $1", &[run.into()])?;
-    let Some([system, workload]) = found.first().map(Vec::as_slice) else { return Ok(()) };
-    let of = [system.clone(), workload.clone(), run.into()];
-    let rest = "SELECT MAX(started) FROM run WHERE system = $1 AND workload = $2 AND id <> $3";
-    let newest = one(db, rest, &of)?;
-    match newest.filter(|it| *it != Value::Null) {
-        Some(newest) => {
-            let sql =
-                "UPDATE series SET due = due + 1, newest = $1 WHERE system = $2 AND workload = $3";
-            db.execute(sql, &[newest, system.clone(), workload.clone()])
-        }
-        None => {
-            let sql = "DELETE FROM series WHERE system = $1 AND workload = $2";
-            db.execute(sql, &[system.clone(), workload.clone()])
-        }
-    }
-    .map(|_| ())
 }
 
 /// Whose series, as SQL that has one value.
@@ -149,10 +123,15 @@ impl Store {
     ) -> Result<(), StoreError> {
         let sql = "UPDATE series SET due = CASE WHEN due > $1 THEN due - $1 ELSE 0 END, state = $2, json = $3, looked = $4 \
             WHERE system = $5 AND workload = $6";
-        let (system, workload) = (of.system.as_str().into(), of.workload.as_str().into());
+        let system = Value::from(of.system.as_str());
+        let workload = of.workload.as_str().into();
+        let due = Value::Int(of.due);
         let values =
-            [Value::Int(of.due), state.as_str().into(), json.into(), now.into(), system, workload];
-        self.db().execute(sql, &values).map(|_| ())
+            [due, state.as_str().into(), json.into(), now.into(), system.clone(), workload];
+        whole(self.db(), |db| {
+            db.execute(sql, &values)?;
+            due::system_changed(db, &system)
+        })
     }
 
     /// Series with a run since `since` as they were found.
@@ -166,8 +145,8 @@ impl Store {
     ) -> Result<Vec<KeptSeries>, StoreError> {
         let (condition, system) = whose_are(whose);
         let sql = format!(
-            "SELECT series.system, system.name, series.workload, series.due, series.state, series.json FROM series \
-             JOIN system ON system.id = series.system WHERE {condition} AND series.newest >= $2 ORDER BY system.name, series.workload"
+            "SELECT series.system, system.name, series.workload, series.due, series.state, series.json, series.newest, workload.probe, workload.loads \
+             FROM series JOIN system ON system.id = series.system JOIN workload ON workload.id = series.workload WHERE {condition} AND series.newest >= $2 ORDER BY system.name, series.workload"
         );
         let rows = all(self.db(), &sql, &[system.into(), since.value()])?;
         let text = |row: &[Value], at: usize| {
@@ -180,6 +159,9 @@ impl Store {
             due: row.get(3).and_then(Value::int).unwrap_or(0),
             state: row.get(4).and_then(Value::text).and_then(SeriesState::of),
             json: text(row, 5),
+            newest: text(row, 6),
+            probe: text(row, 7),
+            loads: text(row, 8),
         };
         Ok(rows.iter().map(one).collect())
     }

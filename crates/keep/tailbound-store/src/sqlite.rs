@@ -18,10 +18,10 @@ use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
 
 use tailbound_core::printable;
 
-use crate::database::{Database, Dialect, EachRow};
+use crate::cancellation::Cancellation;
+use crate::database::{Database, Dialect, EachRow, PageCopy};
 use crate::error::StoreError;
 use crate::value::Value;
-use crate::weight::Cancellation;
 
 /// How long a writer waits for another one.
 const BUSY: Duration = Duration::from_secs(30);
@@ -229,12 +229,13 @@ impl Database for Sqlite {
         self.connection.progress_handler(STEPS, ends).map_err(failed)
     }
 
-    fn copy_pages(&mut self, to: &mut Sqlite) -> Result<bool, StoreError> {
+    fn copy_pages(&mut self, to: &Path) -> Result<PageCopy, StoreError> {
+        let mut to = Sqlite::open(to, true)?;
         let failed = |e| database(&to.place, "the backup failed", &e);
         let copying = Backup::new(&self.connection, &mut to.connection).map_err(failed)?;
         // All pages in one step: the log lets others write meanwhile, and none of them makes it begin again.
         if copying.step(-1).map_err(failed)? == StepResult::Done {
-            return Ok(true);
+            return Ok(PageCopy::Done);
         }
         let (place, reason) = (to.place.clone(), "others keep it locked".to_owned());
         Err(StoreError::Database { place, what: "the backup failed", reason })

@@ -7,20 +7,21 @@ use std::io::BufRead;
 
 use tailbound_core::{Run, runfile};
 
-use crate::access::{self, Audited};
 use crate::arrival::{Arrival, Way};
+use crate::audit::{self, Audited};
+use crate::cancellation::Cancellation;
 use crate::database::{Database, Dialect, EachRow, all, one, whole};
+use crate::due;
 use crate::error::StoreError;
 use crate::pack::{self, Packed, Packing};
 use crate::place::StoreLocation;
 use crate::postgres::Postgres;
 use crate::reserve::Reserve;
 use crate::schema;
-use crate::series;
 use crate::sqlite::Sqlite;
 use crate::summary::{self, Row, Rows};
 use crate::value::Value;
-use crate::weight::{Cancellation, Consumption, WeighedSource};
+use crate::weight::{Consumption, WeighedSource};
 
 /// A run that is to be added: read, judged and packed.
 #[derive(Debug)]
@@ -225,7 +226,7 @@ impl Store {
     }
 
     /// Where not even what connections share fits on the disk, the reserve makes room for it.
-    fn connected(place: &StoreLocation, make: bool) -> Result<Self, StoreError> {
+    pub(crate) fn connected(place: &StoreLocation, make: bool) -> Result<Self, StoreError> {
         match Self::connect(place, make) {
             Err(StoreError::Full { .. }) if Reserve::of(place).release() => {
                 Self::connect(place, make)
@@ -287,7 +288,7 @@ impl Store {
                 let added = put(db, &rows, Some(&incoming.packed))?;
                 if let (Added::New, Some(who)) = (added, who) {
                     let what = format!("handed in run {} of {name}", incoming.packed.id);
-                    access::write_down(
+                    audit::write_down(
                         db,
                         &Audited { at: now.to_owned(), who: (*who).to_owned(), what },
                     )?;
@@ -397,7 +398,7 @@ impl Store {
     /// Questions of this connection end when `cancel` says so; `None`: they are answered.
     ///
     /// # Errors
-    /// The database refuses.
+    /// The database refuses; one was given up, and its connection cannot be used any more.
     pub fn cancelled_by(&mut self, cancel: Option<&Cancellation>) -> Result<(), StoreError> {
         self.db.cancelled_by(cancel.cloned())
     }
@@ -549,6 +550,6 @@ fn put(db: &mut dyn Database, rows: &Rows, file: Option<&Packed>) -> Result<Adde
             insert(db, table, row, SAME)?;
         }
     }
-    series::is_due(db, rows)?;
+    due::is_due(db, rows)?;
     Ok(Added::New)
 }

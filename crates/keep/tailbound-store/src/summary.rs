@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 use tailbound_core::number::Whole as _;
+use tailbound_core::occurrence::Occurrence;
 use tailbound_core::printable::excerpt;
-use tailbound_core::record::{Facts, WARM_UP_OVER};
+use tailbound_core::record::{Event, Facts};
 use tailbound_core::{Run, utc};
 use tailbound_stats::analysis::Analysis;
 use tailbound_stats::change::Features;
@@ -304,7 +305,8 @@ fn culprits(run: &Run, id: &str) -> Vec<Row> {
 /// The latest wake-up of each five minutes of the day, over all threads that the verdict is about, from the records of its seconds.
 /// None where the file has no such records. `began`: when the run began, where its own clock does not tell.
 fn maxima(run: &Run, id: &str, began: Option<&str>) -> Vec<Row> {
-    let own = run.events.iter().find(|e| e.event == WARM_UP_OVER && e.t_ns == 0);
+    let is_begin = |e: &&Event| matches!(Occurrence::of(e), Occurrence::WarmUpOver { .. });
+    let own = run.events.iter().filter(is_begin).find(|e| e.t_ns == 0);
     let own = own.and_then(|e| e.clocks).map(|c| c.realtime_ns.div_euclid(NS_PER_S));
     let started = began.unwrap_or(&run.header.started);
     let started = || utc::from_rfc3339(started);

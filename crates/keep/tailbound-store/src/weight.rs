@@ -9,8 +9,6 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufRead, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Of a line so many bytes are looked at for its type, and for which thread it is of.
 const HEAD: usize = 64;
@@ -23,23 +21,6 @@ const PLACE: u64 = 64;
 /// An object that becomes a record, and one of any form, which becomes a tree.
 const RECORD: u64 = 120;
 const TREE: u64 = 700;
-
-/// Asks that work be given up: whoever wanted it has gone.
-#[derive(Clone, Debug, Default)]
-pub struct Cancellation(Arc<AtomicBool>);
-
-impl Cancellation {
-    /// Gives it up.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Was it given up?
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// What was read so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

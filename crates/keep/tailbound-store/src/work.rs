@@ -14,7 +14,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::access::{self, Audited};
+use crate::audit::{self, Audited};
 use crate::database::{Database, all, one, whole};
 use crate::error::StoreError;
 use crate::store::Store;
@@ -206,7 +206,7 @@ fn list<T: Serialize>(items: &[T]) -> Value {
 
 fn said(db: &mut dyn Database, by: By<'_>, what: String) -> Result<(), StoreError> {
     let (at, who) = (by.at.to_owned(), by.who.to_owned());
-    access::write_down(db, &Audited { at, who, what })
+    audit::write_down(db, &Audited { at, who, what })
 }
 
 impl Store {

@@ -32,6 +32,7 @@ mod slurm;
 mod strategy;
 pub mod survey;
 pub mod target;
+mod target_entry;
 mod telnet;
 
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 
-use super::target::One;
+use super::target_entry::TargetEntry;
 
 /// Which node Slurm is asked for, and for how long: in its own words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub enum PlaceSelector {
 }
 
 /// What a target asks Slurm for, or the place and what is wrong there.
-pub(super) fn slurm_job(one: &One) -> Result<SlurmJob, (usize, String)> {
+pub(super) fn slurm_job(one: &TargetEntry) -> Result<SlurmJob, (usize, String)> {
     if let Some(options) = &one.options {
         let bad = options.get_ref().iter().find(|o| !o.starts_with("--"));
         if let Some(bad) = bad {
@@ -95,7 +95,7 @@ pub(super) fn slurm_job(one: &One) -> Result<SlurmJob, (usize, String)> {
 
 /// What a target asks labgrid for, or the place and what is wrong there; nothing without a place.
 pub(super) fn labgrid_place(
-    one: &One,
+    one: &TargetEntry,
     base: &Path,
 ) -> Result<Option<LabgridPlace>, (usize, String)> {
     let wanted = match (&one.place, &one.place_tags) {
@@ -139,7 +139,7 @@ pub(super) fn labgrid_place(
 }
 
 /// The strategy that boots the board, or the place and what is wrong there.
-fn strategy(one: &One, base: &Path) -> Result<Option<Strategy>, (usize, String)> {
+fn strategy(one: &TargetEntry, base: &Path) -> Result<Option<Strategy>, (usize, String)> {
     let (environment, state) = match (&one.environment, &one.state) {
         (Some(environment), Some(state)) => (environment, state),
         (None, None) => return Ok(None),

@@ -12,10 +12,10 @@ pub(crate) use text::NO_FACT;
 use serde::{Deserialize, Serialize};
 use tailbound_core::number::Real as _;
 use tailbound_stats::change::{self, FactChange, Features, Settings};
-use tailbound_store::{RunRow, Since, Store, StoreError, SystemName, Whose};
+use tailbound_store::{RunRow, Store, StoreError, SystemName};
 
 use crate::changes;
-pub use kept::{kept, look_at, look_at_all};
+pub use kept::{kept, look_at, look_at_all, search};
 
 /// How far back, unless something else is asked for.
 pub const DAYS: i64 = 180;
@@ -162,42 +162,4 @@ fn of_series(system: &SystemName, runs: &[RunRow], settings: Settings) -> State 
         facts: Vec::new(),
         newest: runs.last().map_or_else(String::new, |run| run.started.clone()),
     }))
-}
-
-/// Looks at all systems, or at one.
-///
-/// # Errors
-/// The database refuses.
-pub fn search(
-    store: &mut Store,
-    since: &Since,
-    only: Option<&SystemName>,
-) -> Result<RegressionSearch, StoreError> {
-    let settings = Settings::default();
-    let whose = only.map_or(Whose::All, |system| Whose::System(&system.id));
-    let mut found = RegressionSearch { level: settings.level, ..RegressionSearch::default() };
-    for series in store.kept_series(whose, since)? {
-        let of = [series.system.as_str(), series.workload.as_str()];
-        let mut runs = store.runs_of_series(of, since, RUNS)?;
-        // The newest come first.
-        runs.reverse();
-        let system = SystemName { id: series.system, name: series.name };
-        let state = state_of(store, &system, &runs, settings)?;
-        match &state {
-            State::Unknown(_) => found.short += 1,
-            State::Well => found.series += 1,
-            State::Worse(regression) => {
-                found.series += 1;
-                found.regressions.push(Regression::clone(regression));
-            }
-        }
-        let workload = match runs.first() {
-            Some(run) if run.loads.is_empty() => format!("{} without load", run.probe),
-            Some(run) => format!("{} beside {}", run.probe, run.loads),
-            None => continue,
-        };
-        found.told.push(SeriesOutcome { system: system.name, workload, state });
-    }
-    found.regressions.sort_by(|a, b| b.since.cmp(&a.since));
-    Ok(found)
 }

@@ -18,7 +18,8 @@ use tailbound_report::escape::xml;
 use super::app::App;
 use super::body::HeldBody;
 use super::login;
-use super::page::{Page, Problem, ProblemWords};
+use super::page::Page;
+use super::problem::{Problem, ProblemWords};
 
 /// An answer is counted in nobody's name: who reads slowly is not who asked much.
 const READERS: &str = "";

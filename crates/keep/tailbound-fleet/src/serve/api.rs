@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
@@ -19,8 +18,10 @@ use tailbound_store::{
 use super::app::App;
 use super::boards;
 use super::campaigns;
+use super::frame::{ReadRequest, answered};
 use super::overview::{CULPRITS, TREND_DAYS};
-use super::page::{self, Problem, json_answer};
+use super::problem::Problem;
+use super::reply::plain_answer;
 use super::runs_page::{self, ListedBy};
 use super::who::{Who, allowed};
 use super::{regressions, runs, system};
@@ -40,32 +41,28 @@ pub(super) struct ListQuery {
 
 /// `GET /api/v1/openapi.json`
 pub(super) async fn description() -> Response {
-    page::plain_answer(DESCRIPTION, "application/json")
+    plain_answer(DESCRIPTION, "application/json")
 }
 
 /// `GET /api/v1/systems`
 pub(super) async fn systems(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Query(asked): Query<ListQuery>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let since = Since::From(asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1)));
     let all = boards::all(&app, since).await?;
-    Ok(json_answer(StatusCode::OK, &json!(all)))
+    answered(all)
 }
 
 /// `GET /api/v1/systems/{id}`
 pub(super) async fn system(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Path(which): Path<String>,
     Query(asked): Query<ListQuery>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let since = Since::from(asked.since);
     let board = system::board_of(&app, which, since).await?;
-    Ok(json_answer(StatusCode::OK, &json!(board)))
+    answered(board)
 }
 
 /// What the store has of one system, whose identity or name is given.
@@ -86,37 +83,31 @@ async fn of_system<T: Send + 'static>(
 
 /// `GET /api/v1/systems/{id}/runs`
 pub(super) async fn runs_of(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Path(which): Path<String>,
     Query(asked): Query<ListQuery>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let most = asked.limit.unwrap_or(RUNS).min(RUNS);
     let found = of_system(&app, which, move |store, id| {
         let system = Some(id.to_owned());
         store.runs_page(&RunQuery { system, since: asked.since, most, ..RunQuery::default() })
     });
-    Ok(json_answer(StatusCode::OK, &json!(found.await?)))
+    answered(found.await?)
 }
 
 /// `GET /api/v1/runs`
 pub(super) async fn runs(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Query(by): Query<ListedBy>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
-    Ok(json_answer(StatusCode::OK, &runs_page::answer(&app, &by).await?))
+    answered(runs_page::answer(&app, &by).await?)
 }
 
 /// `GET /api/v1/runs/{id}`
 pub(super) async fn run(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let (run, notes) = app
         .ask(move |store| {
             let id = store.identify(&id)?;
@@ -128,46 +119,34 @@ pub(super) async fn run(
     if let Some(all) = all.as_object_mut() {
         all.insert("notes".to_owned(), json!(notes));
     }
-    Ok(json_answer(StatusCode::OK, &all))
+    answered(all)
 }
 
 /// `GET /api/v1/runs/{id}/report`
 pub(super) async fn report(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
-    Ok(json_answer(StatusCode::OK, &runs::report_of(&app, id).await?))
+    answered(runs::report_of(&app, id).await?)
 }
 
 /// `GET /api/v1/compare`
 pub(super) async fn compare(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Query(said): Query<Vec<(String, String)>>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
-    Ok(json_answer(StatusCode::OK, &runs::comparison(&app, said).await?))
+    answered(runs::comparison(&app, said).await?)
 }
 
 /// `GET /api/v1/regressions`
-pub(super) async fn regressions(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
-    Ok(json_answer(StatusCode::OK, &json!(regressions::found(&app).await?)))
+pub(super) async fn regressions(ReadRequest { app, .. }: ReadRequest) -> Result<Response, Problem> {
+    answered(regressions::found(&app).await?)
 }
 
 /// `GET /api/v1/campaigns`
-pub(super) async fn campaigns(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
+pub(super) async fn campaigns(ReadRequest { app, .. }: ReadRequest) -> Result<Response, Problem> {
     let (campaigns, _) = campaigns::under_way(&app).await?;
-    Ok(json_answer(StatusCode::OK, &json!({"campaigns": campaigns})))
+    answered(json!({"campaigns": campaigns}))
 }
 
 /// Whose culprits, since when, and how many.
@@ -181,11 +160,9 @@ pub(super) struct CulpritQuery {
 
 /// `GET /api/v1/culprits`
 pub(super) async fn culprits(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Query(asked): Query<CulpritQuery>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let since = Since::From(asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1)));
     let most = asked.limit.unwrap_or(CULPRITS).min(RUNS);
     let culprits = match asked.system {
@@ -197,17 +174,15 @@ pub(super) async fn culprits(
             .await?
         }
     };
-    Ok(json_answer(StatusCode::OK, &json!({"culprits": culprits})))
+    answered(json!({"culprits": culprits}))
 }
 
 /// `GET /api/v1/changed`
 pub(super) async fn changed(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Query(said): Query<Vec<(String, String)>>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
-    Ok(json_answer(StatusCode::OK, &json!(runs::difference(&app, said).await?)))
+    answered(runs::difference(&app, said).await?)
 }
 
 /// Since when, and how finely.
@@ -220,12 +195,10 @@ pub(super) struct Fine {
 
 /// `GET /api/v1/systems/{id}/maxima`
 pub(super) async fn maxima(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Path(which): Path<String>,
     Query(asked): Query<Fine>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let since = Since::From(asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1)));
     let step_s = asked.step_s.unwrap_or(SLOT_S);
     if step_s < SLOT_S || step_s % SLOT_S != 0 {
@@ -234,7 +207,7 @@ pub(super) async fn maxima(
     let by_load =
         of_system(&app, which, move |store, id| store.maxima_of(id, &since, step_s)).await?;
     let all = json!({"step_s": step_s, "maxima": together(&by_load), "by_load": by_load});
-    Ok(json_answer(StatusCode::OK, &all))
+    answered(all)
 }
 
 /// Since when.
@@ -246,12 +219,10 @@ pub(super) struct SinceQuery {
 
 /// `GET /api/v1/systems/{id}/histograms`
 pub(super) async fn histograms(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Path(which): Path<String>,
     Query(asked): Query<SinceQuery>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let since = Since::From(asked.since.unwrap_or_else(|| app.days_ago(TREND_DAYS - 1)));
     let name = which.clone();
     let text = app
@@ -261,7 +232,7 @@ pub(super) async fn histograms(
         })
         .await?;
     let text = text.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
-    Ok(page::plain_answer(text, "application/json"))
+    Ok(plain_answer(text, "application/json"))
 }
 
 /// Written as it is: a tree of all these numbers would be many times as large.
@@ -292,5 +263,5 @@ pub(super) async fn audit(
 ) -> Result<Response, Problem> {
     allowed(&app, &who, Act::Audit)?;
     let lines = app.ask(|store| store.audited(AUDITED)).await?;
-    Ok(json_answer(StatusCode::OK, &json!({"audit": lines})))
+    answered(json!({"audit": lines}))
 }

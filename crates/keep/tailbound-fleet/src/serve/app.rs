@@ -9,15 +9,17 @@ use tailbound_store::{Cancellation, Store, StoreError, StoreLocation};
 use tokio::sync::{Notify, watch};
 
 use super::Config;
+use super::agents::{AgentDirectory, Doing};
 use super::budget::MemoryBudget;
+use super::clock::Clock;
 use super::counters::Counters;
 use super::judges::{CancelGuard, Judges};
-use super::page::Problem;
+use super::problem::Problem;
 use super::readers::{ReaderClass, Readers};
+use super::records::SystemRecords;
 use super::searcher::Searcher;
 use super::sessions::Sessions;
 use super::tell::Teller;
-use super::work::{AgentDirectory, Doing};
 use super::writer::Writer;
 
 /// Memory of all that is sent, and of one token.
@@ -26,16 +28,6 @@ const SENT_BYTES_OF_TOKEN: u64 = 96 << 20;
 /// Memory of all answers that are not read yet.
 const ANSWER_BYTES: u64 = 64 << 20;
 const S_PER_DAY: i64 = 86_400;
-
-/// Seconds since 1970; tests have their own.
-#[derive(Clone)]
-pub struct Clock(pub Arc<dyn Fn() -> i64 + Send + Sync>);
-
-impl std::fmt::Debug for Clock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Clock").finish()
-    }
-}
 
 /// Shared by all requests.
 pub(super) struct App {
@@ -61,6 +53,8 @@ pub(super) struct App {
     pub(super) answers: Arc<MemoryBudget>,
     /// Looks at series that runs came for.
     pub(super) searcher: Searcher,
+    /// What was read of each system.
+    pub(super) records: SystemRecords,
     /// When the server began, s since 1970.
     pub(super) began_s: i64,
     clock: Clock,
@@ -91,6 +85,7 @@ impl App {
             judges: Judges::new(cores),
             memory: MemoryBudget::new(SENT_BYTES, SENT_BYTES_OF_TOKEN),
             answers: MemoryBudget::new(ANSWER_BYTES, ANSWER_BYTES),
+            records: SystemRecords::default(),
             began_s: (clock.0)(),
             clock,
             place: config.store.clone(),

@@ -4,21 +4,20 @@
 //!
 //! Units: ns; times are RFC 3339 in UTC.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tailbound_agent::wire::AgentStatus;
 use tailbound_core::utc;
-use tailbound_store::{
-    Acknowledgement, ConditionChange, Since, SystemRow, Verdict, Whose, Work, WorkState,
-    acknowledged,
-};
+use tailbound_store::{Acknowledgement, Since, SystemRow, Verdict, Work, WorkState, acknowledged};
 
 use super::app::App;
-use super::page::Problem;
-use super::{regressions, work};
-use crate::regressions::{Regression, RegressionSearch};
+use super::overview::TREND_DAYS;
+use super::problem::Problem;
+use super::records::{self, RecordSpan, SystemRecord};
+use super::work;
+use crate::regressions::{self, Regression};
 
 /// Without a run for so long a system is silent.
 pub(super) const SILENT_S: i64 = 2 * 86_400;
@@ -48,8 +47,8 @@ pub(super) struct KnownMiss {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Board {
     /// What the store has of it.
-    #[serde(flatten)]
-    pub(super) system: SystemRow,
+    #[serde(flatten, serialize_with = "in_place")]
+    pub(super) record: Arc<SystemRecord>,
     /// The state of its last night in words.
     pub(super) state: String,
     /// What is left of the deadline where it is least, of 1.
@@ -62,19 +61,26 @@ pub(super) struct Board {
     pub(super) waiting: usize,
     /// Workloads that are not met and known.
     pub(super) known: Vec<KnownMiss>,
-    /// On which days kernel, configuration or method changed.
-    pub(super) changes: Vec<ConditionChange>,
+}
+
+fn in_place<S: Serializer>(record: &Arc<SystemRecord>, to: S) -> Result<S::Ok, S::Error> {
+    record.as_ref().serialize(to)
 }
 
 impl Board {
+    /// What the store has of it.
+    pub(super) fn system(&self) -> &SystemRow {
+        &self.record.row
+    }
+
     /// Was a workload of the last night not met?
     pub(super) fn is_not_met(&self) -> bool {
-        self.system.night.as_ref().is_some_and(|n| n.verdict == Verdict::NotMet)
+        self.system().night.as_ref().is_some_and(|n| n.verdict == Verdict::NotMet)
     }
 
     /// Is every workload that is not met known already?
     pub(super) fn is_known(&self) -> bool {
-        let misses = self.system.night.iter().flat_map(|n| &n.workloads);
+        let misses = self.system().night.iter().flat_map(|n| &n.workloads);
         misses
             .filter(|w| w.verdict == Verdict::NotMet)
             .all(|w| self.known.iter().any(|k| k.workload == w.workload))
@@ -87,7 +93,7 @@ impl Board {
 
     /// What needs a look first comes first.
     fn urgency(&self) -> (u8, String) {
-        let verdict = self.system.night.as_ref().map(|n| n.verdict);
+        let verdict = self.system().night.as_ref().map(|n| n.verdict);
         let rank = match verdict {
             Some(Verdict::NotMet) if !self.is_known() => 0,
             Some(Verdict::NotMet) => 1,
@@ -96,7 +102,7 @@ impl Board {
             Some(Verdict::Unfit | Verdict::Undecided | Verdict::Unknown) => 4,
             _ => 5,
         };
-        (rank, self.system.name.clone())
+        (rank, self.system().name.clone())
     }
 }
 
@@ -128,39 +134,33 @@ pub(super) struct Boards {
     pub(super) systems: Vec<Board>,
 }
 
-/// Of the store's systems, with their days since `since`.
-pub(super) async fn all(app: &Arc<App>, since: Since) -> Result<Boards, Problem> {
-    let found = regressions::found(app).await?;
-    let (rows, mut changes, known, handed_out, agents) = app
+/// Since when the pages about all systems show days.
+pub(super) fn usual(app: &App) -> RecordSpan {
+    span(app, Since::From(app.days_ago(TREND_DAYS - 1)))
+}
+
+/// Days since `shown`, and what became worse in the usual time.
+pub(super) fn span(app: &App, shown: Since) -> RecordSpan {
+    RecordSpan { shown, searched: Since::From(app.days_ago(regressions::DAYS)) }
+}
+
+/// Of the store's systems, with their days since `shown`.
+pub(super) async fn all(app: &Arc<App>, shown: Since) -> Result<Boards, Problem> {
+    let (span, usual, own) = (span(app, shown), usual(app), Arc::clone(app));
+    let (records, known, handed_out, agents) = app
         .ask(move |store| {
-            let mut changes = store.condition_changes(Whose::All, &since)?;
-            let rows = store.systems(&since)?;
-            changes.retain(|id, _| rows.iter().any(|row| row.id == *id));
-            Ok((
-                rows,
-                changes,
-                store.acknowledgements()?,
-                store.all_work(work::LISTED)?,
-                store.tokens()?,
-            ))
+            let records = if span == usual {
+                own.records.current(store, &span)?
+            } else {
+                records::all(store, &span)?.into_values().map(Arc::new).collect()
+            };
+            let handed_out = store.all_work(work::LISTED)?;
+            Ok((records, store.acknowledgements()?, handed_out, store.tokens()?))
         })
         .await?;
     let now_s = app.now_s();
-    let mut by: BTreeMap<String, RegressionSearch> = BTreeMap::new();
-    for regression in found.regressions {
-        by.entry(regression.system.clone()).or_default().regressions.push(regression);
-    }
-    for system in found.waiting_of {
-        by.entry(system).or_default().waiting += 1;
-    }
-    let mut systems: Vec<Board> = rows
-        .into_iter()
-        .map(|row| {
-            let found = by.remove(&row.id).unwrap_or_default();
-            let changes = changes.remove(&row.id).unwrap_or_default();
-            board(row, found, changes, &known, now_s)
-        })
-        .collect();
+    let mut systems: Vec<Board> =
+        records.into_iter().map(|record| board(record, &known, now_s)).collect();
     systems.sort_by_cached_key(Board::urgency);
     let with_token: BTreeSet<&str> =
         agents.iter().filter(|t| t.revoked.is_none()).filter_map(|t| t.system.as_deref()).collect();
@@ -169,20 +169,15 @@ pub(super) async fn all(app: &Arc<App>, since: Since) -> Result<Boards, Problem>
 }
 
 /// One system.
-pub(super) fn board(
-    row: SystemRow,
-    found: RegressionSearch,
-    changes: Vec<ConditionChange>,
-    known: &[Acknowledgement],
-    now_s: i64,
-) -> Board {
+pub(super) fn board(record: Arc<SystemRecord>, known: &[Acknowledgement], now_s: i64) -> Board {
+    let row = &record.row;
     let newest = row.last.as_ref().map(|l| l.started.clone());
     let silent_since =
         newest.filter(|at| utc::from_rfc3339(at).is_some_and(|s| now_s - s > SILENT_S));
-    let worse = found.regressions.into_iter().map(|regression| {
+    let worse = record.found.regressions.iter().map(|regression| {
         let acknowledged =
             acknowledged(known, &row.id, &regression.workload, &regression.since).cloned();
-        Worse { regression, acknowledged }
+        Worse { regression: regression.clone(), acknowledged }
     });
     let misses = row.night.iter().flat_map(|n| &n.workloads).filter_map(|w| {
         let since = w.not_met_since.as_deref()?;
@@ -194,10 +189,9 @@ pub(super) fn board(
         headroom: row.night.as_ref().and_then(|n| n.worst()?.headroom()),
         silent_since,
         worse: worse.collect(),
-        waiting: found.waiting,
+        waiting: record.found.waiting,
         known: misses.collect(),
-        changes,
-        system: row,
+        record,
     }
 }
 

@@ -14,7 +14,7 @@ use hyper::body::{Body as _, Frame, SizeHint};
 
 use super::app::App;
 use super::budget::Reservation;
-use super::page::Problem;
+use super::problem::Problem;
 
 const BLOCK: usize = 64 << 10;
 
@@ -83,25 +83,27 @@ pub(super) async fn taken(
     app: &App,
     owner: &str,
     mut body: Body,
-    most: usize,
+    most: u64,
 ) -> Result<SentBytes, Problem> {
     let too_large = || {
         Problem::TooLarge(format!(
             "what is sent here has at most {most} bytes, and must come whole"
         ))
     };
-    if body.size_hint().lower() > most as u64 {
-        return Err(too_large());
-    }
     let held = app.memory.reservation(owner);
     let mut sent = SentBytes { blocks: VecDeque::new(), read: 0, held };
     let all = async {
-        let mut bytes = 0usize;
+        if body.size_hint().lower() > most {
+            passed_over(&mut body, most).await;
+            return Err(too_large());
+        }
+        let mut bytes = 0u64;
         while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
             let Ok(frame) = frame else { return Err(too_large()) };
             if let Ok(piece) = frame.into_data() {
-                bytes = bytes.saturating_add(piece.len());
+                bytes = bytes.saturating_add(piece.len() as u64);
                 if bytes > most {
+                    passed_over(&mut body, most).await;
                     return Err(too_large());
                 }
                 sent.add(&piece)?;
@@ -111,6 +113,18 @@ pub(super) async fn taken(
     };
     tokio::time::timeout(app.config.request_time, all).await.map_err(|_| Problem::TooSlow)??;
     Ok(sent)
+}
+
+/// Reads on, up to twice of what is taken, and keeps nothing: a client that still sends when the connection closes never sees the answer,
+/// and would come again.
+async fn passed_over(body: &mut Body, most: u64) {
+    let mut bytes = 0u64;
+    while bytes <= most.saturating_mul(2) {
+        match poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
+            Some(Ok(frame)) => bytes += frame.data_ref().map_or(0, |piece| piece.len() as u64),
+            _ => return,
+        }
+    }
 }
 
 /// An answer whose bytes are counted until they are sent or given up.

@@ -12,7 +12,7 @@ use tailbound_core::utc;
 use tailbound_store::{Work, WorkState};
 
 use super::app::App;
-use super::page::Problem;
+use super::problem::Problem;
 use super::work;
 
 /// Between two pieces a campaign is under way still, for so long.

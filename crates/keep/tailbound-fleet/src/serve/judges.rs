@@ -6,7 +6,7 @@
 //! under way and one large one. All of it ends with the request, and with the server.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::budget::Reservation;
-use super::page::Problem;
+use super::judge_error::{CPU_NS_MAX, JudgeError, WEIGHT_BYTES_MAX};
+use super::problem::Problem;
 
 /// Files of one token under way.
 const OF_TOKEN: usize = 8;
@@ -25,54 +26,8 @@ const SMALL_BYTES: u64 = 4 << 20;
 const SMALL_CPU_NS: i64 = 250_000_000;
 /// Large files that wait or are judged; further ones are asked to come again.
 const LARGE_MOST: usize = 4;
-/// What is kept of one file.
-pub(super) const WEIGHT_BYTES_MAX: u64 = 64 << 20;
-/// Judging one takes no longer.
-pub(super) const CPU_NS_MAX: i64 = 20_000_000_000;
 /// Memory is reserved by steps.
 const STEP_BYTES: u64 = 256 << 10;
-
-/// Why a file is not read to its end.
-#[derive(Clone, Debug, thiserror::Error)]
-pub(super) enum JudgeError {
-    /// More plain bytes than are taken.
-    #[error("the run file is too large when unpacked: at most {0} MiB are taken")]
-    Plain(u64),
-    /// More records than are taken.
-    #[error("the run file has too many records: what is kept of one in memory is at most {} MiB", WEIGHT_BYTES_MAX >> 20)]
-    Weight,
-    /// It takes too long.
-    #[error("the run file takes more than {} s of CPU time to judge", CPU_NS_MAX / 1_000_000_000)]
-    Time,
-    /// There is no room now.
-    #[error("too many uploads wait already")]
-    Busy,
-    /// Nobody waits for it.
-    #[error("nobody waits for it any more")]
-    Cancelled,
-}
-
-impl From<JudgeError> for io::Error {
-    fn from(why: JudgeError) -> Self {
-        Self::new(ErrorKind::QuotaExceeded, why)
-    }
-}
-
-impl JudgeError {
-    /// What an error of reading was caused by.
-    pub(super) fn of(e: &io::Error) -> Option<&Self> {
-        e.get_ref()?.downcast_ref()
-    }
-
-    /// What the client is told.
-    pub(super) fn problem(&self) -> Problem {
-        match self {
-            Self::Busy => Problem::Busy,
-            Self::Cancelled => Problem::Ending,
-            told => Problem::TooLarge(told.to_string()),
-        }
-    }
-}
 
 /// CPU time of this thread.
 pub(super) fn cpu_ns() -> i64 {

@@ -18,12 +18,13 @@ use tailbound_store::{Act, Audited};
 use super::app::App;
 use super::body;
 use super::counters::count;
-use super::page::{Page, Problem};
+use super::page::Page;
+use super::problem::Problem;
 use super::who::{Who, cookie};
 use super::{sessions, tokens};
 
 /// Most bytes of the form.
-const FORM_BYTES_MAX: usize = 8 << 10;
+const FORM_BYTES_MAX: u64 = 8 << 10;
 /// Longest path that is gone back to.
 const PATH_BYTES_MAX: usize = 2000;
 

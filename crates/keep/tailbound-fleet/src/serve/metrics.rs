@@ -4,22 +4,19 @@
 //! Units: s. Source: the Prometheus text exposition format 0.0.4. A figure that is not known is not there.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use axum::Extension;
-use axum::extract::State;
 use axum::response::Response;
 use tailbound_core::exposition::{Family, label};
 use tailbound_core::number::Real as _;
 use tailbound_core::utc;
-use tailbound_store::{Act, Since, SystemRow, Verdict};
+use tailbound_store::{Since, SystemRow, Verdict};
 
-use super::app::App;
 use super::boards::{self, Boards};
+use super::frame::ReadRequest;
 use super::overview::{TREND_DAYS, on, worst};
-use super::page::{self, Problem};
-use super::who::{Who, allowed};
+use super::problem::Problem;
+use super::reply::plain_answer;
 
 const NS_PER_S: f64 = 1e9;
 
@@ -28,15 +25,11 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) {
 }
 
 /// `GET /metrics`
-pub(super) async fn all(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
+pub(super) async fn all(ReadRequest { app, .. }: ReadRequest) -> Result<Response, Problem> {
     let all = boards::all(&app, Since::From(app.days_ago(TREND_DAYS - 1))).await?;
     let (runs, told) = app.ask(|store| Ok((store.count()?, store.deliveries()?))).await?;
     let mut out = String::new();
-    let rows: Vec<&SystemRow> = all.systems.iter().map(|b| &b.system).collect();
+    let rows: Vec<&SystemRow> = all.systems.iter().map(|b| b.system()).collect();
     systems(&mut out, &rows, &app.days_ago(0));
     nights(&mut out, &all);
     head(&mut out, "tailbound_store_runs", "gauge", "Runs in the store.");
@@ -62,7 +55,7 @@ pub(super) async fn all(
     head(&mut out, "tailbound_forbidden_total", "counter", "Requests that were not allowed.");
     let _ =
         writeln!(out, "tailbound_forbidden_total {}", counters.forbidden.load(Ordering::Relaxed));
-    Ok(page::plain_answer(out, "text/plain; version=0.0.4; charset=utf-8"))
+    Ok(plain_answer(out, "text/plain; version=0.0.4; charset=utf-8"))
 }
 
 fn systems(out: &mut String, rows: &[&SystemRow], today: &str) {
@@ -114,7 +107,7 @@ fn nights(out: &mut String, all: &Boards) {
     let nights = || {
         all.systems
             .iter()
-            .filter_map(|b| Some((b, label(&b.system.name), b.system.night.as_ref()?)))
+            .filter_map(|b| Some((b, label(&b.system().name), b.system().night.as_ref()?)))
     };
     let name = "tailbound_last_night_workloads";
     head(out, name, "gauge", "Workloads of a system's last night, by their worst verdict in it.");
@@ -151,7 +144,7 @@ fn nights(out: &mut String, all: &Boards) {
     let name = "tailbound_regressions";
     head(out, name, "gauge", "Series of a system that became worse and stayed so.");
     for board in &all.systems {
-        let (system, n) = (label(&board.system.name), board.worse.len());
+        let (system, n) = (label(&board.system().name), board.worse.len());
         let _ = writeln!(out, "{name}{{system=\"{system}\"}} {n}");
     }
     let name = "tailbound_series_waiting";

@@ -4,6 +4,7 @@
 //! Pages and the JSON API give the same answers, from `tailbound-store`. What is answered to an upload is on
 //! disk. Source: RFC 9110 (HTTP), RFC 6750 (bearer tokens). Not here: words of the command line.
 
+mod agents;
 mod answers;
 mod api;
 mod app;
@@ -11,21 +12,28 @@ mod boards;
 mod body;
 mod budget;
 mod campaigns;
+mod clock;
 mod connections;
 mod counters;
+mod frame;
 mod hosts;
+mod judge_error;
 mod judges;
 mod known;
 mod listing;
+mod log;
 mod login;
 mod metrics;
 mod morning;
 mod overview;
 mod page;
 mod pictures;
+mod problem;
 mod readers;
+mod records;
 mod regressions;
 mod remarks;
+mod reply;
 mod routes;
 mod runs;
 mod runs_page;
@@ -48,10 +56,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tailbound_agent::hook::Hook;
+use tailbound_agent::wire::{PLAIN_RUN_BYTES_MAX, SENT_RUN_BYTES_MAX};
 use tailbound_store::{StoreError, StoreLocation};
 use tokio::net::TcpListener;
 
-pub use app::Clock;
+pub use clock::Clock;
 
 /// How the server is to run.
 #[derive(Clone, Debug)]
@@ -67,7 +76,7 @@ pub struct Config {
     /// Names under which it is reached, besides those of loopback; empty: any, where a token is asked for.
     pub hosts: Vec<String>,
     /// Most bytes of an upload as it is sent.
-    pub upload_bytes_max: usize,
+    pub upload_bytes_max: u64,
     /// Most bytes of it when unpacked.
     pub plain_bytes_max: u64,
     /// How long a request may take, and how long its answer may stay unread.
@@ -88,8 +97,8 @@ impl Config {
             tls: None,
             open: listen.ip().is_loopback(),
             hosts: Vec::new(),
-            upload_bytes_max: 48 << 20,
-            plain_bytes_max: 256 << 20,
+            upload_bytes_max: SENT_RUN_BYTES_MAX,
+            plain_bytes_max: PLAIN_RUN_BYTES_MAX,
             request_time: Duration::from_secs(60),
             lease: Duration::from_secs(300),
             webhooks: Vec::new(),
@@ -158,6 +167,11 @@ pub fn serve(
             .await
             .map_err(|reason| ServeError::Listen { listen: config.listen, reason })?;
         ready(listener.local_addr()?);
+        // The first who looks at the farm does not wait until all of it is read.
+        let first = Arc::clone(&app);
+        tokio::spawn(
+            async move { boards::all(&first, boards::usual(&first).shown).await.map(drop) },
+        );
         let routes = routes::all(Arc::clone(&app));
         let stop = async move {
             stop.await;

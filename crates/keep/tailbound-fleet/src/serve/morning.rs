@@ -18,7 +18,8 @@ use super::boards::{self, Board, Morning};
 use super::known::{day, known_words};
 use super::listing::{Column, Listing};
 use super::overview::{RENEWED_S, TREND_DAYS, choice, minute};
-use super::page::{Page, Problem, ns, plural, verdict};
+use super::page::{Page, ns, plural, verdict};
+use super::problem::Problem;
 use super::who::{Who, allowed};
 use super::{login, pictures};
 
@@ -107,12 +108,12 @@ fn line(m: &Morning) -> String {
 }
 
 fn row(listing: &mut Listing, board: &Board, today: &str) {
-    let system = &board.system;
+    let system = board.system();
     let Some(last) = &system.last else { return };
     let worse_days: Vec<String> = board.worse.iter().map(|w| day(&w.regression.since)).collect();
     let trend = pictures::Trend {
         days: &system.days,
-        changes: &board.changes,
+        changes: &board.record.changes,
         worse: &worse_days,
         last: today,
         length: TREND_DAYS,
@@ -166,7 +167,7 @@ pub(super) fn headroom(left: Option<f64>, deadline_ns: Option<i64>) -> String {
 
 /// The verdict of the last night, with since when, and who knows it.
 pub(super) fn state(board: &Board) -> String {
-    let Some(night) = &board.system.night else { return "–".to_owned() };
+    let Some(night) = &board.system().night else { return "–".to_owned() };
     let of = night.workloads.len();
     let mut words = verdict(night.verdict.as_str());
     let _ = match night.verdict {
@@ -206,7 +207,7 @@ fn worse(board: &Board) -> String {
     });
     format!(
         "<a href=\"/systems/{}#worse\">since {}</a><br/><span class=\"soft\">{}{more}</span>{known}",
-        xml(&board.system.id),
+        xml(&board.system().id),
         xml(&day(&r.since)),
         xml(&moved),
     )

@@ -3,18 +3,14 @@
 //!
 //! Units: ns; days are UTC.
 
-use std::sync::Arc;
-
-use axum::Extension;
-use axum::extract::State;
 use axum::response::Response;
 use tailbound_report::escape::xml;
-use tailbound_store::{Act, Culprit, Since, SystemRow, Whose};
+use tailbound_store::{Culprit, Since, SystemRow, Whose};
 
-use super::app::App;
+use super::frame::ReadRequest;
 use super::listing::{Column, Listing};
-use super::page::{Page, Problem, ns};
-use super::who::{Who, allowed};
+use super::page::{Page, ns};
+use super::problem::Problem;
 
 /// Days of the trend.
 pub(super) const TREND_DAYS: i64 = 30;
@@ -49,10 +45,8 @@ pub(super) fn minute(rfc3339: &str) -> String {
 
 /// `GET /culprits`
 pub(super) async fn culprits(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, who: _ }: ReadRequest,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let since = Since::From(app.days_ago(TREND_DAYS - 1));
     let rows = app.ask(move |store| store.culprits_of(Whose::All, &since, CULPRITS)).await?;
     let mut page = Page::new(&app, "Culprits").renewed(RENEWED_S);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::page::Problem;
+use super::problem::Problem;
 
 /// What a question costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,6 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use axum::Extension;
-use axum::extract::State;
 use axum::response::Response;
 use tailbound_core::number::Real as _;
 use tailbound_report::escape::xml;
@@ -13,12 +11,14 @@ use tailbound_stats::change::FactChange;
 use tailbound_store::{Acknowledgement, Act, Since, acknowledged};
 
 use super::app::App;
+use super::frame::ReadRequest;
 use super::known::known_words;
 use super::listing::{Column, Listing};
 use super::overview::{RENEWED_S, minute};
-use super::page::{Page, Problem};
+use super::page::Page;
+use super::problem::Problem;
 use super::remarks;
-use super::who::{Who, allowed, may};
+use super::who::may;
 use crate::changes::fact_words;
 use crate::regressions::{DAYS, NO_FACT, Regression, RegressionSearch, kept};
 
@@ -29,11 +29,7 @@ pub(super) async fn found(app: &Arc<App>) -> Result<RegressionSearch, Problem> {
 }
 
 /// `GET /regressions`
-pub(super) async fn page(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
+pub(super) async fn page(ReadRequest { app, who }: ReadRequest) -> Result<Response, Problem> {
     let found = found(&app).await?;
     let by_chance = found.series.real() * found.level;
     let n = found.regressions.len();

@@ -19,8 +19,11 @@ use tailbound_store::{Act, Audited};
 
 use super::app::App;
 use super::body;
+use super::frame::ReadRequest;
 use super::overview::minute;
-use super::page::{Page, Problem, json_answer};
+use super::page::Page;
+use super::problem::Problem;
+use super::reply::json_answer;
 use super::who::{Who, allowed, from_own_page, may};
 
 /// Characters of a text at most.
@@ -40,7 +43,7 @@ pub(super) struct KnownForm {
 }
 
 /// Bytes of a form at most.
-const BYTES_MAX: usize = 16 * 1024;
+const BYTES_MAX: u64 = 16 * 1024;
 
 /// What was sent: JSON from a program, a form from a browser.
 async fn sent<T: DeserializeOwned>(app: &App, who: &Who, body: Body) -> Result<T, Problem> {
@@ -101,11 +104,9 @@ pub(super) async fn note(
 
 /// `GET /runs/{id}/note`: the notes of a run, and where one is written.
 pub(super) async fn notes(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, who }: ReadRequest,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let (id, name, run, notes) = app
         .ask(move |store| {
             let id = store.identify(&id)?;

@@ -8,7 +8,9 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::app::App;
-use super::page::{self, Problem};
+use super::page;
+use super::problem::Problem;
+use super::reply::plain_answer;
 use super::{
     answers, api, login, metrics, morning, overview, regressions, remarks, runs, runs_page, system,
     upload, who, work, work_page,
@@ -59,15 +61,12 @@ pub(super) fn all(app: Arc<App>) -> Router {
         .route("/metrics", get(metrics::all))
         .layer(from_fn_with_state(Arc::clone(&app), who::find))
         // What says nothing about anybody.
-        .route(
-            "/style.css",
-            get(async || page::plain_answer(page::css(), "text/css; charset=utf-8")),
-        )
+        .route("/style.css", get(async || plain_answer(page::css(), "text/css; charset=utf-8")))
         .route(
             "/script.js",
-            get(async || page::plain_answer(page::script(), "text/javascript; charset=utf-8")),
+            get(async || plain_answer(page::script(), "text/javascript; charset=utf-8")),
         )
-        .route("/healthz", get(async || page::plain_answer("ok\n", "text/plain; charset=utf-8")))
+        .route("/healthz", get(async || plain_answer("ok\n", "text/plain; charset=utf-8")))
         .route("/api/v1/openapi.json", get(api::description))
         .fallback(async || Problem::Missing("there is no such page".to_owned()))
         .layer(from_fn_with_state(Arc::clone(&app), answers::finished))

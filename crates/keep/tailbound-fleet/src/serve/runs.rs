@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_DISPOSITION;
 use axum::response::Response;
@@ -17,15 +16,18 @@ use tailbound_report::compare::Answer;
 use tailbound_report::escape::xml;
 use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
-use tailbound_store::{Act, Cancellation, RunNote, RunPart, RunRow, Store, StoreError, SystemName};
+use tailbound_store::{Cancellation, RunNote, RunPart, RunRow, Store, StoreError, SystemName};
 
 use super::app::App;
 use super::body::PieceBody;
-use super::judges::{CPU_NS_MAX, JudgeError, WEIGHT_BYTES_MAX, cpu_ns};
+use super::frame::ReadRequest;
+use super::judge_error::{CPU_NS_MAX, JudgeError, WEIGHT_BYTES_MAX};
+use super::judges::cpu_ns;
 use super::listing::{Column, Listing};
 use super::overview::minute;
-use super::page::{self, Page, Problem, ns, report_answer};
-use super::who::{Who, allowed};
+use super::page::{self, Page, ns};
+use super::problem::Problem;
+use super::reply::{plain_answer, report_answer};
 use crate::changes::{self, Change};
 
 /// Runs over one another at most: more lines cannot be told apart.
@@ -128,11 +130,9 @@ impl<'a> Reading<'a> {
 
 /// `GET /runs/{id}`: the report that `tailbound report --html` writes, below the way to its system, its file and its notes.
 pub(super) async fn report(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let html = app
         .ask_large(move |store, cancel| {
             let id = store.identify(&id)?;
@@ -215,11 +215,9 @@ pub(super) async fn report_of(app: &Arc<App>, id: String) -> Result<Value, Probl
 
 /// `GET /runs/{id}/file`: byte for byte.
 pub(super) async fn file(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, who: _ }: ReadRequest,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let packed = app
         .ask_large(move |store, _| {
             let id = store.identify(&id)?;
@@ -240,7 +238,7 @@ pub(super) async fn file(
             let _ = to.blocking_send(Err(std::io::Error::other(e)));
         }
     });
-    let mut answer = page::plain_answer(Body::new(PieceBody(pieces)), "application/jsonl");
+    let mut answer = plain_answer(Body::new(PieceBody(pieces)), "application/jsonl");
     // An identity is hexadecimal.
     let name =
         format!("attachment; filename=\"{}.tailbound.jsonl\"", id.get(..12).unwrap_or("run"));
@@ -310,11 +308,9 @@ fn wrong_number(n: usize) -> Problem {
 
 /// `GET /compare?run=RUN&run=RUN…`
 pub(super) async fn compare(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Query(said): Query<Vec<(String, String)>>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let chosen = Chosen::of(said)?;
     let html = app
         .ask_large(move |store, cancel| {
@@ -407,11 +403,9 @@ fn several(n: usize) -> String {
 
 /// `GET /changed?run=RUN&run=RUN`, or `?system=NAME&from=DAY&to=DAY`: what the machine knew of itself, before and after.
 pub(super) async fn changed(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Query(said): Query<Vec<(String, String)>>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let Difference { a, b, facts: rows } = difference(&app, said).await?;
     let mut body = format!(
         "<p class=\"lead\">{} fact{} of the machine differ{} between <a href=\"/runs/{4}\">{3}</a> and <a href=\"/runs/{6}\">{5}</a> UTC.</p>\

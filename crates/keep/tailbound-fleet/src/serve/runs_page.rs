@@ -5,23 +5,23 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use axum::Extension;
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use axum::response::Response;
 use serde::Deserialize;
 use tailbound_core::units::grouped;
 use tailbound_report::escape::xml;
 use tailbound_store::{
-    Act, RunKinds, RunNote, RunPage, RunQuery, RunRow, StoreError, SystemName, Verdict,
+    RunKinds, RunNote, RunPage, RunQuery, RunRow, StoreError, SystemName, Verdict,
 };
 
 use super::app::App;
+use super::frame::ReadRequest;
 use super::listing::{Column, Listing};
 use super::morning::wrong_clock;
 use super::overview::{choice, minute};
-use super::page::{Page, Problem, ns, verdict};
+use super::page::{Page, ns, verdict};
+use super::problem::Problem;
 use super::runs::behind;
-use super::who::{Who, allowed};
 
 /// Runs of a page.
 pub(super) const SHOWN: u32 = 60;
@@ -154,11 +154,9 @@ pub(super) async fn answer(app: &Arc<App>, by: &ListedBy) -> Result<serde_json::
 
 /// `GET /runs`
 pub(super) async fn page(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Query(by): Query<ListedBy>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let all = listed(&app, &by, SHOWN).await?;
     let mut page = Page::new(&app, "Runs");
     form(&mut page.body, &by, &all);

@@ -14,8 +14,8 @@ use tailbound_core::utc;
 use tailbound_store::{Store, StoreError, StoreLocation, Whose};
 use tailbound_sys::sched::{self, Attributes};
 
-use super::app::Clock;
-use super::page::log;
+use super::clock::Clock;
+use super::log::log;
 use crate::regressions::look_at;
 
 /// Series that are asked for at a time.

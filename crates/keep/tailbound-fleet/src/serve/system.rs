@@ -6,8 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use axum::Extension;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::response::Response;
 use serde::Deserialize;
 use tailbound_core::units::grouped;
@@ -18,20 +17,23 @@ use tailbound_report::pictures as report_pictures;
 use tailbound_stats::Analysis;
 use tailbound_store::{
     Acknowledgement, Act, Culprit, Histogram, LoadMaxima, RunNote, RunPage, RunPart, RunQuery,
-    RunRow, Since, Store, StoreError, SystemName, SystemRow, Verdict, Whose,
+    RunRow, Since, Store, StoreError, SystemRow, Verdict, Whose,
 };
 
 use super::app::App;
 use super::boards::{self, Board};
+use super::frame::ReadRequest;
 use super::known::known_words;
 use super::listing::{Column, Listing};
 use super::morning::{headroom, wrong_clock};
 use super::overview::{culprit_table, minute, worst};
-use super::page::{Page, Problem, ns, plural, verdict};
+use super::page::{Page, ns, plural, verdict};
+use super::problem::Problem;
+use super::records::{self, RecordSpan};
 use super::runs_page::{self, SHOWN};
-use super::who::{Who, allowed, may};
+use super::who::may;
 use super::{pictures, regressions as regressions_page, remarks};
-use crate::regressions::{self, Regression, kept};
+use crate::regressions::Regression;
 
 /// Days that are shown unless others are asked for.
 const DAYS: i64 = 365;
@@ -61,21 +63,16 @@ struct SystemPageData {
     known: Vec<Acknowledgement>,
 }
 
-/// One system as the first page shows it, with its days since `since`.
+/// One system as the first page shows it.
 fn read_board(
     store: &mut Store,
     which: &str,
-    since: &Since,
-    searched: &Since,
+    span: &RecordSpan,
     now_s: i64,
 ) -> Result<Option<(Board, Vec<Acknowledgement>)>, StoreError> {
-    let Some(system) = store.system(which, since)? else { return Ok(None) };
-    let named = SystemName { id: system.id.clone(), name: system.name.clone() };
-    let found = kept(store, searched, Some(&named))?;
-    let changes = store.condition_changes(Whose::System(&system.id), since)?;
-    let changes = changes.into_values().next().unwrap_or_default();
+    let Some(record) = records::one(store, which, span)? else { return Ok(None) };
     let known = store.acknowledgements()?;
-    Ok(Some((boards::board(system, found, changes, &known, now_s), known)))
+    Ok(Some((boards::board(Arc::new(record), &known, now_s), known)))
 }
 
 /// The same for programs.
@@ -85,8 +82,8 @@ pub(super) async fn board_of(
     since: Since,
 ) -> Result<Board, Problem> {
     let (name, now_s) = (which.clone(), app.now_s());
-    let searched = Since::From(app.days_ago(regressions::DAYS));
-    let found = app.ask(move |store| read_board(store, &name, &since, &searched, now_s)).await?;
+    let span = boards::span(app, since);
+    let found = app.ask(move |store| read_board(store, &name, &span, now_s)).await?;
     let found = found.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
     Ok(found.0)
 }
@@ -103,14 +100,14 @@ fn profile(store: &mut Store, id: &str) -> Option<Run> {
 fn told(
     store: &mut Store,
     which: &str,
-    [since, searched]: [&Since; 2],
+    span: &RecordSpan,
     today: &str,
     now_s: i64,
 ) -> Result<Option<SystemPageData>, StoreError> {
-    let Some((board, known)) = read_board(store, which, since, searched, now_s)? else {
+    let Some((board, known)) = read_board(store, which, span, now_s)? else {
         return Ok(None);
     };
-    let system = &board.system;
+    let (system, since) = (board.system(), &span.shown);
     let newest = match &system.last {
         // Pruned or damaged files leave the page as it is, without this picture.
         Some(last) => profile(store, &last.id),
@@ -138,26 +135,24 @@ fn told(
 
 /// `GET /systems/{id}`
 pub(super) async fn page(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, who }: ReadRequest,
     Path(which): Path<String>,
     Query(asked): Query<SystemQuery>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
     let days = asked.days.unwrap_or(DAYS).clamp(1, DAYS_MAX);
     let since = Since::From(app.days_ago(days - 1));
-    let searched = Since::From(app.days_ago(regressions::DAYS));
+    let span = boards::span(&app, since);
     let (name, now_s) = (which.clone(), app.now_s());
     let today = app.days_ago(0);
-    let told = app.ask(move |store| told(store, &name, [&since, &searched], &today, now_s)).await?;
+    let told = app.ask(move |store| told(store, &name, &span, &today, now_s)).await?;
     let told = told.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
-    let mut page = Page::new(&app, &told.board.system.name);
+    let mut page = Page::new(&app, &told.board.system().name);
     body(&mut page, &told, days, may(&app, &who, Act::Note));
     Ok(page.answer())
 }
 
 fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64, writes: bool) {
-    let system = &told.board.system;
+    let system = told.board.system();
     let runs: i64 = system.days.iter().map(|d| d.runs).sum();
     let not_met: i64 = system.days.iter().map(|d| d.not_met).sum();
     lead(&mut page.body, &told.board);
@@ -206,7 +201,7 @@ fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64, writes: bool) {
 
 /// The state in one line.
 fn lead(body: &mut String, board: &Board) {
-    let Some(night) = &board.system.night else { return };
+    let Some(night) = &board.system().night else { return };
     let _ = write!(
         body,
         "<p class=\"lead\"><strong{}>{}</strong> in its last night.{}</p>",
@@ -216,7 +211,7 @@ fn lead(body: &mut String, board: &Board) {
             format!(" <strong class=\"bad\">Silent since {} UTC.</strong>", xml(&minute(since)))
         })
     );
-    if let Some(said) = board.system.last.as_ref().and_then(|l| l.clock_said.as_deref()) {
+    if let Some(said) = board.system().last.as_ref().and_then(|l| l.clock_said.as_deref()) {
         let _ = write!(
             body,
             "<p>{} The clock of its newest run cannot be right: the run is ordered by when it arrived.</p>",
@@ -227,7 +222,7 @@ fn lead(body: &mut String, board: &Board) {
 
 /// Each workload of the last night.
 fn nights(body: &mut String, board: &Board, writes: bool) {
-    let Some(night) = &board.system.night else { return };
+    let Some(night) = &board.system().night else { return };
     let mut listing = Listing::new(&[
         Column::Name("Loads"),
         Column::Words("Verdict"),
@@ -243,7 +238,7 @@ fn nights(body: &mut String, board: &Board, writes: bool) {
             (Some(k), _) => {
                 format!("<span class=\"known\">{}</span>", known_words(&k.acknowledged))
             }
-            (None, Some(_)) => remarks::form(writes, &board.system.id, &w.workload),
+            (None, Some(_)) => remarks::form(writes, &board.system().id, &w.workload),
             (None, None) => String::new(),
         };
         let since = w.not_met_since.as_deref().map_or("–", |s| s.get(..10).unwrap_or(s));
@@ -271,25 +266,25 @@ fn nights(body: &mut String, board: &Board, writes: bool) {
 const CHANGES: usize = 20;
 
 fn changes(body: &mut String, board: &Board) {
-    if board.changes.is_empty() {
+    if board.record.changes.is_empty() {
         return;
     }
-    let shown = board.changes.iter().rev().take(CHANGES);
+    let shown = board.record.changes.iter().rev().take(CHANGES);
     let words: Vec<String> = shown
         .map(|c| {
             let what: Vec<&str> = c.what.iter().map(|w| w.as_str()).collect();
             format!("<li>{}: {}</li>", xml(&c.day), what.join(", "))
         })
         .collect();
-    let more = match board.changes.len().saturating_sub(CHANGES) {
+    let more = match board.record.changes.len().saturating_sub(CHANGES) {
         0 => String::new(),
         n => format!("<p class=\"soft\">And {n} earlier ones.</p>"),
     };
     let _ = write!(
         body,
         "<details><summary>{} {} on which kernel, configuration or method changed</summary><ul>{}</ul>{more}</details>",
-        board.changes.len(),
-        plural(board.changes.len(), "day", "days"),
+        board.record.changes.len(),
+        plural(board.record.changes.len(), "day", "days"),
         words.concat()
     );
 }

@@ -20,8 +20,10 @@ use super::app::App;
 use super::body::{self, SentBytes};
 use super::budget::Reservation;
 use super::counters::count;
-use super::judges::{CancelGuard, JudgeError, JudgeLimits, JudgeWatch};
-use super::page::{Problem, json_answer};
+use super::judge_error::JudgeError;
+use super::judges::{CancelGuard, JudgeLimits, JudgeWatch};
+use super::problem::Problem;
+use super::reply::json_answer;
 use super::who::{Who, allowed};
 
 /// First bytes of a frame of Zstandard (RFC 8878) and of gzip (RFC 1952).
@@ -141,7 +143,7 @@ fn incoming(sent: SentBytes, watch: &mut JudgeWatch) -> Result<Incoming, Problem
     };
     // Reading from memory fails by what was sent alone.
     read.map_err(|e| match (e.io().and_then(JudgeError::of), e.io()) {
-        (Some(why), _) => why.problem(),
+        (Some(why), _) => Problem::from(why),
         (None, Some(e)) => Problem::Wrong(format!("it cannot be unpacked: {e}")),
         (None, None) => Problem::from(e),
     })

@@ -16,7 +16,7 @@ use tailbound_store::{Act, Role, Token, Way};
 use super::app::App;
 use super::counters::count;
 use super::hosts;
-use super::page::Problem;
+use super::problem::Problem;
 use super::{sessions, tokens};
 
 /// Who asks.

@@ -4,21 +4,19 @@
 //! State is in the store (`tailbound_store`, work), but for which agents were heard of, which they say anew each
 //! half a minute. Requests are idempotent. Source: their form is `tailbound_agent::wire`.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{FromRequest, FromRequestParts as _, Path, Query, Request, State};
 use axum::http::{StatusCode, Uri};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tailbound_agent::wire::{
-    self, AgentStatus, Agents, Ask, End, HandOut, LeaseGrant, Next, Order, PROTOCOL, Refusal,
-    Renewal, Take,
+    self, Agents, Ask, End, HandOut, LeaseGrant, Next, Order, PROTOCOL, Refusal, Renewal, Take,
 };
 use tailbound_core::printable;
 use tailbound_series::campaign;
@@ -29,12 +27,14 @@ use tokio::time::Instant;
 
 use super::app::App;
 use super::body;
-use super::page::{Problem, json_answer};
+use super::frame::{ReadRequest, answered};
+use super::problem::Problem;
+use super::reply::json_answer;
 use super::upload::system_checked;
 use super::who::{Who, allowed};
 
 /// Most bytes that are said about work, a campaign's text among them.
-const SAID_BYTES_MAX: usize = 1 << 20;
+const SAID_BYTES_MAX: u64 = 1 << 20;
 /// An agent may let an answer wait for so long.
 const WAIT_MOST: Duration = Duration::from_secs(50);
 /// How often it is looked whether another server of the same store handed something out.
@@ -45,49 +45,6 @@ pub(super) const LISTED: u32 = 200;
 const LINE_CHARS: usize = 600;
 const ID_CHARS_MAX: usize = 64;
 const RUNS_MAX: usize = 5_000;
-
-/// Agents that asked for work since the server began: by their machines' names, with the time.
-#[derive(Default)]
-pub(super) struct AgentDirectory(Mutex<BTreeMap<String, (Ask, i64)>>);
-
-impl AgentDirectory {
-    fn note(&self, system: &str, said: Ask, now_s: i64) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(system.to_owned(), (said, now_s));
-    }
-
-    /// All of them.
-    pub(super) fn all(&self, now_s: i64) -> Vec<AgentStatus> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = |(system, (said, at)): (&String, &(Ask, i64))| AgentStatus {
-            system: system.clone(),
-            said: said.clone(),
-            seen_s_ago: u64::try_from(now_s - at).unwrap_or(0),
-        };
-        all.iter().map(known).collect()
-    }
-}
-
-/// What agents make now, by the work's identity, with the time: said anew each minute, and known since the server began.
-#[derive(Default)]
-pub(super) struct Doing(Mutex<BTreeMap<String, (wire::Doing, i64)>>);
-
-impl Doing {
-    fn note(&self, work: &str, said: wire::Doing, now_s: i64) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(work.to_owned(), (said, now_s));
-    }
-
-    /// Of those that are running; the others are forgotten. What, and how long ago it was said.
-    pub(super) fn of(&self, running: &[&str], now_s: i64) -> BTreeMap<String, (wire::Doing, i64)> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|work, _| running.contains(&work.as_str()));
-        let ago = |(work, (said, at)): (&String, &(wire::Doing, i64))| {
-            (work.clone(), (said.clone(), (now_s - at).max(0)))
-        };
-        all.iter().map(ago).collect()
-    }
-}
 
 /// What was said, bounded in bytes and in time.
 async fn said<T: DeserializeOwned>(app: &App, who: &Who, body: Body) -> Result<T, Problem> {
@@ -146,13 +103,33 @@ fn answer(step: Step, value: &serde_json::Value) -> Result<Response, Problem> {
     }
 }
 
-/// The work, if who asks may have it done by its machine.
-async fn of_machine(app: &Arc<App>, who: &Who, id: &str) -> Result<Work, Problem> {
-    let machine = who.machine().unwrap_or_default().to_owned();
-    allowed(app, who, Act::Take(&machine))?;
-    let found = named(app, id).await?;
-    allowed(app, who, Act::Take(&found.system))?;
-    Ok(found)
+/// What an agent says of a piece of work, which is for its machine.
+pub(super) struct AgentStep<T> {
+    app: Arc<App>,
+    who: Who,
+    id: String,
+    said: T,
+}
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for AgentStep<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let path = Path::<String>::from_request_parts(&mut parts, app).await;
+        let Path(id) = path.map_err(IntoResponse::into_response)?;
+        let who = parts.extensions.get::<Who>().cloned();
+        let step = async {
+            let who = who.ok_or(Problem::Ours)?;
+            let machine = who.machine().unwrap_or_default().to_owned();
+            allowed(app, &who, Act::Take(&machine))?;
+            let work = named(app, &id).await?;
+            allowed(app, &who, Act::Take(&work.system))?;
+            let said = said(app, &who, body).await?;
+            Ok::<Self, Problem>(Self { app: Arc::clone(app), who, id, said })
+        };
+        step.await.map_err(IntoResponse::into_response)
+    }
 }
 
 async fn named(app: &Arc<App>, id: &str) -> Result<Work, Problem> {
@@ -172,7 +149,7 @@ pub(super) async fn asked(
         allowed(&app, &who, Act::Read)?;
         lose(&app).await?;
         let all = app.ask(|store| store.all_work(LISTED)).await?;
-        return Ok(json_answer(StatusCode::OK, &json!({"work": all})));
+        return answered(json!({"work": all}));
     };
     allowed(&app, &who, Act::Take(&machine))?;
     let Query(ask) = Query::<Ask>::try_from_uri(&uri).map_err(|e| Problem::Wrong(e.body_text()))?;
@@ -202,7 +179,7 @@ pub(super) async fn asked(
         scale: w.scale,
         cpus: w.cpus,
     });
-    Ok(json_answer(StatusCode::OK, &json!(Next { protocol: PROTOCOL, work })))
+    answered(Next { protocol: PROTOCOL, work })
 }
 
 /// The machine's next work, as soon as there is some.
@@ -315,23 +292,17 @@ pub(super) async fn hand_out(
 
 /// `GET /api/v1/work/{id}`
 pub(super) async fn one(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
+    ReadRequest { app, .. }: ReadRequest,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
-    Ok(json_answer(StatusCode::OK, &json!(named(&app, &id).await?)))
+    answered(named(&app, &id).await?)
 }
 
 /// `POST /api/v1/work/{id}/take`
 pub(super) async fn take(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-    Path(id): Path<String>,
-    body: Body,
+    AgentStep { app, who, id, said }: AgentStep<Take>,
 ) -> Result<Response, Problem> {
-    of_machine(&app, &who, &id).await?;
-    let Take { lease } = said(&app, &who, body).await?;
+    let Take { lease } = said;
     let lease_s = app.config.lease.as_secs();
     let until_s = app.now_s().saturating_add_unsigned(lease_s);
     let step = done(&app, &who, move |store, by| store.take_work(&id, &lease, until_s, by)).await?;
@@ -340,13 +311,9 @@ pub(super) async fn take(
 
 /// `POST /api/v1/work/{id}/refuse`
 pub(super) async fn refuse(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-    Path(id): Path<String>,
-    body: Body,
+    AgentStep { app, who, id, said }: AgentStep<Refusal>,
 ) -> Result<Response, Problem> {
-    of_machine(&app, &who, &id).await?;
-    let Refusal { reason } = said(&app, &who, body).await?;
+    let Refusal { reason } = said;
     let reason = printable::excerpt(&reason, LINE_CHARS);
     let step = done(&app, &who, move |store, by| store.refuse_work(&id, &reason, by)).await?;
     answer(step, &json!({"state": WorkState::Refused}))
@@ -354,13 +321,9 @@ pub(super) async fn refuse(
 
 /// `POST /api/v1/work/{id}/renew`
 pub(super) async fn renew(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-    Path(id): Path<String>,
-    body: Body,
+    AgentStep { app, who, id, said }: AgentStep<Renewal>,
 ) -> Result<Response, Problem> {
-    of_machine(&app, &who, &id).await?;
-    let Renewal { lease, progress, doing } = said(&app, &who, body).await?;
+    let Renewal { lease, progress, doing } = said;
     let progress = progress.map(|p| printable::excerpt(&p, LINE_CHARS));
     let until_s = app.now_s().saturating_add_unsigned(app.config.lease.as_secs());
     let work = id.clone();
@@ -377,13 +340,9 @@ pub(super) async fn renew(
 
 /// `POST /api/v1/work/{id}/end`
 pub(super) async fn end(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-    Path(id): Path<String>,
-    body: Body,
+    AgentStep { app, who, id, said }: AgentStep<End>,
 ) -> Result<Response, Problem> {
-    of_machine(&app, &who, &id).await?;
-    let End { lease, complete, reason, runs } = said(&app, &who, body).await?;
+    let End { lease, complete, reason, runs } = said;
     if runs.len() > RUNS_MAX {
         return Err(Problem::Wrong(format!("runs: at most {RUNS_MAX}")));
     }
@@ -413,11 +372,7 @@ pub(super) async fn cancel(
 }
 
 /// `GET /api/v1/agents`
-pub(super) async fn agents(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
+pub(super) async fn agents(ReadRequest { app, .. }: ReadRequest) -> Result<Response, Problem> {
     let agents = app.agents.all(app.now_s());
-    Ok(json_answer(StatusCode::OK, &json!(Agents { agents })))
+    answered(Agents { agents })
 }

@@ -4,33 +4,26 @@
 //! What agents say is text from strangers.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use axum::Extension;
-use axum::extract::State;
 use axum::response::Response;
 use tailbound_agent::wire::AgentStatus;
 use tailbound_report::escape::xml;
-use tailbound_store::{Act, Work, WorkState};
+use tailbound_store::{Work, WorkState};
 
-use super::app::App;
 use super::boards::UNHEARD_S;
 use super::campaigns::{self, UnderWay};
+use super::frame::ReadRequest;
 use super::listing::{Column, Listing};
 use super::overview::minute;
-use super::page::{Page, Problem};
-use super::who::{Who, allowed};
+use super::page::Page;
+use super::problem::Problem;
 use super::work;
 
 /// The page is as old at most.
 const RENEWED_S: u32 = 5;
 
 /// `GET /work`
-pub(super) async fn page(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::Read)?;
+pub(super) async fn page(ReadRequest { app, .. }: ReadRequest) -> Result<Response, Problem> {
     let (under_way, all) = campaigns::under_way(&app).await?;
     let known = app.agents.all(app.now_s());
     let waiting = all.iter().filter(|w| w.state == WorkState::Waiting).count();

@@ -10,9 +10,9 @@ use tailbound_core::utc;
 use tailbound_store::{Added, Incoming, RunSubmission, Store, StoreError, Way};
 use tokio::sync::oneshot;
 
-use super::app::Clock;
 use super::budget::Reservation;
-use super::page::Problem;
+use super::clock::Clock;
+use super::problem::Problem;
 
 /// Runs that may wait; the next client is asked to come again.
 const WAITING: usize = 128;

@@ -11,12 +11,15 @@
 mod answers;
 mod browser;
 mod farm;
+mod forms;
 mod hostile;
 #[expect(dead_code, reason = "the store's tests need more of it")]
 #[path = "../../../tailbound-store/tests/it/server.rs"]
 mod postgresql;
 mod prometheus;
+mod records;
 mod story;
+mod too_large;
 mod webhook;
 mod weight;
 mod work;

@@ -22,13 +22,18 @@ const NS_PER_S: f64 = 1e9;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(String);
 
-impl FromStr for Origin {
-    type Err = String;
+/// A text that is no such name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}`: lower-case letters, digits and underscores")]
+pub struct OriginError(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Origin {
+    type Err = OriginError;
+
+    fn from_str(text: &str) -> Result<Self, OriginError> {
         let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         if text.is_empty() || !text.chars().all(ok) {
-            return Err(format!("`{text}`: lower-case letters, digits and underscores"));
+            return Err(OriginError(text.to_owned()));
         }
         Ok(Self(text.to_owned()))
     }

@@ -3,11 +3,15 @@
 //!
 //! Context: tests.
 
+use std::time::{Duration, Instant};
+
 use tailbound_store::{
-    Condition, RunQuery, RunSubmission, Since, Store, Verdict, Way, Whose, acknowledged,
+    Cancellation, Condition, RunQuery, RunSubmission, Since, Store, StoreError, StoreLocation,
+    Verdict, Way, Whose, acknowledged,
 };
 
-use crate::{NOW, file, incoming, on_both};
+use crate::server::Server;
+use crate::{NOW, asked, file, incoming, on_both};
 
 /// Three nights of the board `press`: the last two are not met; then one whose clock is in 2099.
 fn filled(store: &mut Store) {
@@ -124,4 +128,36 @@ fn remarks(store: &mut Store) {
     assert_eq!(of("2026-11-22T00:00:00Z").map(String::as_str), Some("known, and mended"));
     // What begins later is new.
     assert_eq!((of("2026-11-24T00:00:00Z"), all.len()), (None, 1));
+}
+
+/// Of PostgreSQL; SQLite looks itself while it works.
+#[test]
+fn a_question_whose_client_left_ends_while_the_server_works_on_it() {
+    let Some(server) = Server::start() else { return };
+    let place: StoreLocation = server.url().parse().unwrap_or_else(|e| panic!("{e}"));
+    let mut store = Store::open_or_make(&place, NOW).unwrap_or_else(|e| panic!("{e}"));
+    let cancel = Cancellation::default();
+    store.cancelled_by(Some(&cancel)).unwrap_or_else(|e| panic!("{e}"));
+    let begun = Instant::now();
+    let answer = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut other = Store::open(&place, NOW).unwrap_or_else(|e| panic!("{e}"));
+            let works = "SELECT pid FROM pg_catalog.pg_stat_activity WHERE query LIKE '%pg_sleep(900)%' AND pid <> pg_backend_pid()";
+            while asked(&mut other, works).unwrap_or_else(|e| panic!("{e}")).is_empty() {
+                std::thread::yield_now();
+            }
+            cancel.cancel();
+        });
+        // No row comes before its end.
+        store.query("SELECT pg_sleep(900)", 1000, &mut |_, _| Ok(()))
+    });
+    assert!(matches!(answer, Err(StoreError::Cancelled)), "{answer:?}");
+    assert!(begun.elapsed() < Duration::from_secs(600), "{:?}", begun.elapsed());
+    // What is asked next over this connection could be what the server gives up.
+    assert!(matches!(store.cancelled_by(None), Err(StoreError::Cancelled)));
+
+    let mut store = Store::open(&place, NOW).unwrap_or_else(|e| panic!("{e}"));
+    store.cancelled_by(Some(&Cancellation::default())).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(store.count().ok(), Some(0));
+    assert!(store.cancelled_by(None).is_ok() && store.count().is_ok());
 }

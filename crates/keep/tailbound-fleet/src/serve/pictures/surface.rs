@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use tailbound_core::number::Real as _;
+use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::units::{format_ns, format_ns_i64, grouped};
 use tailbound_report::pictures::Figure;
 use tailbound_report::svg::plot::Look;
@@ -19,6 +19,8 @@ use super::{S_PER_DAY, WIDE, day_s};
 
 /// Classes a decade.
 const PER_DECADE: f64 = 12.0;
+/// 12 decades from 1 ns up are more than any histogram has.
+const CLASS_MAX: i32 = 200;
 /// Shades, by the logarithm of counts.
 const SHADES: usize = 8;
 /// Columns at most, for screens and for phones: days are put together beyond that.
@@ -32,10 +34,16 @@ struct Column {
     n: u64,
 }
 
+/// The class that a latency is in: of all that begin at or below it the last one.
 fn class(ns: f64) -> i32 {
-    let mut at = 0;
-    // Classes from 1 ns up; 12 decades are more than any histogram has.
-    while at < 200 && f64::from(at + 1) / PER_DECADE <= ns.max(1.0).log10() {
+    let decades = ns.max(1.0).log10();
+    let begins = |at: i32| f64::from(at) / PER_DECADE;
+    let near = (decades * PER_DECADE).floor().whole_i64();
+    let mut at = i32::try_from(near).unwrap_or(CLASS_MAX).clamp(0, CLASS_MAX);
+    // On the border of two the product may be rounded to the wrong side.
+    if at > 0 && begins(at) > decades {
+        at -= 1;
+    } else if at < CLASS_MAX && begins(at + 1) <= decades {
         at += 1;
     }
     at
@@ -52,12 +60,24 @@ fn days(all: &[Histogram]) -> BTreeMap<i64, Column> {
         let Some(day) = h.started.get(..10).and_then(day_s) else { continue };
         let column = days.entry(day).or_default();
         column.max_ns = column.max_ns.max(h.max_ns);
+        // Buckets are in the order of values: those of a class come together.
+        let mut one: (i32, u64) = (0, 0);
+        let mut put = |(class, n): (i32, u64)| {
+            if n > 0 {
+                *column.classes.entry(class).or_default() += n;
+            }
+        };
         for b in &h.buckets {
             // By its middle, so that a bucket on the border of two classes falls into the one that has more of it.
-            let middle = b.low_ns.real() + b.width_ns.real() / 2.0;
-            *column.classes.entry(class(middle)).or_default() += b.count;
+            let at = class(b.low_ns.real() + b.width_ns.real() / 2.0);
+            if at != one.0 {
+                put(one);
+                one = (at, 0);
+            }
+            one.1 += b.count;
             column.n += b.count;
         }
+        put(one);
     }
     days
 }
@@ -185,6 +205,21 @@ mod tests {
                 .map(|(low_ns, count)| Bucket { low_ns: *low_ns, width_ns: 1, count: *count })
                 .collect(),
         }
+    }
+
+    #[test]
+    fn a_latency_is_in_the_last_class_that_begins_at_or_below_it() {
+        for at in 0..=CLASS_MAX {
+            let border = begin(at);
+            for ns in [border, border * (1.0 - 1e-15), border * (1.0 + 1e-15), border * 1.1] {
+                let found = class(ns);
+                let decades = ns.max(1.0).log10();
+                assert!(f64::from(found) / PER_DECADE <= decades, "{at}: {ns}: {found}");
+                let next = f64::from(found + 1) / PER_DECADE;
+                assert!(next > decades || found == CLASS_MAX, "{at}: {ns}: {found}");
+            }
+        }
+        assert_eq!([0.0, 1.0, 9.9, 10.0, 1e300].map(class), [0, 0, 11, 12, CLASS_MAX]);
     }
 
     fn all_numbers(svg: &str) -> bool {

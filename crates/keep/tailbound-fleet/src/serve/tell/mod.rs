@@ -17,8 +17,8 @@ use tailbound_agent::hook::Hook;
 use tailbound_core::utc;
 use tailbound_store::{Notice, Receiver, Since, Store, StoreError, StoreLocation};
 
-use super::app::Clock;
-use super::page::log;
+use super::clock::Clock;
+use super::log::log;
 use crate::regressions::{DAYS, Regression, kept, look_at_all};
 
 /// All systems are looked at so often, besides those that a run came in for: `store add` comes by another way.

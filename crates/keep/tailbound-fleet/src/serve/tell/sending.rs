@@ -10,7 +10,7 @@ use tailbound_core::utc;
 use tailbound_store::{Store, StoreError};
 
 use super::{S_PER_DAY, Shared};
-use crate::serve::page::log;
+use crate::serve::log::log;
 
 /// After the first failure; doubled with each further one.
 const PAUSE_LEAST_S: i64 = 5;
@@ -58,6 +58,7 @@ fn all_due(shared: &Shared, receiver: &str, hook: &Hook) -> Result<bool, StoreEr
             store.end_delivery(&due.id, receiver, None, &at)?;
             continue;
         };
+        let why = why.to_string();
         let waits_s = utc::from_date_time(
             due.made.get(..10).unwrap_or_default(),
             due.made.get(11..19).unwrap_or_default(),

@@ -2,9 +2,9 @@
 //! The tables, and how a store of an earlier version becomes one of this.
 //!
 //! Units: in the names of columns. Everything but `run_file`, `annotation`, `acknowledgement`, `token`, `audit`, `work`, `batch`,
-//! `notice` and `delivery` follows from the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
+//! `notice`, `delivery` and `system_version` follows from the run files and can be made again (`Store::rebuild`). Described for people in `docs/store.md`, which a test holds to this.
 
-use crate::database::{Database, Dialect, one, whole};
+use crate::database::{Database, Dialect, all, one, whole};
 use crate::error::StoreError;
 use crate::value::Value;
 
@@ -20,6 +20,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("runs whose clock is wrong, and all figures of a series", STARTS),
     ("what people know already", ACKNOWLEDGED),
     ("of each series whether it became worse, found when a run arrives", SERIES),
+    ("which systems changed since somebody read them", VERSIONS),
 ];
 
 const RUNS: &str = "
@@ -261,6 +262,14 @@ CREATE INDEX series_due ON series (due);
 INSERT INTO series (system, workload, newest, due) SELECT system, workload, MAX(started), COUNT(*) FROM run GROUP BY system, workload;
 ";
 
+// A system without a row has version 0.
+const VERSIONS: &str = "
+CREATE TABLE system_version (
+    system {text} PRIMARY KEY,
+    version {int} NOT NULL
+){strict};
+";
+
 /// The schema of this version.
 pub const SCHEMA: i64 = MIGRATIONS.len() as i64;
 
@@ -305,8 +314,14 @@ type Typed = (&'static str, Vec<(&'static str, Kind)>);
 
 /// All tables, in order.
 pub(crate) fn typed() -> Vec<Typed> {
+    typed_at(SCHEMA)
+}
+
+/// All tables of a schema, in order.
+fn typed_at(number: i64) -> Vec<Typed> {
     let mut all: Vec<Typed> = Vec::new();
-    for line in MIGRATIONS.iter().flat_map(|(_, sql)| sql.lines()) {
+    let steps = MIGRATIONS.iter().take(usize::try_from(number).unwrap_or(0));
+    for line in steps.flat_map(|(_, sql)| sql.lines()) {
         if let Some(name) = line.strip_prefix("CREATE TABLE ") {
             all.push((name.trim_end_matches(" ("), Vec::new()));
         } else if let Some((table, column)) =
@@ -355,15 +370,37 @@ pub(crate) fn found(db: &mut dyn Database) -> Result<Option<i64>, StoreError> {
     Ok(one(db, "SELECT MAX(number) FROM tailbound_schema", &[])?.and_then(|v| v.int()))
 }
 
+/// Is the way by which the store came to its schema the one that is known here?
+fn way_checked(db: &mut dyn Database, place: &str) -> Result<(), StoreError> {
+    let steps = all(db, "SELECT number, what FROM tailbound_schema ORDER BY number", &[])?;
+    for step in &steps {
+        let number = step.first().and_then(Value::int).unwrap_or(0);
+        let what = step.get(1).and_then(Value::text).unwrap_or_default();
+        let known = usize::try_from(number - 1).ok().and_then(|at| MIGRATIONS.get(at));
+        if let Some((known, _)) = known.filter(|(known, _)| *known != what) {
+            let (place, found) = (place.to_owned(), what.to_owned());
+            return Err(StoreError::OtherSchema { place, number, found, known });
+        }
+    }
+    Ok(())
+}
+
 /// Makes the tables, or those that are missing. Each step is done whole or not at all.
 pub(crate) fn migrate(db: &mut dyn Database, place: &str, now: &str) -> Result<(), StoreError> {
-    let at = found(db)?.unwrap_or(0);
-    if at > SCHEMA {
-        return Err(StoreError::Later { place: place.to_owned(), found: at, known: SCHEMA });
+    if let Some(at) = found(db)? {
+        if at > SCHEMA {
+            return Err(StoreError::Later { place: place.to_owned(), found: at, known: SCHEMA });
+        }
+        way_checked(db, place)?;
+        if at == SCHEMA {
+            return Ok(());
+        }
     }
-    if at == SCHEMA {
-        return Ok(());
-    }
+    migrate_to(db, SCHEMA, now)
+}
+
+/// Makes the tables of a schema that are missing.
+fn migrate_to(db: &mut dyn Database, last: i64, now: &str) -> Result<(), StoreError> {
     whole(db, |db| {
         let dialect = db.dialect();
         if dialect == Dialect::Postgres {
@@ -375,7 +412,8 @@ pub(crate) fn migrate(db: &mut dyn Database, place: &str, now: &str) -> Result<(
         ))?;
         let at = one(db, "SELECT COALESCE(MAX(number), 0) FROM tailbound_schema", &[])?;
         let at = at.and_then(|v| v.int()).unwrap_or(0);
-        for (number, (what, sql)) in (1i64..).zip(MIGRATIONS).filter(|(number, _)| *number > at) {
+        let missing = (1i64..=last).zip(MIGRATIONS).filter(|(number, _)| *number > at);
+        for (number, (what, sql)) in missing {
             db.script(&dialect.of_types(sql))?;
             let row = [Value::Int(number), (*what).into(), now.into()];
             db.execute(
@@ -386,3 +424,6 @@ pub(crate) fn migrate(db: &mut dyn Database, place: &str, now: &str) -> Result<(
         Ok(())
     })
 }
+
+#[cfg(test)]
+mod tests;
