@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::{Run, printable, runfile, units};
-use tailbound_import::{Format, Options};
+use tailbound_import::{CaptureOptions, Format, Options, Wiring};
 use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
@@ -36,6 +36,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
             .and_then(|ns| u64::try_from(ns).ok()),
         interval_ns: time(&args.interval, "--interval")?,
         duration_ns: time(&args.duration, "--duration")?,
+        capture: capture(args)?,
     };
     // A short file is read before anyone could end it, and then Ctrl-C should do as always.
     let long = input::length(&args.file).is_none_or(|bytes| bytes > LONG);
@@ -73,6 +74,17 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     // One that was not met decides, then one that is not decided.
     let status = statuses.iter().copied().find(|s| *s == 1).or(statuses.into_iter().max());
     Ok(ExitCode::from(status.unwrap_or(0)))
+}
+
+/// How the lines of a capture are wired, where that was said.
+fn capture(args: &ImportArgs) -> Result<Option<CaptureOptions>, Failure> {
+    let (Some(stimulus), Some(answer)) = (args.stimulus.clone(), args.answer.clone()) else {
+        return Ok(None);
+    };
+    let rule = args.edge.parse().map_err(|e| Failure::usage(format!("--edge: {e}")))?;
+    let rate = args.sample_rate.as_deref().map(str::parse).transpose();
+    let sample_rate = rate.map_err(|e| Failure::usage(format!("--sample-rate: {e}")))?;
+    Ok(Some(CaptureOptions { wiring: Wiring { stimulus, answer }, rule, sample_rate }))
 }
 
 /// The runs to import with their numbers: that of `--run`, or all.
@@ -137,6 +149,10 @@ mod tests {
             interval: None,
             duration: None,
             deadline: None,
+            stimulus: None,
+            answer: None,
+            edge: "rising".to_owned(),
+            sample_rate: None,
             run,
             out: None,
             force: false,
