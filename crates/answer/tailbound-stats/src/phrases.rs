@@ -69,6 +69,8 @@ pub(crate) fn tried(tally: &Tally, measured_ns: i64) -> String {
 fn scope_of(n: u64, tally: &Tally, measured_ns: i64) -> String {
     let what = if n == 1 { tally.event.clone() } else { format!("{}s", tally.event) };
     let place = match &tally.cpus {
+        // Timed from outside, where no thread is seen.
+        _ if tally.context == Context::External => String::new(),
         Some(cpus) if cpus.len() == 1 => {
             cpus.first().map_or_else(String::new, |c| format!(" on CPU {c}"))
         }

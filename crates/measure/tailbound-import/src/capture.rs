@@ -14,7 +14,7 @@ use tailbound_box::{
 };
 use tailbound_core::number::Real as _;
 use tailbound_core::plan::{Clock, Means};
-use tailbound_core::record::{Event, FigureRecord};
+use tailbound_core::record::FigureRecord;
 use tailbound_core::units::{format_ns, grouped};
 use tailbound_core::{Context, Distribution, Finding, Impact};
 
@@ -224,10 +224,11 @@ impl Told<'_> {
         draft.recorded(0, None, record.samples.finish(self.summary.resolution_ns)?)?;
         if let Some(thread) = draft.threads.last_mut() {
             thread.context = Context::External;
+            let Wiring { stimulus, answer } = &self.given.wiring;
+            thread.name = Some(format!("{} to {}", excerpt(stimulus), excerpt(answer)));
             thread.missed = Distribution { resolution_ns: self.summary.resolution_ns, ..missed };
             thread.counters = self.counters().map(|(name, n, _)| (name.to_owned(), n)).into();
         }
-        draft.events.push(Event::new(0, "capture", self.in_short()));
         draft.figures = self.figures();
         self.say_what_is_lost(&mut draft);
         self.doubts(&mut draft);
@@ -256,30 +257,13 @@ impl Told<'_> {
         ]
     }
 
-    /// The line of the run that says what was looked at.
-    fn in_short(&self) -> String {
-        let Wiring { stimulus, answer } = &self.given.wiring;
-        let period = match (self.period_ns(), self.spacing(), self.intervals.extremes()) {
-            (Some(ns), Some(spacing), Some((least, most))) => {
-                let [least, most] = [least, most].map(|t| format_ns(self.base.time_ns(t).real()));
-                let even = match spacing {
-                    Spacing::Even => "even",
-                    Spacing::Uneven => "not even (random, or not regular)",
-                };
-                format!(
-                    "period {}, the median of intervals from {least} to {most}, which are {even}",
-                    format_ns(ns.real())
-                )
-            }
-            _ => "one pulse, no period".to_owned(),
-        };
-        format!(
-            "pulses of {}, answers of {}, edges {}; {period}; each latency is known to ±{}, one sample",
-            quoted(stimulus),
-            quoted(answer),
-            self.given.rule,
-            format_ns(self.summary.resolution_ns.real())
-        )
+    /// Whether the pulses come evenly, in words.
+    fn evenness(&self) -> &'static str {
+        match self.spacing() {
+            Some(Spacing::Even) => "the intervals are even",
+            Some(Spacing::Uneven) => "the intervals are not even: random, or not regular",
+            None => "there is one pulse",
+        }
     }
 
     fn spacing(&self) -> Option<Spacing> {
@@ -300,10 +284,11 @@ impl Told<'_> {
             "sample-period",
             resolution,
             "ns",
-            "what each latency is uncertain by, up or down",
+            "one sample: each latency is uncertain by it, up or down",
         ));
         if let Some(ns) = self.period_ns() {
-            all.push(figure("period", ns.real(), "ns", "from pulse to pulse, the median"));
+            let note = format!("from pulse to pulse, the median; {}", self.evenness());
+            all.push(figure("period", ns.real(), "ns", &note));
         }
         if let Some((least, most)) = self.intervals.extremes() {
             for (name, ticks) in [("interval-shortest", least), ("interval-longest", most)] {
