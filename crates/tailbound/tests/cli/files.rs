@@ -227,3 +227,65 @@ fn the_identity_is_time_and_process() {
     assert!(stamp.ends_with('Z') && process.chars().all(|c| c.is_ascii_digit()), "{id}");
     assert!(fraction.len() == 8 && fraction.chars().all(|c| c.is_ascii_hexdigit()), "{id}");
 }
+
+/// Pulses each ms, answered after 30 µs, but for those of `unanswered`.
+fn capture(unanswered: &[u32]) -> String {
+    let mut text = "Time [s],Channel 0,Channel 1\n0.000000000,0,0\n".to_owned();
+    for k in 1..3000u32 {
+        let at =
+            |us: u32| format!("{}.{:06}", (k * 1000 + us) / 1_000_000, (k * 1000 + us) % 1_000_000);
+        text.push_str(&format!("{},1,0\n", at(0)));
+        if !unanswered.contains(&k) {
+            text.push_str(&format!("{},1,1\n{},1,0\n", at(30), at(40)));
+        }
+        text.push_str(&format!("{},0,0\n", at(100)));
+    }
+    text
+}
+
+#[test]
+fn a_capture_of_a_logic_analyser_is_judged_shown_and_compared() {
+    let folder = folder();
+    let import = |name: &str, text: &str, more: &[&str]| {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        let lines =
+            ["--stimulus", "Channel 0", "--answer", "1", "--sample-rate", "1MHz", "--force"];
+        call(folder.path(), &[&["import", name], &lines[..], more].concat())
+    };
+    let out = import("good.csv", &capture(&[]), &["-d", "100us"]);
+    assert_eq!(status(&out), 0, "{}{}", stdout(&out), stderr(&out));
+    let text = stdout(&out);
+    assert!(
+        text.starts_with("Met: none of 2,999 pulses in 3.00 s came later than 100 µs"),
+        "{text}"
+    );
+    assert!(!text.contains("a program is later"), "nothing is outside of it: {text}");
+    for (verb, more) in [
+        ("show", None),
+        ("report", None),
+        ("bound", None),
+        ("verify", None),
+        ("compare", Some("two.jsonl")),
+    ] {
+        std::fs::copy(folder.path().join("good.tailbound.jsonl"), folder.path().join("two.jsonl"))
+            .unwrap();
+        let words: Vec<&str> = [verb, "good.tailbound.jsonl"].into_iter().chain(more).collect();
+        let out = call(folder.path(), &words);
+        assert_eq!(status(&out), 0, "{verb}: {}{}", stdout(&out), stderr(&out));
+    }
+    // One that was never answered is beyond every deadline, also one above the period.
+    for deadline in ["100us", "500ms"] {
+        let out = import("bad.csv", &capture(&[1500]), &["-d", deadline]);
+        let text = stdout(&out);
+        assert!(status(&out) == 1 && text.starts_with("Not met"), "{deadline}: {text}");
+        assert!(text.contains("one pulse was not answered"), "{text}");
+    }
+    let out = call(folder.path(), &["show", "good.csv"]);
+    let told = stderr(&out);
+    assert!(
+        status(&out) == 2 && told.contains("--stimulus CHANNEL") && told.contains("1 `Channel 1`"),
+        "{told}"
+    );
+    let out = call(folder.path(), &["import", "good.csv", "--stimulus", "0"]);
+    assert!(status(&out) == 2 && stderr(&out).contains("--answer"), "{}", stderr(&out));
+}
