@@ -28,7 +28,7 @@ impl Level {
 
 /// One of the two lines that matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Line {
+pub enum CaptureLine {
     /// What the machine is to react to.
     Stimulus,
     /// What it answers.
@@ -41,7 +41,7 @@ pub struct Edge {
     /// When.
     pub tick: i64,
     /// Which line.
-    pub line: Line,
+    pub line: CaptureLine,
     /// The level from then on.
     pub level: Level,
 }

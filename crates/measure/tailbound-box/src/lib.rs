@@ -2,7 +2,7 @@
 //! Reactions timed from outside the machine: edges of two lines, pulses and their answers, and
 //! captures of logic analysers as a source of both.
 //!
-//! Context: COLD. Units: ticks of the capture's own clock, which a [`TimeBase`] turns into ns.
+//! Units: ticks of the capture's own clock, which a [`TimeBase`] turns into ns.
 //! Pure decoding: bytes come in pieces of any size, edges come out, in bounded memory.
 //! Not here: files, run records and what a verdict makes of them (`tailbound-import`); ports.
 #![forbid(unsafe_code)]
@@ -17,9 +17,9 @@ mod time_base;
 
 pub use capture::{Capture, CaptureFormat, CaptureSummary, Ending, RateOrigin, Shortest};
 pub use channel::Wiring;
-pub use edge::{Edge, EdgeRule, Level, Line, UnknownEdgeRule};
+pub use edge::{CaptureLine, Edge, EdgeRule, Level, UnknownEdgeRule};
 pub use intervals::{Intervals, Spacing};
-pub use pairing::{Answered, Counts, Outcome, Pairing, Promptness};
+pub use pairing::{Answered, EdgeCounts, Pairing, Promptness, PulseOutcome};
 pub use time_base::{SampleRate, TimeBase};
 
 /// Why a capture cannot be read: what is wrong, where, and what to do.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pulses and their answers: which answer belongs to which pulse, and what became of every edge.
 //!
-//! Units: ticks. Nothing is dropped: every pulse ends as one [`Outcome`], every answer edge
+//! Units: ticks. Nothing is dropped: every pulse ends as one [`PulseOutcome`], every answer edge
 //! as one count.
 //! Rules: answers come in the order of their pulses. Where every edge is a pulse, the level tells an
 //! answer to this pulse from one to the pulse before, so that a late answer is never read as the next one's. Of several pulses that an
@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use crate::edge::{Edge, EdgeRule, Level, Line};
+use crate::edge::{CaptureLine, Edge, EdgeRule, Level};
 use crate::intervals::Intervals;
 
 /// Most pulses that wait for an answer.
@@ -41,7 +41,7 @@ pub struct Answered {
 
 /// What became of a pulse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PulseOutcome {
     /// It was answered.
     Answered(Answered),
     /// No answer came to the pulse at this tick, although there was time for one.
@@ -52,7 +52,7 @@ pub enum Outcome {
 
 /// What became of all edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct EdgeCounts {
     /// Pulses.
     pub pulses: u64,
     /// Of these, answered before the next one.
@@ -96,7 +96,7 @@ pub struct Pairing {
     rule: EdgeRule,
     open: VecDeque<Pulse>,
     intervals: Intervals,
-    counts: Counts,
+    counts: EdgeCounts,
     last: LastAnswer,
     ambiguous_in_row: u32,
 }
@@ -109,7 +109,7 @@ impl Pairing {
             rule,
             open: VecDeque::new(),
             intervals: Intervals::default(),
-            counts: Counts::default(),
+            counts: EdgeCounts::default(),
             last: LastAnswer::None,
             ambiguous_in_row: 0,
         }
@@ -117,7 +117,7 @@ impl Pairing {
 
     /// What was counted so far.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> EdgeCounts {
         self.counts
     }
 
@@ -128,12 +128,12 @@ impl Pairing {
     }
 
     /// The next edge; pulses whose outcome it decides are told in their order.
-    pub fn edge(&mut self, edge: Edge, told: &mut dyn FnMut(Outcome)) {
+    pub fn edge(&mut self, edge: Edge, told: &mut dyn FnMut(PulseOutcome)) {
         if !self.rule.counts(edge.level) {
             return;
         }
         match edge.line {
-            Line::Stimulus => {
+            CaptureLine::Stimulus => {
                 self.counts.pulses += 1;
                 self.intervals.add(edge.tick);
                 self.open.push_back(Pulse { tick: edge.tick, level: edge.level });
@@ -141,11 +141,11 @@ impl Pairing {
                     self.give_up(1, told);
                 }
             }
-            Line::Answer => self.answer(edge, told),
+            CaptureLine::Answer => self.answer(edge, told),
         }
     }
 
-    fn answer(&mut self, edge: Edge, told: &mut dyn FnMut(Outcome)) {
+    fn answer(&mut self, edge: Edge, told: &mut dyn FnMut(PulseOutcome)) {
         if self.counts.pulses == 0 {
             self.counts.before_first += 1;
             return;
@@ -186,7 +186,7 @@ impl Pairing {
         }
         self.last = LastAnswer::Once(level);
         let latency = edge.tick.saturating_sub(pulse.tick);
-        told(Outcome::Answered(Answered { tick: pulse.tick, latency, promptness }));
+        told(PulseOutcome::Answered(Answered { tick: pulse.tick, latency, promptness }));
     }
 
     /// An edge that no open pulse waits for.
@@ -200,15 +200,15 @@ impl Pairing {
     }
 
     /// The oldest `n` pulses were not answered.
-    fn give_up(&mut self, n: usize, told: &mut dyn FnMut(Outcome)) {
+    fn give_up(&mut self, n: usize, told: &mut dyn FnMut(PulseOutcome)) {
         for pulse in self.open.drain(..n.min(self.open.len())) {
             self.counts.unanswered += 1;
-            told(Outcome::Unanswered(pulse.tick));
+            told(PulseOutcome::Unanswered(pulse.tick));
         }
     }
 
     /// The capture ends at `tick`.
-    pub fn end(&mut self, tick: i64, told: &mut dyn FnMut(Outcome)) {
+    pub fn end(&mut self, tick: i64, told: &mut dyn FnMut(PulseOutcome)) {
         let period = self.intervals.median().unwrap_or(i64::MAX);
         let last = self.open.back().copied().filter(|p| tick.saturating_sub(p.tick) <= period);
         if last.is_some() {
@@ -217,7 +217,7 @@ impl Pairing {
         self.give_up(self.open.len(), told);
         if let Some(pulse) = last {
             self.counts.in_flight += 1;
-            told(Outcome::InFlight(pulse.tick));
+            told(PulseOutcome::InFlight(pulse.tick));
         }
     }
 }

@@ -2,31 +2,38 @@
 //! Pulses and answers: what is told of each, and that no edge is dropped, whatever comes.
 
 use proptest::prelude::*;
-use tailbound_box::{Answered, Counts, Edge, EdgeRule, Level, Line, Outcome, Pairing, Promptness};
+use tailbound_box::{
+    Answered, CaptureLine, Edge, EdgeCounts, EdgeRule, Level, Pairing, Promptness, PulseOutcome,
+};
 
 /// Edges of one line that changes at `ticks`, low at first.
-fn toggles(line: Line, ticks: &[i64]) -> Vec<Edge> {
+fn toggles(line: CaptureLine, ticks: &[i64]) -> Vec<Edge> {
     let levels = [Level::High, Level::Low].into_iter().cycle();
     ticks.iter().zip(levels).map(|(tick, level)| Edge { tick: *tick, line, level }).collect()
 }
 
 /// What becomes of the pulses of two lines.
-fn paired(rule: EdgeRule, stimulus: &[i64], answer: &[i64], end: i64) -> (Counts, Vec<Outcome>) {
-    let mut edges = toggles(Line::Stimulus, stimulus);
-    edges.extend(toggles(Line::Answer, answer));
+fn paired(
+    rule: EdgeRule,
+    stimulus: &[i64],
+    answer: &[i64],
+    end: i64,
+) -> (EdgeCounts, Vec<PulseOutcome>) {
+    let mut edges = toggles(CaptureLine::Stimulus, stimulus);
+    edges.extend(toggles(CaptureLine::Answer, answer));
     edges.sort_by_key(|e| (e.tick, e.line));
     of_edges(rule, &edges, end)
 }
 
-fn of_edges(rule: EdgeRule, edges: &[Edge], end: i64) -> (Counts, Vec<Outcome>) {
+fn of_edges(rule: EdgeRule, edges: &[Edge], end: i64) -> (EdgeCounts, Vec<PulseOutcome>) {
     let (mut pairing, mut told) = (Pairing::new(rule), Vec::new());
     edges.iter().for_each(|e| pairing.edge(*e, &mut |o| told.push(o)));
     pairing.end(end, &mut |o| told.push(o));
     (pairing.counts(), told)
 }
 
-fn answered(tick: i64, latency: i64, promptness: Promptness) -> Outcome {
-    Outcome::Answered(Answered { tick, latency, promptness })
+fn answered(tick: i64, latency: i64, promptness: Promptness) -> PulseOutcome {
+    PulseOutcome::Answered(Answered { tick, latency, promptness })
 }
 
 #[test]
@@ -42,7 +49,7 @@ fn where_levels_toggle_a_late_answer_is_its_own_pulses_and_not_the_next_ones() {
             answered(300, 9, Promptness::BeforeNext),
         ]
     );
-    assert_eq!(counts, Counts { pulses: 4, in_time: 3, late: 1, ..Counts::default() });
+    assert_eq!(counts, EdgeCounts { pulses: 4, in_time: 3, late: 1, ..EdgeCounts::default() });
 }
 
 #[test]
@@ -51,7 +58,7 @@ fn where_levels_toggle_a_machine_that_is_always_one_pulse_late_is_seen_to_be() {
     let answers: Vec<i64> = pulses.iter().map(|t| t + 130).collect();
     let (counts, told) = paired(EdgeRule::Toggle, &pulses, &answers, 30_000);
     assert_eq!((counts.late, counts.in_time, counts.ambiguous), (199, 1, 0));
-    let all = |o: &Outcome| matches!(o, Outcome::Answered(a) if a.latency == 130);
+    let all = |o: &PulseOutcome| matches!(o, PulseOutcome::Answered(a) if a.latency == 130);
     assert!(told.iter().all(all), "{told:?}");
 }
 
@@ -68,7 +75,7 @@ fn a_pulse_that_left_no_trace_is_unanswered_and_the_next_one_is_not_blamed() {
         told,
         [
             answered(0, 5, Promptness::BeforeNext),
-            Outcome::Unanswered(100),
+            PulseOutcome::Unanswered(100),
             answered(200, 5, Promptness::BeforeNext),
             answered(300, 5, Promptness::BeforeNext),
         ]
@@ -78,18 +85,21 @@ fn a_pulse_that_left_no_trace_is_unanswered_and_the_next_one_is_not_blamed() {
 
 #[test]
 fn an_inverted_answer_is_one_where_that_was_said() {
-    let mut edges = toggles(Line::Stimulus, &[0, 100, 200]);
-    for (edge, delay) in toggles(Line::Answer, &[0, 100, 200]).into_iter().zip([3, 4, 5]) {
+    let mut edges = toggles(CaptureLine::Stimulus, &[0, 100, 200]);
+    for (edge, delay) in toggles(CaptureLine::Answer, &[0, 100, 200]).into_iter().zip([3, 4, 5]) {
         let level = edge.level.inverted();
         edges.push(Edge { tick: edge.tick + delay, level, ..edge });
     }
     edges.sort_by_key(|e| (e.tick, e.line));
     let (counts, _) = of_edges(EdgeRule::Inverted, &edges, 300);
-    assert_eq!(counts, Counts { pulses: 3, in_time: 3, ..Counts::default() });
+    assert_eq!(counts, EdgeCounts { pulses: 3, in_time: 3, ..EdgeCounts::default() });
     // Otherwise nothing comes out better than it was.
     let (counts, told) = of_edges(EdgeRule::Toggle, &edges, 300);
     assert_eq!((counts.in_time, counts.late, counts.spurious), (0, 2, 1));
-    assert!(told.iter().all(|o| !matches!(o, Outcome::Answered(a) if a.latency < 100)), "{told:?}");
+    assert!(
+        told.iter().all(|o| !matches!(o, PulseOutcome::Answered(a) if a.latency < 100)),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -119,22 +129,25 @@ fn edges_too_many_and_ends_are_counted() {
     let rising =
         |stimulus: &[i64], answer: &[i64], end| paired(EdgeRule::Rising, stimulus, answer, end);
     let (counts, _) = rising(&[100, 150], &[10, 11, 20, 21, 103, 104, 105, 106, 107, 108], 160);
-    let expected = Counts {
+    let expected = EdgeCounts {
         pulses: 1,
         in_time: 1,
         answered_twice: 1,
         spurious: 1,
         before_first: 2,
-        ..Counts::default()
+        ..EdgeCounts::default()
     };
     assert_eq!(counts, expected);
     // In flight only while a period has not passed.
     let (counts, told) = rising(&[0, 50, 100, 150, 200], &[5, 6, 105, 106], 250);
-    assert_eq!((counts.in_flight, told[2]), (1, Outcome::InFlight(200)));
+    assert_eq!((counts.in_flight, told[2]), (1, PulseOutcome::InFlight(200)));
     let (counts, told) = rising(&[0, 50, 100, 150, 200], &[5, 6, 105, 106], 301);
-    assert_eq!((counts.unanswered, counts.in_flight, told[2]), (1, 0, Outcome::Unanswered(200)));
+    assert_eq!(
+        (counts.unanswered, counts.in_flight, told[2]),
+        (1, 0, PulseOutcome::Unanswered(200))
+    );
     let (counts, told) = rising(&[], &[5, 6], 10);
-    assert_eq!((counts, told.len()), (Counts { before_first: 1, ..Counts::default() }, 0));
+    assert_eq!((counts, told.len()), (EdgeCounts { before_first: 1, ..EdgeCounts::default() }, 0));
 }
 
 #[test]
@@ -166,12 +179,12 @@ proptest! {
         let edges = c.in_time + c.late + c.answered_twice + c.spurious + c.before_first;
         prop_assert_eq!(of(answer.len()), edges);
         prop_assert!(c.in_flight <= 1);
-        let tick = |o: &Outcome| match o {
-            Outcome::Answered(a) => a.tick,
-            Outcome::Unanswered(tick) | Outcome::InFlight(tick) => *tick,
+        let tick = |o: &PulseOutcome| match o {
+            PulseOutcome::Answered(a) => a.tick,
+            PulseOutcome::Unanswered(tick) | PulseOutcome::InFlight(tick) => *tick,
         };
         prop_assert!(told.is_sorted_by_key(tick), "in the order of the pulses");
-        let causal = |o: &Outcome| !matches!(o, Outcome::Answered(a) if a.latency < 0);
+        let causal = |o: &PulseOutcome| !matches!(o, PulseOutcome::Answered(a) if a.latency < 0);
         prop_assert!(told.iter().all(causal));
     }
 
@@ -194,7 +207,7 @@ proptest! {
         let pulses: Vec<i64> = (0..planted.len() as i64).map(|k| k * 1000).collect();
         let (c, told) = paired(EdgeRule::Toggle, &pulses, &answers, 1_000_000);
         let found: Vec<i64> = told.iter().filter_map(|o| match o {
-            Outcome::Answered(a) => Some(a.latency),
+            PulseOutcome::Answered(a) => Some(a.latency),
             _ => None,
         }).collect();
         prop_assert_eq!(found, planted);

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use tailbound_box::{
-    Capture, CaptureError, CaptureFormat, CapturePlace, CaptureSummary, Counts, Edge, EdgeRule,
-    Ending, Intervals, Outcome, Pairing, RateOrigin, SampleRate, Spacing, TimeBase, Wiring,
+    Capture, CaptureError, CaptureFormat, CapturePlace, CaptureSummary, Edge, EdgeCounts, EdgeRule,
+    Ending, Intervals, Pairing, PulseOutcome, RateOrigin, SampleRate, Spacing, TimeBase, Wiring,
 };
 use tailbound_core::number::Real as _;
 use tailbound_core::plan::{Clock, Means};
@@ -110,18 +110,18 @@ struct Record {
 }
 
 impl Record {
-    fn add(&mut self, outcome: Outcome, base: TimeBase) {
-        let (Outcome::Answered(tailbound_box::Answered { tick, .. })
-        | Outcome::Unanswered(tick)
-        | Outcome::InFlight(tick)) = outcome;
+    fn add(&mut self, outcome: PulseOutcome, base: TimeBase) {
+        let (PulseOutcome::Answered(tailbound_box::Answered { tick, .. })
+        | PulseOutcome::Unanswered(tick)
+        | PulseOutcome::InFlight(tick)) = outcome;
         let first = *self.first_tick.get_or_insert(tick);
         let due_ns = base.time_ns(tick.saturating_sub(first));
         match outcome {
-            Outcome::Answered(answered) => {
+            PulseOutcome::Answered(answered) => {
                 self.latest = self.latest.max(Some(answered.latency));
                 self.samples.add_due(due_ns, base.latency_ns(answered.latency));
             }
-            Outcome::Unanswered(tick) => {
+            PulseOutcome::Unanswered(tick) => {
                 self.samples.miss_due(due_ns);
                 self.unanswered.push_back(tick);
                 if self.unanswered.len() > OWN_AGE_MAX
@@ -131,7 +131,7 @@ impl Record {
                     self.older = Some((n + 1, first, oldest));
                 }
             }
-            Outcome::InFlight(tick) => self.in_flight = Some(tick),
+            PulseOutcome::InFlight(tick) => self.in_flight = Some(tick),
         }
     }
 
@@ -206,7 +206,7 @@ struct Told<'a> {
     given: &'a CaptureOptions,
     summary: CaptureSummary,
     base: TimeBase,
-    counts: Counts,
+    counts: EdgeCounts,
     intervals: &'a Intervals,
 }
 

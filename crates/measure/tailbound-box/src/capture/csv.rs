@@ -6,12 +6,12 @@
 //! that at 24 MHz it runs 1.6 % slow: the number is taken from it, the time from the sample rate.
 
 use crate::CaptureError;
-use crate::capture::levels::{Levels, State};
+use crate::capture::levels::{Levels, LineState};
 use crate::capture::rows::{fields, is_numbers};
-use crate::capture::steps::Steps;
+use crate::capture::steps::TimeSteps;
 use crate::capture::{CaptureSummary, EDGES_MAX, Ending, RateOrigin, WORD_BYTES_MAX};
 use crate::channel::Wiring;
-use crate::edge::{Edge, Line};
+use crate::edge::{CaptureLine, Edge};
 use crate::time_base::{SampleRate, TimeBase, decimal};
 
 const PS_PER_S: u64 = 1_000_000_000_000;
@@ -40,7 +40,7 @@ pub(crate) fn is_saleae(text: &[u8]) -> bool {
 
 /// Whose CSV it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Writer {
+pub(crate) enum CsvDialect {
     Sigrok,
     Saleae,
 }
@@ -70,7 +70,7 @@ struct Columns {
 /// A file while it is read.
 #[derive(Debug)]
 pub(crate) struct Csv {
-    of: Writer,
+    of: CsvDialect,
     wiring: Option<Wiring>,
     rate: Option<SampleRate>,
     writer: Option<String>,
@@ -82,16 +82,16 @@ pub(crate) struct Csv {
     /// The row before, where rows are samples and equal ones tell nothing.
     before: Vec<u8>,
     levels: Levels,
-    steps: Steps,
+    steps: TimeSteps,
 }
 
 impl Csv {
-    pub(crate) fn new(of: Writer, wiring: Option<Wiring>, rate: Option<SampleRate>) -> Self {
+    pub(crate) fn new(of: CsvDialect, wiring: Option<Wiring>, rate: Option<SampleRate>) -> Self {
         Self {
             of,
             wiring,
             rate,
-            writer: (of == Writer::Saleae).then(|| "Saleae Logic".to_owned()),
+            writer: (of == CsvDialect::Saleae).then(|| "Saleae Logic".to_owned()),
             names: Vec::new(),
             columns: None,
             line: 0,
@@ -99,14 +99,14 @@ impl Csv {
             tick: 0,
             before: Vec::new(),
             levels: Levels::default(),
-            steps: Steps::default(),
+            steps: TimeSteps::default(),
         }
     }
 
     pub(crate) fn time_base(&self) -> Option<TimeBase> {
         match self.of {
-            Writer::Saleae => Some(TimeBase::PICOSECOND),
-            Writer::Sigrok => self.rate.map(SampleRate::time_base),
+            CsvDialect::Saleae => Some(TimeBase::PICOSECOND),
+            CsvDialect::Sigrok => self.rate.map(SampleRate::time_base),
         }
     }
 
@@ -161,7 +161,7 @@ impl Csv {
             return Ok(());
         }
         match text.strip_prefix([';', '#']) {
-            Some(comment) if self.of == Writer::Sigrok => {
+            Some(comment) if self.of == CsvDialect::Sigrok => {
                 self.comment(comment.trim());
                 Ok(())
             }
@@ -187,11 +187,11 @@ impl Csv {
         let labels: Vec<&str> = fields(text).collect();
         let is_row = is_numbers(text);
         let timed = match self.of {
-            Writer::Saleae => true,
-            Writer::Sigrok if self.names.is_empty() => {
+            CsvDialect::Saleae => true,
+            CsvDialect::Sigrok if self.names.is_empty() => {
                 labels.first().is_some_and(|label| TIME_LABELS.contains(label))
             }
-            Writer::Sigrok => {
+            CsvDialect::Sigrok => {
                 let extra = labels.len() > self.names.len();
                 extra && (is_row || labels.first().is_some_and(|l| TIME_LABELS.contains(l)))
             }
@@ -206,11 +206,11 @@ impl Csv {
         let chosen = Wiring::find(self.wiring.as_ref(), &self.names)?;
         let lines = chosen.map(|position| position + usize::from(timed));
         let time = match self.of {
-            Writer::Saleae => RowTime::Seconds,
-            Writer::Sigrok if timed => RowTime::FirstStep,
-            Writer::Sigrok => RowTime::Row,
+            CsvDialect::Saleae => RowTime::Seconds,
+            CsvDialect::Sigrok if timed => RowTime::FirstStep,
+            CsvDialect::Sigrok => RowTime::Row,
         };
-        if self.of == Writer::Sigrok && self.rate.is_none() {
+        if self.of == CsvDialect::Sigrok && self.rate.is_none() {
             return Err(self.wrong(
                 "no line before this one states the sample rate (`; Samplerate: 1 MHz`): give it with --sample-rate",
             ));
@@ -230,7 +230,7 @@ impl Csv {
         self.rows += 1;
         self.steps.add(self.tick);
         self.levels.until(self.tick, out);
-        let mut states = [State::Unknown; 2];
+        let mut states = [LineState::Unknown; 2];
         for (i, field) in fields(text).enumerate() {
             for (state, column) in states.iter_mut().zip(columns.lines) {
                 if i == column {
@@ -238,20 +238,20 @@ impl Csv {
                 }
             }
         }
-        if states.contains(&State::Unknown) {
+        if states.contains(&LineState::Unknown) {
             let n = fields(text).count();
             return Err(self.wrong(format!("{n} columns, and {} in the first line", columns.n)));
         }
-        for (line, state) in [Line::Stimulus, Line::Answer].into_iter().zip(states) {
+        for (line, state) in [CaptureLine::Stimulus, CaptureLine::Answer].into_iter().zip(states) {
             self.levels.set(line, state, self.tick, out);
         }
         Ok(())
     }
 
-    fn level(&self, field: &str) -> Result<State, CaptureError> {
+    fn level(&self, field: &str) -> Result<LineState, CaptureError> {
         match field {
-            "0" => Ok(State::of_bit(false)),
-            "1" => Ok(State::of_bit(true)),
+            "0" => Ok(LineState::of_bit(false)),
+            "1" => Ok(LineState::of_bit(true)),
             other => {
                 let shown: String = other.chars().take(30).collect();
                 Err(self.wrong(format!(
@@ -325,7 +325,7 @@ impl Csv {
         self.levels.end(out);
         let of_steps = || self.steps.period_at_most().unwrap_or(1000).div_ceil(1000);
         Ok(CaptureSummary {
-            end_tick: if self.of == Writer::Sigrok { self.tick + 1 } else { self.tick },
+            end_tick: if self.of == CsvDialect::Sigrok { self.tick + 1 } else { self.tick },
             writer: self.writer.take(),
             resolution_ns: self.rate.map_or_else(of_steps, SampleRate::period_ns),
             rate: self.rate.map_or(RateOrigin::Steps, |_| RateOrigin::Stated),

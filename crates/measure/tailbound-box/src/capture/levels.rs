@@ -4,17 +4,17 @@
 //! Of edges in one sample those of the stimulus come first: an answer cannot come before its pulse.
 
 use crate::capture::Shortest;
-use crate::edge::{Edge, Level, Line};
+use crate::edge::{CaptureLine, Edge, Level};
 
 /// What a capture says of a line at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum LineState {
     Known(Level),
     /// Neither 0 nor 1.
     Unknown,
 }
 
-impl State {
+impl LineState {
     pub(crate) fn of_bit(bit: bool) -> Self {
         Self::Known(if bit { Level::High } else { Level::Low })
     }
@@ -38,13 +38,19 @@ pub(crate) struct Levels {
 
 impl Levels {
     /// `line` is `state` from `tick` on. A line's first level is no edge.
-    pub(crate) fn set(&mut self, line: Line, state: State, tick: i64, out: &mut Vec<Edge>) {
+    pub(crate) fn set(
+        &mut self,
+        line: CaptureLine,
+        state: LineState,
+        tick: i64,
+        out: &mut Vec<Edge>,
+    ) {
         let [stimulus, answer] = &mut self.lines;
         let one = match line {
-            Line::Stimulus => stimulus,
-            Line::Answer => answer,
+            CaptureLine::Stimulus => stimulus,
+            CaptureLine::Answer => answer,
         };
-        let State::Known(level) = state else {
+        let LineState::Known(level) = state else {
             self.unknown_states += u64::from(one.level.is_some());
             return;
         };
@@ -57,8 +63,8 @@ impl Levels {
         }
         let edge = Edge { tick, line, level };
         match line {
-            Line::Answer => self.held.push(edge),
-            Line::Stimulus => {
+            CaptureLine::Answer => self.held.push(edge),
+            CaptureLine::Stimulus => {
                 if self.held.first().is_some_and(|held| held.tick < tick) {
                     out.append(&mut self.held);
                 }

@@ -125,10 +125,10 @@ impl Capture {
                 Decoder::Session(Box::new(session::Session::new(wiring, rate)))
             }
             CaptureFormat::SigrokCsv => {
-                Decoder::Csv(Box::new(csv::Csv::new(csv::Writer::Sigrok, wiring, rate)))
+                Decoder::Csv(Box::new(csv::Csv::new(csv::CsvDialect::Sigrok, wiring, rate)))
             }
             CaptureFormat::SaleaeCsv => {
-                Decoder::Csv(Box::new(csv::Csv::new(csv::Writer::Saleae, wiring, rate)))
+                Decoder::Csv(Box::new(csv::Csv::new(csv::CsvDialect::Saleae, wiring, rate)))
             }
         };
         Self { decoder }

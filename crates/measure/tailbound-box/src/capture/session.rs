@@ -6,11 +6,11 @@
 //! they must stand in their order and behind `metadata`, as sigrok writes them.
 
 use crate::CaptureError;
-use crate::capture::levels::{Levels, State};
-use crate::capture::zip::{Archive, Part};
+use crate::capture::levels::{Levels, LineState};
+use crate::capture::zip::{Archive, ArchivePart};
 use crate::capture::{CaptureSummary, EDGES_MAX, Ending, RateOrigin};
 use crate::channel::Wiring;
-use crate::edge::{Edge, Line};
+use crate::edge::{CaptureLine, Edge};
 use crate::time_base::{SampleRate, TimeBase};
 
 /// Longest description of a capture.
@@ -103,8 +103,8 @@ impl Session {
             let (done, part) = archive.next(bytes.get(used..).unwrap_or_default())?;
             used += done;
             match part {
-                Part::Begin(name) => self.begin(&name, at)?,
-                Part::Bytes(piece) => match self.member {
+                ArchivePart::Begin(name) => self.begin(&name, at)?,
+                ArchivePart::Bytes(piece) => match self.member {
                     Member::Metadata if self.metadata.len() + piece.len() > METADATA_BYTES_MAX => {
                         return Err(CaptureError::byte(at, "its `metadata` is longer than 1 MiB"));
                     }
@@ -112,10 +112,10 @@ impl Session {
                     Member::Samples => self.samples(piece, out),
                     Member::Other => {}
                 },
-                Part::End if self.member == Member::Metadata => self.describe()?,
-                Part::End => {}
-                Part::Nothing if done == 0 => break,
-                Part::Nothing => {}
+                ArchivePart::End if self.member == Member::Metadata => self.describe()?,
+                ArchivePart::End => {}
+                ArchivePart::Nothing if done == 0 => break,
+                ArchivePart::Nothing => {}
             }
         }
         self.archive = archive;
@@ -222,8 +222,8 @@ impl Session {
         if self.last != Some(now) {
             self.last = Some(now);
             self.levels.until(self.tick, out);
-            for (line, bit) in [Line::Stimulus, Line::Answer].into_iter().zip(now) {
-                self.levels.set(line, State::of_bit(bit), self.tick, out);
+            for (line, bit) in [CaptureLine::Stimulus, CaptureLine::Answer].into_iter().zip(now) {
+                self.levels.set(line, LineState::of_bit(bit), self.tick, out);
             }
         }
         self.tick += 1;

@@ -11,14 +11,14 @@ const ENOUGH: u64 = 32;
 
 /// The times of a capture.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Steps {
+pub(crate) struct TimeSteps {
     last: Option<i64>,
     divisor: u64,
     least: Option<NonZeroU64>,
     n: u64,
 }
 
-impl Steps {
+impl TimeSteps {
     pub(crate) fn add(&mut self, tick: i64) {
         let Some(last) = self.last.replace(tick) else { return };
         let Some(step) = NonZeroU64::new(tick.abs_diff(last)) else { return };
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn the_period_is_never_taken_for_shorter_than_it_may_be() {
         let of = |ticks: &[i64]| {
-            let mut steps = Steps::default();
+            let mut steps = TimeSteps::default();
             ticks.iter().for_each(|t| steps.add(*t));
             steps.period_at_most()
         };

@@ -5,11 +5,11 @@
 //! counted; a vector or a real number is no line and is refused where it is chosen. sigrok puts the sample rate into a comment.
 
 use crate::CaptureError;
-use crate::capture::levels::{Levels, State};
-use crate::capture::steps::Steps;
+use crate::capture::levels::{Levels, LineState};
+use crate::capture::steps::TimeSteps;
 use crate::capture::{CaptureSummary, EDGES_MAX, Ending, RateOrigin, WORD_BYTES_MAX};
 use crate::channel::Wiring;
-use crate::edge::{Edge, Level, Line};
+use crate::edge::{CaptureLine, Edge, Level};
 use crate::time_base::{SampleRate, TimeBase};
 
 /// Bytes of a section of the header that are looked at.
@@ -63,7 +63,7 @@ pub(crate) struct Vcd {
     line: u64,
     tick: i64,
     levels: Levels,
-    steps: Steps,
+    steps: TimeSteps,
 }
 
 impl Vcd {
@@ -80,7 +80,7 @@ impl Vcd {
             line: 1,
             tick: 0,
             levels: Levels::default(),
-            steps: Steps::default(),
+            steps: TimeSteps::default(),
         }
     }
 
@@ -241,9 +241,9 @@ impl Vcd {
         let Some((first, code)) = word.split_first() else { return Ok(()) };
         let state = match first {
             b'#' => return self.time(code, out),
-            b'0' | b'l' | b'L' => State::Known(Level::Low),
-            b'1' | b'h' | b'H' => State::Known(Level::High),
-            b'x' | b'X' | b'z' | b'Z' | b'u' | b'U' | b'w' | b'W' | b'-' => State::Unknown,
+            b'0' | b'l' | b'L' => LineState::Known(Level::Low),
+            b'1' | b'h' | b'H' => LineState::Known(Level::High),
+            b'x' | b'X' | b'z' | b'Z' | b'u' | b'U' | b'w' | b'W' | b'-' => LineState::Unknown,
             b'b' | b'B' | b'r' | b'R' | b's' | b'S' => {
                 self.place = Place::Code;
                 return Ok(());
@@ -261,7 +261,9 @@ impl Vcd {
                 )));
             }
         };
-        for (line, of_line) in [Line::Stimulus, Line::Answer].into_iter().zip(&self.codes) {
+        for (line, of_line) in
+            [CaptureLine::Stimulus, CaptureLine::Answer].into_iter().zip(&self.codes)
+        {
             if of_line == code {
                 self.levels.set(line, state, self.tick, out);
             }

@@ -21,7 +21,7 @@ const ELSEWHERE: u32 = u32::MAX;
 
 /// What comes next in an archive.
 #[derive(Debug)]
-pub(crate) enum Part<'a> {
+pub(crate) enum ArchivePart<'a> {
     /// A member begins; its name.
     Begin(String),
     /// Bytes of it.
@@ -78,28 +78,28 @@ impl Archive {
     pub(crate) fn next<'a>(
         &'a mut self,
         bytes: &'a [u8],
-    ) -> Result<(usize, Part<'a>), CaptureError> {
+    ) -> Result<(usize, ArchivePart<'a>), CaptureError> {
         match std::mem::replace(&mut self.place, Place::Behind) {
             Place::Header => self.header(bytes),
             Place::Data(member) => self.data(member, bytes),
             Place::Descriptor(member) => self.descriptor(member, bytes),
             Place::Behind => {
                 self.at += bytes.len() as u64;
-                Ok((bytes.len(), Part::Nothing))
+                Ok((bytes.len(), ArchivePart::Nothing))
             }
         }
     }
 
-    fn wait<'a>(&mut self, place: Place) -> (usize, Part<'a>) {
+    fn wait<'a>(&mut self, place: Place) -> (usize, ArchivePart<'a>) {
         self.place = place;
-        (0, Part::Nothing)
+        (0, ArchivePart::Nothing)
     }
 
-    fn header<'a>(&mut self, bytes: &[u8]) -> Result<(usize, Part<'a>), CaptureError> {
+    fn header<'a>(&mut self, bytes: &[u8]) -> Result<(usize, ArchivePart<'a>), CaptureError> {
         let Some(signature) = u32_at(bytes, 0) else { return Ok(self.wait(Place::Header)) };
         if BEHIND_MEMBERS.contains(&signature) {
             self.at += bytes.len() as u64;
-            return Ok((bytes.len(), Part::Nothing));
+            return Ok((bytes.len(), ArchivePart::Nothing));
         }
         let wrong = |at: u64, reason: &str| Err(CaptureError::byte(at, reason));
         if signature != LOCAL_HEADER {
@@ -148,14 +148,14 @@ impl Archive {
             long_sizes: long.is_some(),
             begins_at: self.at,
         });
-        Ok((length, Part::Begin(String::from_utf8_lossy(name).into_owned())))
+        Ok((length, ArchivePart::Begin(String::from_utf8_lossy(name).into_owned())))
     }
 
     fn data<'a>(
         &'a mut self,
         mut member: Member,
         bytes: &'a [u8],
-    ) -> Result<(usize, Part<'a>), CaptureError> {
+    ) -> Result<(usize, ArchivePart<'a>), CaptureError> {
         let most =
             member.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
         let input = bytes.get(..bytes.len().min(most)).unwrap_or_default();
@@ -168,7 +168,8 @@ impl Archive {
             member.left = member.left.map(|left| left - piece.len() as u64);
             self.at += piece.len() as u64;
             self.place = Place::Data(member);
-            let part = if piece.is_empty() { Part::Nothing } else { Part::Bytes(piece) };
+            let part =
+                if piece.is_empty() { ArchivePart::Nothing } else { ArchivePart::Bytes(piece) };
             return Ok((piece.len(), part));
         };
         let (before_in, before_out) = (unpacker.total_in(), unpacker.total_out());
@@ -192,24 +193,28 @@ impl Archive {
         let made = self.piece.get(..made).unwrap_or_default();
         member.crc.update(made);
         self.place = Place::Data(member);
-        Ok((used, if made.is_empty() { Part::Nothing } else { Part::Bytes(made) }))
+        Ok((used, if made.is_empty() { ArchivePart::Nothing } else { ArchivePart::Bytes(made) }))
     }
 
-    fn end<'a>(&mut self, member: Member, used: usize) -> Result<(usize, Part<'a>), CaptureError> {
+    fn end<'a>(
+        &mut self,
+        member: Member,
+        used: usize,
+    ) -> Result<(usize, ArchivePart<'a>), CaptureError> {
         let Some(stated) = member.crc_stated else {
             self.place = Place::Descriptor(member);
-            return Ok((used, Part::Bytes(&[])));
+            return Ok((used, ArchivePart::Bytes(&[])));
         };
         self.place = Place::Header;
         agree(&member, stated)?;
-        Ok((used, Part::End))
+        Ok((used, ArchivePart::End))
     }
 
     fn descriptor<'a>(
         &mut self,
         member: Member,
         bytes: &[u8],
-    ) -> Result<(usize, Part<'a>), CaptureError> {
+    ) -> Result<(usize, ArchivePart<'a>), CaptureError> {
         let Some(first) = u32_at(bytes, 0) else { return Ok(self.wait(Place::Descriptor(member))) };
         let signature = if first == DESCRIPTOR { 4 } else { 0 };
         let length = signature + if member.long_sizes { 20 } else { 12 };
@@ -219,7 +224,7 @@ impl Archive {
         agree(&member, u32_at(whole, signature).unwrap_or(0))?;
         self.at += length as u64;
         self.place = Place::Header;
-        Ok((length, Part::End))
+        Ok((length, ArchivePart::End))
     }
 }
 

@@ -2,13 +2,15 @@
 //! Each format gives the edges that were written into it, however it is cut into pieces; and sigrok's own program, where it is installed.
 
 use crate::support::{self, Member, Read, read, read_in, wiring};
-use tailbound_box::{CaptureFormat, CapturePlace, EdgeRule, Ending, Outcome, Pairing, RateOrigin};
+use tailbound_box::{
+    CaptureFormat, CapturePlace, EdgeRule, Ending, Pairing, PulseOutcome, RateOrigin,
+};
 
 /// The latencies of a capture in ns, by rising edges.
 fn latencies(read: &Read) -> Vec<i64> {
     let (mut pairing, mut told) = (Pairing::new(EdgeRule::Rising), Vec::new());
-    let mut tell = |o: Outcome| {
-        if let Outcome::Answered(a) = o {
+    let mut tell = |o: PulseOutcome| {
+        if let PulseOutcome::Answered(a) = o {
             told.push(read.base.latency_ns(a.latency));
         }
     };
