@@ -287,6 +287,19 @@ pub(crate) struct ImportArgs {
     /// Deadline to judge it by
     #[arg(short, long, value_name = "TIME")]
     pub(crate) deadline: Option<String>,
+    /// Of a capture of a logic analyser: the channel of the pulses, by name or number from 0
+    #[arg(long, value_name = "CHANNEL", requires = "answer")]
+    pub(crate) stimulus: Option<String>,
+    /// Of a capture: the channel of the answers
+    #[arg(long, value_name = "CHANNEL", requires = "stimulus")]
+    pub(crate) answer: Option<String>,
+    /// Of a capture: which edges count. `rising`: of both lines. `toggle`: every edge, the answer takes the level of
+    /// the stimulus, so that a late answer is told from the next one's. `inverted`: it takes the opposite level
+    #[arg(long, value_name = "RULE", value_parser = ["rising", "toggle", "inverted"], default_value = "rising")]
+    pub(crate) edge: String,
+    /// Of a capture that does not state it: samples in a second, such as `24MHz`
+    #[arg(long, value_name = "RATE", requires = "stimulus")]
+    pub(crate) sample_rate: Option<String>,
     /// Which of several runs in the file, from 1 [default: each into a run file of its own]
     #[arg(long, value_name = "N")]
     pub(crate) run: Option<usize>,

@@ -25,7 +25,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-load", &["sys", "core"]),
     ("tailbound-probe", &["rt", "sys", "host", "core", "record"]),
     ("tailbound-record", &["sys", "host", "core", "trace"]),
-    ("tailbound-import", &["core"]),
+    ("tailbound-box", &[]),
+    ("tailbound-import", &["box", "core"]),
     ("tailbound-report", &["core", "stats"]),
     // How a file becomes a run, whoever wrote or packed it: what the command line and searches both do.
     ("tailbound-files", &["archive", "core", "import", "stats", "sys"]),

@@ -5,6 +5,7 @@
 //! three digits, unless rounding would make it look equal to the limit.
 //! Not here: when which sentence is said ([`crate::verdict`]).
 
+use tailbound_core::context::Context;
 use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns_i64, format_span, grouped};
 use tailbound_core::{EndReason, Requirement};
@@ -68,6 +69,8 @@ pub(crate) fn tried(tally: &Tally, measured_ns: i64) -> String {
 fn scope_of(n: u64, tally: &Tally, measured_ns: i64) -> String {
     let what = if n == 1 { tally.event.clone() } else { format!("{}s", tally.event) };
     let place = match &tally.cpus {
+        // Timed from outside, where no thread is seen.
+        _ if tally.context == Context::External => String::new(),
         Some(cpus) if cpus.len() == 1 => {
             cpus.first().map_or_else(String::new, |c| format!(" on CPU {c}"))
         }
@@ -156,6 +159,12 @@ pub(crate) fn missed(tally: &Tally) -> String {
         0 => String::new(),
         1 if tally.event == WINDOW => "; one window had no data".to_owned(),
         n if tally.event == WINDOW => format!("; {} windows had no data", grouped(n)),
+        1 if tally.context == Context::External => {
+            format!("; one {} was not answered", tally.event)
+        }
+        n if tally.context == Context::External => {
+            format!("; {} {}s were not answered", grouped(n), tally.event)
+        }
         1 => format!("; one {} was missed", tally.event),
         n => format!("; {} {}s were missed", grouped(n), tally.event),
     }

@@ -11,6 +11,7 @@
 //! Not here: counting ([`crate::exceed`]), limits of rates ([`crate::rates`]); no bound
 //! extrapolates beyond what was seen.
 
+use tailbound_core::context::Context;
 use tailbound_core::finding::NOTHING_FOUND;
 use tailbound_core::number::Real as _;
 use tailbound_core::record::{SecondRecord, ThreadRecord};
@@ -365,12 +366,17 @@ impl Case<'_> {
             } else {
                 ""
             };
-            out.push(format!(
-                "{} {}s ({}) fell due {while_}; {aside}they count with the latency they would have had.",
-                grouped(tally.missed),
-                tally.event,
-                phrases::share(tally.missed, tally.due.n)
-            ));
+            let (missed, event) = (grouped(tally.missed), &tally.event);
+            let share = phrases::share(tally.missed, tally.due.n);
+            out.push(if tally.context == Context::External {
+                format!(
+                    "{missed} {event}s ({share}) were not answered; each counts with the time from it to the end of the capture, at least."
+                )
+            } else {
+                format!(
+                    "{missed} {event}s ({share}) fell due {while_}; {aside}they count with the latency they would have had."
+                )
+            });
         }
         if tally.found.unknown > 0 {
             let (what, who) = match tally.found.unknown {

@@ -28,6 +28,12 @@ pub fn plain_name(name: &str) -> &str {
     ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
 
+/// Is a zip archive a session of sigrok, by its first member? It is a document of its own, which its reader takes apart.
+fn is_session(start: &[u8]) -> bool {
+    let name = start.get(30..).unwrap_or_default();
+    [&b"version"[..], b"metadata"].iter().any(|first| name.starts_with(first))
+}
+
 /// How bytes are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
@@ -53,6 +59,7 @@ impl Packing {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
             [b'B', b'Z', b'h', ..] => return Err(ArchiveError::Packer("bzip2")),
             [b'L', b'Z', b'I', b'P', ..] => return Err(ArchiveError::Packer("lzip")),
+            [b'P', b'K', 3, 4, ..] if is_session(start) => Self::Plain,
             [b'P', b'K', 3, 4, ..] => return Err(ArchiveError::Packer("zip")),
             [b'7', b'z', 0xbc, 0xaf, ..] => return Err(ArchiveError::Packer("7z")),
             _ => Self::Plain,

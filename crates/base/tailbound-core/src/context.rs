@@ -7,6 +7,8 @@ open_words! {
     /// Where in the system a thread record was made, and of what.
     #[derive(Default)]
     Context {
+        /// From a pulse at the machine to its answer, timed by another clock outside.
+        External = "external",
         /// A thread in user space: what is judged.
         #[default]
         User = "user",
@@ -70,9 +72,16 @@ open_words! {
 }
 
 impl Context {
-    /// Those in which a program could be, or that it waits for: the outermost first.
-    const JUDGED: [Self; 6] =
-        [Self::User, Self::Completion, Self::Start, Self::IrqThreadUser, Self::Thread, Self::Irq];
+    /// The reaction of the whole machine; those in which a program could be, or that it waits for: the outermost first.
+    const JUDGED: [Self; 7] = [
+        Self::External,
+        Self::User,
+        Self::Completion,
+        Self::Start,
+        Self::IrqThreadUser,
+        Self::Thread,
+        Self::Irq,
+    ];
 
     /// Which of `contexts` is judged, compared, bound and shown as *the* latency of a run: the
     /// outermost, because that is where a program would be late; of words that are all of
@@ -85,7 +94,10 @@ impl Context {
     /// Whether a program's own code ran there: what is judged elsewhere comes before that.
     #[must_use]
     pub fn is_outermost(self) -> bool {
-        matches!(self, Self::User | Self::Completion | Self::Start | Self::IrqThreadUser)
+        matches!(
+            self,
+            Self::External | Self::User | Self::Completion | Self::Start | Self::IrqThreadUser
+        )
     }
 }
 
@@ -106,6 +118,7 @@ mod tests {
             (&["thread", "irq"], Some("thread")),
             (&["irq", "thread", "user"], Some("user")),
             (&["start", "completion"], Some("completion")),
+            (&["user", "external"], Some("external")),
             (&["user", "send", "round-trip"], Some("user")),
             (&["hwlat", "from-later"], Some("hwlat")),
             (&["from-later", "irq"], Some("irq")),

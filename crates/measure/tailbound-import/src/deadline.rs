@@ -117,7 +117,7 @@ fn with_histogram(
     let known = Options {
         interval_ns: options.interval_ns.or(first).filter(|i| *i > 0),
         duration_ns: options.duration_ns.or(words.span_ns("D")).filter(|d| *d > 0),
-        unit_ns: options.unit_ns,
+        ..options.clone()
     };
     // To cyclictest's reader lines without a priority are broken.
     let mut rows = Vec::with_capacity(bytes.len());

@@ -8,7 +8,8 @@
 
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{
-    BlockRecord, End, Event, Fact, Facts, RawRecord, SecondRecord, Source, ThreadRecord,
+    BlockRecord, End, Event, Fact, Facts, FigureRecord, RawRecord, SecondRecord, Source,
+    ThreadRecord,
 };
 use tailbound_core::stated::StatedQuantiles;
 use tailbound_core::units::{format_span, grouped};
@@ -48,6 +49,7 @@ pub(crate) struct Draft {
     pub(crate) blocks: Vec<BlockRecord>,
     pub(crate) raw: Vec<RawRecord>,
     pub(crate) events: Vec<Event>,
+    pub(crate) figures: Vec<FigureRecord>,
     pub(crate) lost: Vec<String>,
     pub(crate) findings: Vec<Finding>,
     /// The source ends before it says all it has to say.
@@ -493,6 +495,7 @@ impl Draft {
         run.blocks = self.blocks;
         run.raw = self.raw;
         run.events = self.events;
+        run.figures = self.figures;
         run.findings = self.findings;
         if self.stopped || !self.cut_off {
             let lines = run.lines().count() as u64;

@@ -31,7 +31,9 @@ pub(crate) enum Kind {
 
 pub(crate) const fn kind(format: Format) -> Kind {
     match format {
-        Format::RawU32 | Format::RawU64 | Format::JitterdebuggerRaw => Kind::Binary,
+        Format::RawU32 | Format::RawU64 | Format::JitterdebuggerRaw | Format::SigrokSession => {
+            Kind::Binary
+        }
         Format::Own
         | Format::CyclictestJson
         | Format::OslatJson
@@ -59,6 +61,9 @@ pub(crate) const fn kind(format: Format) -> Kind {
         | Format::Sysjitter
         | Format::HdrHistogram
         | Format::StressNg
+        | Format::Vcd
+        | Format::SigrokCsv
+        | Format::SaleaeCsv
         | Format::Column => Kind::Lines,
     }
 }

@@ -8,6 +8,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tailbound_box::CaptureFormat;
+
 use crate::foreign::{self, Foreign};
 use crate::jitterdebugger;
 use crate::near;
@@ -99,6 +101,14 @@ formats! {
     HdrHistogram = "hdrhistogram", "percentiles that HdrHistogram prints; --unit says what they count in";
     /// stress-ng `--cyclic`.
     StressNg = "stress-ng", "stress-ng --cyclic on standard output, with --cyclic-dist for the histogram, else percentiles";
+    /// A value change dump.
+    Vcd = "vcd", "a capture of a logic analyser as VCD; --stimulus and --answer name its lines";
+    /// A session file of sigrok.
+    SigrokSession = "sigrok", "a capture of sigrok or PulseView (.sr), likewise";
+    /// CSV of sigrok-cli.
+    SigrokCsv = "sigrok-csv", "a capture as CSV of sigrok-cli, likewise";
+    /// CSV of Saleae Logic.
+    SaleaeCsv = "saleae-csv", "a capture as CSV of Saleae Logic (digital channels, times in s), likewise";
     /// Plain numbers of 32 bits.
     RawU32 = "raw-u32", "plain little-endian numbers of 32 bits, without header; never guessed: the format must be given, and --unit where it is not ns";
     /// Plain numbers of 64 bits.
@@ -131,7 +141,29 @@ impl Format {
     /// Is a file of it read piece by piece, in bounded memory, however long it is?
     #[must_use]
     pub fn streams(self) -> bool {
-        matches!(self, Self::RawU32 | Self::RawU64 | Self::JitterdebuggerRaw | Self::Column)
+        let list =
+            matches!(self, Self::RawU32 | Self::RawU64 | Self::JitterdebuggerRaw | Self::Column);
+        list || self.capture().is_some()
+    }
+
+    /// What a capture of a logic analyser is in; nothing else has one.
+    pub(crate) fn capture(self) -> Option<CaptureFormat> {
+        match self {
+            Self::Vcd => Some(CaptureFormat::Vcd),
+            Self::SigrokSession => Some(CaptureFormat::SigrokSession),
+            Self::SigrokCsv => Some(CaptureFormat::SigrokCsv),
+            Self::SaleaeCsv => Some(CaptureFormat::SaleaeCsv),
+            _ => None,
+        }
+    }
+
+    fn of_capture(format: CaptureFormat) -> Self {
+        match format {
+            CaptureFormat::Vcd => Self::Vcd,
+            CaptureFormat::SigrokSession => Self::SigrokSession,
+            CaptureFormat::SigrokCsv => Self::SigrokCsv,
+            CaptureFormat::SaleaeCsv => Self::SaleaeCsv,
+        }
     }
 
     /// As [`Self::detect`], and further on where the beginning shows nothing: a log of a whole boot may stand before the figures.
@@ -158,6 +190,9 @@ impl Format {
         }
         if jitterdebugger::raw::looks_like_it(bytes) {
             return Ok(Self::JitterdebuggerRaw);
+        }
+        if let Some(format) = CaptureFormat::of(head) {
+            return Ok(Self::of_capture(format));
         }
         if let Some(foreign) = foreign::by_magic(head) {
             return Err(Unlike::Foreign(foreign));

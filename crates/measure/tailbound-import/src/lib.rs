@@ -7,8 +7,8 @@
 //! Of impact `doubt`: `source-lost-tail`, `source-no-histogram` (a notice where least and greatest decide), `source-no-missed`,
 //! `source-no-samples`, `source-no-count`, `source-samples-lost`, `source-cut-off`, `source-inconsistent`,
 //! `source-mixed`, `source-failed`, `source-unit`, `source-abridged`, `source-torn`, `source-clock-realtime`, `source-folded-early`,
-//! `source-constant`. Of impact `notice`: `source-not-realtime`, `source-dma-latency`, `source-distance`,
-//! `source-other-quantity`, `source-carried`, `source-one-of-several`, `source-other-tools`, `source-coarse-timers`. A run has one finding of each name.
+//! `source-constant`, `source-unanswered`, `source-ambiguous`, `source-spurious`, `source-unknown-level`. Of impact `notice`: `source-not-realtime`, `source-dma-latency`, `source-distance`,
+//! `source-other-quantity`, `source-carried`, `source-one-of-several`, `source-other-tools`, `source-coarse-timers`, `source-in-flight`, `source-resolution`, `source-short-level`, `source-all-late`. A run has one finding of each name.
 //!
 //! Units: ns; sources that count µs keep `resolution_ns` 1000 and values
 //! stand at the lower edge of their step.
@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod capture;
 mod carried;
 mod column;
 mod command;
@@ -63,6 +64,7 @@ mod unlike;
 mod xenomai;
 mod xenomai_rows;
 
+pub use capture::CaptureOptions;
 pub use error::{ImportError, Place};
 pub use foreign::Foreign;
 pub use format::Format;
@@ -70,4 +72,5 @@ pub use json::JSON_MAX;
 pub use read::{
     Options, import, import_as, import_from, import_of, import_with, runs_of, runs_with,
 };
+pub use tailbound_box::{EdgeRule, SampleRate, Wiring};
 pub use unlike::{UnknownFormat, Unlike};

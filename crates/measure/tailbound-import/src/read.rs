@@ -11,6 +11,7 @@ use tailbound_core::runfile::{ReadError, read_run};
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Finding, Impact, Run};
 
+use crate::capture::{self, CaptureOptions};
 use crate::carried::{self, Carried};
 use crate::draft::Draft;
 use crate::early::{self, Early};
@@ -31,7 +32,7 @@ const HEAD: u64 = 64 << 10;
 const PIECE: u64 = 1 << 20;
 
 /// What the user knows and the file may not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Length of the file's unit, where the file does not name it (plain columns, status
     /// lines, verbose samples): 1 for ns, 1000 for µs.
@@ -40,6 +41,8 @@ pub struct Options {
     pub interval_ns: Option<i64>,
     /// The length of the measurement; it outranks what the file says.
     pub duration_ns: Option<i64>,
+    /// How the lines of a capture are wired; captures alone have it, and need it.
+    pub capture: Option<CaptureOptions>,
 }
 
 /// Imports a file, whose format is found by its content; `name` is used in messages and kept
@@ -83,6 +86,7 @@ pub fn runs_with(
     options: &Options,
 ) -> Result<Vec<Run>, ImportError> {
     let format = known(given, name, bytes)?;
+    capture::is_meant(format, options).map_err(|fault| fault.of(name, format))?;
     let looked = bytes.get(..HEAD as usize).unwrap_or(bytes);
     early::head(format, looked).map_err(|fault| fault.of(name, format))?;
     if format.streams() {
@@ -256,6 +260,7 @@ pub fn runs_of(
     }
     let format = known(given, name, &bytes)?;
     let bad = |fault: Fault| fault.of(name, format);
+    capture::is_meant(format, options).map_err(bad)?;
     early::head(format, &bytes).map_err(bad)?;
     if format.streams() {
         let mut all = bytes.as_slice().chain(source);
@@ -297,6 +302,7 @@ fn streamed(
     let state = State::default();
     let mut stream = Stream::new(source, watch, &state);
     let parsed = match format {
+        _ if let Some(of) = format.capture() => capture::parse(of, &mut stream, options),
         Format::RawU32 => raw_column::u32s(&mut stream, options),
         Format::RawU64 => raw_column::u64s(&mut stream, options),
         Format::JitterdebuggerRaw => jitterdebugger::raw::parse(&mut stream, options),
@@ -377,6 +383,10 @@ fn parse(format: Format, bytes: &[u8], options: &Options) -> Result<Draft, Fault
         | Format::RawU32
         | Format::RawU64
         | Format::JitterdebuggerRaw
+        | Format::Vcd
+        | Format::SigrokSession
+        | Format::SigrokCsv
+        | Format::SaleaeCsv
         | Format::Column => Err(Fault::file("this is no format that is read as a whole")),
         Format::CyclictestJson => cyclictest::json::parse(bytes, options),
         Format::CyclictestHistogram => cyclictest::histogram::parse(bytes, options),

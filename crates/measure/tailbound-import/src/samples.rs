@@ -25,6 +25,8 @@ const SECOND: i64 = 1_000_000_000;
 pub(crate) struct Samples {
     thread: u32,
     n: u64,
+    /// Activations between them that were missed.
+    missed: u64,
     /// What is in no closed stretch yet.
     part: Distribution,
     part_sums: Sums,
@@ -69,6 +71,7 @@ impl Samples {
         Self {
             thread,
             n: 0,
+            missed: 0,
             part: Distribution::default(),
             part_sums: Sums::default(),
             total: Distribution::default(),
@@ -103,7 +106,7 @@ impl Samples {
         open.sum_ns = open.sum_ns.saturating_add(value_ns);
         open.min_ns = open.min_ns.min(value_ns);
         if value_ns > open.max_ns {
-            (open.max_ns, open.argmax) = (value_ns, self.n);
+            (open.max_ns, open.argmax) = (value_ns, self.n + self.missed);
         }
         self.n += 1;
         self.part_sums.add(value_ns);
@@ -129,6 +132,15 @@ impl Samples {
             self.turn(due_ns);
         }
         self.add(value_ns);
+    }
+
+    /// An activation that fell due at `due_ns` and was missed. A second without any sample has no record.
+    pub(crate) fn miss_due(&mut self, due_ns: i64) {
+        if due_ns >= self.until_ns {
+            self.turn(due_ns);
+        }
+        self.missed += 1;
+        self.open.missed += 1;
     }
 
     #[cold]

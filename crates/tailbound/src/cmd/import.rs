@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::{Run, printable, runfile};
-use tailbound_import::{Format, Options};
+use tailbound_import::{CaptureOptions, Format, Options, Wiring};
 use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
@@ -28,6 +28,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
         unit_ns: unit_ns.and_then(|ns| u64::try_from(ns).ok()),
         interval_ns: flags::given_time("--interval", args.interval.as_ref())?,
         duration_ns: flags::given_time("--duration", args.duration.as_ref())?,
+        capture: capture(args)?,
     };
     // A short file is read before anyone could end it, and then Ctrl-C should do as always.
     let long = input::length(&args.file).is_none_or(|bytes| bytes > LONG);
@@ -65,6 +66,17 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, Failure> {
     // One that was not met decides, then one that is not decided.
     let status = statuses.iter().copied().find(|s| *s == 1).or(statuses.into_iter().max());
     Ok(ExitCode::from(status.unwrap_or(0)))
+}
+
+/// How the lines of a capture are wired, where that was said.
+fn capture(args: &ImportArgs) -> Result<Option<CaptureOptions>, Failure> {
+    let (Some(stimulus), Some(answer)) = (args.stimulus.clone(), args.answer.clone()) else {
+        return Ok(None);
+    };
+    let rule = args.edge.parse().map_err(flags::refused("--edge"))?;
+    let rate = args.sample_rate.as_deref().map(str::parse).transpose();
+    let sample_rate = rate.map_err(flags::refused("--sample-rate"))?;
+    Ok(Some(CaptureOptions { wiring: Wiring { stimulus, answer }, rule, sample_rate }))
 }
 
 /// The runs to import with their numbers: that of `--run`, or all.

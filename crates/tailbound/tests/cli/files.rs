@@ -261,3 +261,66 @@ fn each_of_several_runs_in_a_file_gets_a_file_unless_one_is_chosen() {
     let told = stderr(&call(folder.path(), &["show", "two.txt"]));
     assert!(told.contains("holds 2 runs") && told.contains("--run N"), "{told}");
 }
+
+/// Pulses each ms, answered after 30 µs, but for those of `unanswered`.
+fn capture(unanswered: &[u32]) -> String {
+    let mut text = "Time [s],Channel 0,Channel 1\n0.000000000,0,0\n".to_owned();
+    for k in 1..3000u32 {
+        let at =
+            |us: u32| format!("{}.{:06}", (k * 1000 + us) / 1_000_000, (k * 1000 + us) % 1_000_000);
+        text.push_str(&format!("{},1,0\n", at(0)));
+        if !unanswered.contains(&k) {
+            text.push_str(&format!("{},1,1\n{},1,0\n", at(30), at(40)));
+        }
+        text.push_str(&format!("{},0,0\n", at(100)));
+    }
+    text
+}
+
+#[test]
+fn a_capture_of_a_logic_analyser_is_judged_shown_and_compared() {
+    let folder = folder();
+    let import = |name: &str, text: &str, more: &[&str]| {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        let lines =
+            ["--stimulus", "Channel 0", "--answer", "1", "--sample-rate", "1MHz", "--force"];
+        call(folder.path(), &[&["import", name], &lines[..], more].concat())
+    };
+    let out = import("good.csv", &capture(&[]), &["-d", "100us"]);
+    assert_eq!(status(&out), 0, "{}{}", stdout(&out), stderr(&out));
+    let text = stdout(&out);
+    assert!(
+        text.starts_with("Met: none of 2,999 pulses in 3.00 s came later than 100 µs"),
+        "{text}"
+    );
+    assert!(!text.contains("a program is later"), "nothing is outside of it: {text}");
+    // Three seconds are too short for a bound and for intervals: 5, as of any run.
+    for (verb, more, expected) in [
+        ("show", None, 0),
+        ("report", None, 0),
+        ("verify", None, 0),
+        ("bound", None, 5),
+        ("compare", Some("two.jsonl"), 5),
+    ] {
+        std::fs::copy(folder.path().join("good.tailbound.jsonl"), folder.path().join("two.jsonl"))
+            .unwrap();
+        let words: Vec<&str> = [verb, "good.tailbound.jsonl"].into_iter().chain(more).collect();
+        let out = call(folder.path(), &words);
+        assert_eq!(status(&out), expected, "{verb}: {}{}", stdout(&out), stderr(&out));
+    }
+    // One that was never answered is beyond every deadline, also one above the period.
+    for deadline in ["100us", "500ms"] {
+        let out = import("bad.csv", &capture(&[1500]), &["-d", deadline]);
+        let text = stdout(&out).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(status(&out) == 1 && text.starts_with("Not met"), "{deadline}: {text}");
+        assert!(text.contains("one pulse was not answered"), "{text}");
+    }
+    let out = call(folder.path(), &["show", "good.csv"]);
+    let told = stderr(&out);
+    assert!(
+        status(&out) == 2 && told.contains("--stimulus CHANNEL") && told.contains("1 `Channel 1`"),
+        "{told}"
+    );
+    let out = call(folder.path(), &["import", "good.csv", "--stimulus", "0"]);
+    assert!(status(&out) == 2 && stderr(&out).contains("--answer"), "{}", stderr(&out));
+}

@@ -189,7 +189,8 @@ impl Precision {
 #[must_use]
 pub fn of_run(run: &Run, context: Context, thread: Option<u32>) -> Precision {
     let own = |t: u32| run.threads.iter().any(|o| o.thread == t && o.context == context);
-    if !matches!(context, Context::User | Context::Completion | Context::Start) {
+    if !matches!(context, Context::External | Context::User | Context::Completion | Context::Start)
+    {
         return Precision::absent(
             "stretches of the schedule are kept of the measured threads alone",
         );

@@ -329,7 +329,7 @@ fn columns_need_a_unit() {
     assert_eq!(r.threads[0].wakeup.resolution_ns, 10);
     let refused = tailbound_import::import("x", b"1\n2\n").unwrap_err().to_string();
     assert!(refused.contains("line 1") && refused.contains("# latency_us"), "{refused}");
-    let unit = Options { unit_ns: Some(1000), interval_ns: Some(1_000_000), duration_ns: None };
+    let unit = Options { unit_ns: Some(1000), interval_ns: Some(1_000_000), ..Options::default() };
     let r = tailbound_import::import_with(None, "x", b"1\n2\n", &unit)
         .unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((of(&r, 0).2, r.header.plan.interval_ns), (Some(2 * US), 1_000_000));

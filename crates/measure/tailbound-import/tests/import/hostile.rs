@@ -82,7 +82,12 @@ fn mutated_fixtures_never_panic() {
     let mut random = Xorshift(0x7461_696c_626f_756e);
     let options = [
         Options::default(),
-        Options { unit_ns: Some(1000), interval_ns: Some(1), duration_ns: Some(i64::MAX) },
+        Options {
+            unit_ns: Some(1000),
+            interval_ns: Some(1),
+            duration_ns: Some(i64::MAX),
+            capture: None,
+        },
     ];
     let mut longest = Duration::ZERO;
     let mut read = 0u32;

@@ -42,8 +42,11 @@ fn missed_periods_are_estimated_where_the_file_tells_enough() {
     // Neither interval nor duration is in the text; the user may know them.
     let r = run(Format::CyclictestHistogram, "cyclictest-2.4_h400.stdout.txt");
     assert!(title(&r, "source-no-missed").contains("interval is not in the file"));
-    let known =
-        Options { interval_ns: Some(200_000), duration_ns: Some(3_000_000_000), unit_ns: None };
+    let known = Options {
+        interval_ns: Some(200_000),
+        duration_ns: Some(3_000_000_000),
+        ..Options::default()
+    };
     let r = run_with(Format::CyclictestHistogram, "cyclictest-2.4_h400.stdout.txt", &known);
     let t = title(&r, "source-no-missed");
     assert!(t.contains("9,872 of about 15,000"), "{t}");

@@ -4,6 +4,7 @@
 //! One binary; a module a theme. Not here: unit tests of the helpers.
 
 mod altered;
+mod capture;
 mod extremes;
 mod field;
 mod figures;
