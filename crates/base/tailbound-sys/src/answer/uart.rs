@@ -163,6 +163,13 @@ impl Uart {
         self.torn
     }
 
+    /// Drops what came and was not read.
+    pub fn flush(&mut self) {
+        self.filled = 0;
+        // SAFETY: integer arguments only; of a port that is gone the next read says so.
+        unsafe { libc::tcflush(self.port.as_raw_fd(), libc::TCIFLUSH) };
+    }
+
     /// Drops the begin of a frame whose rest did not come.
     fn drop_torn(&mut self) {
         if self.filled > 0

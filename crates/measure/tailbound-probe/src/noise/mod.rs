@@ -13,7 +13,7 @@ mod gauge;
 pub(crate) mod hwlat;
 mod interrupts;
 pub(crate) mod nmi;
-mod polled;
+pub(crate) mod polled;
 mod poller;
 pub(crate) mod queue;
 mod tracer;
