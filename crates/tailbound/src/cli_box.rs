@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
+use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use tailbound_probe::PlanOption;
 
 use crate::cli::PlanArgs;
@@ -35,7 +35,8 @@ pub(crate) struct AnswerArgs {
 
 /// Where pulses arrive.
 #[derive(Debug, Args)]
-#[group(id = "line", required = true, multiple = false, args = ["udp", "port"])]
+#[group(skip)]
+#[command(group = ArgGroup::new("line").args(["udp", "port"]).required(true))]
 pub(crate) struct LineArgs {
     /// Datagrams at this address and port; `0.0.0.0:PORT` is every network of this machine
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Pulses")]

@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 
 use tailbound_rt::answer::sequence::{Sequence, Sequences};
-use tailbound_rt::answer::{self, Arrival, Line, Logs, Pulse, Refusal, Stamp, Tally};
+use tailbound_rt::answer::{
+    self, AnswerRefusal, Arrival, Logs, Pulse, PulseLine, PulseTally, Stamp,
+};
 use tailbound_rt::{LoopEnd, Recorder, Schedule};
 
 /// What comes: after so long, this; the thread runs `late_ns` after a pulse and answers in `work_ns`.
@@ -16,16 +18,16 @@ use tailbound_rt::{LoopEnd, Recorder, Schedule};
 struct Script {
     after_ns: i64,
     arrival: Arrival,
-    answer: Result<i64, Refusal>,
+    answer: Result<i64, AnswerRefusal>,
 }
 
 struct Played {
     now_ns: i64,
     script: VecDeque<Script>,
-    answer: Result<i64, Refusal>,
+    answer: Result<i64, AnswerRefusal>,
 }
 
-impl Line for Played {
+impl PulseLine for Played {
     fn wait(&mut self, until_ns: i64) -> Arrival {
         let Some(next) = self.script.pop_front() else {
             self.now_ns = until_ns;
@@ -47,7 +49,7 @@ impl Line for Played {
             other => other,
         }
     }
-    fn answer(&mut self) -> Result<i64, Refusal> {
+    fn answer(&mut self) -> Result<i64, AnswerRefusal> {
         let work_ns = self.answer?;
         self.now_ns += work_ns;
         Ok(self.now_ns)
@@ -75,7 +77,7 @@ fn other(after_ns: i64, arrival: Arrival) -> Script {
 const SCHEDULE: Schedule =
     Schedule { first_ns: 1_000_000, interval_ns: 1_000_000, activations: 3_000 };
 
-fn play(script: &[Script]) -> (LoopEnd, Tally, [Box<Recorder>; 3]) {
+fn play(script: &[Script]) -> (LoopEnd, PulseTally, [Box<Recorder>; 3]) {
     let mut line = Played {
         now_ns: SCHEDULE.first_ns,
         script: script.iter().copied().collect(),
@@ -143,7 +145,7 @@ fn without_a_stamp_the_time_begins_with_the_thread_and_is_counted() {
 
 #[test]
 fn an_answer_that_is_refused_is_counted_and_a_line_that_is_gone_ends_the_run() {
-    let refused = Script { answer: Err(Refusal::Answer(105)), ..pulse(1_000, 5, 0) };
+    let refused = Script { answer: Err(AnswerRefusal::Answer(105)), ..pulse(1_000, 5, 0) };
     let (ended, tally, [whole, ..]) = play(&[refused, pulse(1_000, 5, 1)]);
     assert_eq!(ended, LoopEnd::Complete);
     assert_eq!((tally.refused, tally.errno, tally.answered), (1, 105, 1));
@@ -151,7 +153,7 @@ fn an_answer_that_is_refused_is_counted_and_a_line_that_is_gone_ends_the_run() {
     let gone = other(1_500_000, Arrival::Failed(5));
     let (ended, tally, _) = play(&[pulse(1_000, 5, 0), gone, pulse(1_000, 5, 1)]);
     assert_eq!((ended, tally.answered), (LoopEnd::Failed(5, 1), 1));
-    let gone = Script { answer: Err(Refusal::Line(6)), ..pulse(2_500_000, 5, 0) };
+    let gone = Script { answer: Err(AnswerRefusal::Line(6)), ..pulse(2_500_000, 5, 0) };
     assert_eq!(play(&[gone]).0, LoopEnd::Failed(6, 2));
 }
 

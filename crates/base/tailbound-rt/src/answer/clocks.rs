@@ -2,14 +2,14 @@
 //! Two clocks compared at each pulse: the run's, and that of the kernel's stamps.
 //!
 //! Context: HOT. Units: ns. One clock is read between two readings of the other, so that their distance is known with
-//! its error. Clocks that are only slewed keep their distance; where it changes, one of them was set.
+//! its error. ClockPair that are only slewed keep their distance; where it changes, one of them was set.
 
 /// Beyond the errors of both comparisons, clocks that were not set differ by less than this.
 const SLACK_NS: i64 = 1_000;
 
 /// The distance of the two clocks as last seen.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Clocks {
+pub struct ClockPair {
     last: Option<Distance>,
 }
 
@@ -31,7 +31,7 @@ pub enum Compared {
     Set,
 }
 
-impl Clocks {
+impl ClockPair {
     /// The other clock read `other_ns` between two readings of the run's clock.
     #[inline]
     pub fn compare(&mut self, before_ns: i64, other_ns: i64, after_ns: i64) -> Compared {
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_is_noticed_once() {
-        let mut clocks = Clocks::default();
+        let mut clocks = ClockPair::default();
         let steady = |ahead_ns, error_ns| Compared::Steady(Distance { ahead_ns, error_ns });
         assert_eq!(clocks.compare(1_000, 500_050, 1_100), steady(499_000, 51));
         assert_eq!(clocks.compare(2_000, 501_060, 2_100), steady(499_010, 51));

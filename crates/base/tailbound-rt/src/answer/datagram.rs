@@ -28,7 +28,7 @@ const ANSWER: u8 = 2;
 
 /// A pulse on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pulse {
+pub struct PulsePacket {
     /// Which run of which sender.
     pub sender: u64,
     /// Its number, from 0.
@@ -39,9 +39,9 @@ pub struct Pulse {
 
 /// The answer to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct AnswerPacket {
     /// What it answers.
-    pub pulse: Pulse,
+    pub pulse: PulsePacket,
     /// When the pulse arrived, on CLOCK_REALTIME of the machine that answers; 0: unknown.
     pub arrived_ns: i64,
     /// When its thread ran.
@@ -64,16 +64,16 @@ fn packed(kind: u8, words: [u64; 5]) -> [u8; BYTES] {
     bytes
 }
 
-fn read(kind: u8, bytes: &[u8]) -> Option<Pulse> {
+fn read(kind: u8, bytes: &[u8]) -> Option<PulsePacket> {
     let [m0, m1, m2, m3] = MAGIC;
     let right = bytes.len() == BYTES && bytes.starts_with(&[m0, m1, m2, m3, VERSION, kind, 0, 0]);
     if !right {
         return None;
     }
-    Some(Pulse { sender: word(bytes, 8)?, number: word(bytes, 16)?, token: word(bytes, 24)? })
+    Some(PulsePacket { sender: word(bytes, 8)?, number: word(bytes, 16)?, token: word(bytes, 24)? })
 }
 
-impl Pulse {
+impl PulsePacket {
     /// As it is sent.
     #[must_use]
     pub fn bytes(&self) -> [u8; BYTES] {
@@ -86,11 +86,11 @@ impl Pulse {
     }
 }
 
-impl Answer {
+impl AnswerPacket {
     /// As it is sent.
     #[must_use]
     pub fn bytes(&self) -> [u8; BYTES] {
-        let Pulse { sender, number, token } = self.pulse;
+        let PulsePacket { sender, number, token } = self.pulse;
         let [arrived, ran] = [self.arrived_ns, self.ran_ns].map(i64::cast_unsigned);
         packed(ANSWER, [sender, number, token, arrived, ran])
     }
@@ -109,21 +109,24 @@ mod tests {
 
     #[test]
     fn neither_is_taken_for_the_other_or_for_anything_else() {
-        let pulse = Pulse { sender: 1, number: 0x0102_0304_0506_0708, token: u64::MAX };
-        let answer = Answer { pulse, arrived_ns: -5, ran_ns: 7 };
+        let pulse = PulsePacket { sender: 1, number: 0x0102_0304_0506_0708, token: u64::MAX };
+        let answer = AnswerPacket { pulse, arrived_ns: -5, ran_ns: 7 };
         let (asked, answered) = (pulse.bytes(), answer.bytes());
         assert_eq!(asked.get(16..24), Some(&[1, 2, 3, 4, 5, 6, 7, 8][..]));
-        assert_eq!((Pulse::read(&asked), Answer::read(&asked)), (Some(pulse), None));
-        assert_eq!((Pulse::read(&answered), Answer::read(&answered)), (None, Some(answer)));
+        assert_eq!((PulsePacket::read(&asked), AnswerPacket::read(&asked)), (Some(pulse), None));
+        assert_eq!(
+            (PulsePacket::read(&answered), AnswerPacket::read(&answered)),
+            (None, Some(answer))
+        );
         for n in 0..BYTES {
-            assert_eq!(Pulse::read(asked.get(..n).unwrap_or_default()), None);
+            assert_eq!(PulsePacket::read(asked.get(..n).unwrap_or_default()), None);
         }
         for changed in 0..8 {
             let mut wrong = asked;
             if let Some(byte) = wrong.get_mut(changed) {
                 *byte ^= 0x40;
             }
-            assert_eq!(Pulse::read(&wrong), None, "{changed}");
+            assert_eq!(PulsePacket::read(&wrong), None, "{changed}");
         }
     }
 }

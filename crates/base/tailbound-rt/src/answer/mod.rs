@@ -49,7 +49,7 @@ pub struct Pulse {
 /// What came of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// A pulse, which [`Line::answer`] answers.
+    /// A pulse, which [`PulseLine::answer`] answers.
     Pulse(Pulse),
     /// Something else, which gets no answer.
     Foreign,
@@ -63,7 +63,7 @@ pub enum Arrival {
 
 /// Why an answer was not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum AnswerRefusal {
     /// This one was refused, with this errno; the next may be taken.
     Answer(i32),
     /// The line is gone, with this errno.
@@ -71,21 +71,21 @@ pub enum Refusal {
 }
 
 /// Where pulses arrive and answers leave.
-pub trait Line {
+pub trait PulseLine {
     /// Waits for a pulse until `until_ns`; one that is already there is taken in any case.
     fn wait(&mut self, until_ns: i64) -> Arrival;
     /// Answers the last pulse; the reading of the run's clock right after that.
     ///
     /// # Errors
-    /// [`Refusal`].
-    fn answer(&mut self) -> Result<i64, Refusal>;
+    /// [`AnswerRefusal`].
+    fn answer(&mut self) -> Result<i64, AnswerRefusal>;
     /// Reads the run's clock.
     fn now_ns(&mut self) -> i64;
 }
 
 /// How many pulses there were of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct PulseTally {
     /// Answered, and recorded.
     pub answered: u64,
     /// Their answers were refused.
@@ -104,7 +104,7 @@ pub struct Tally {
     pub stale: u64,
     /// Of senders beyond those whose sequences are followed.
     pub unfollowed: u64,
-    /// Senders.
+    /// Senders whose sequences are followed, those of the warm-up among them.
     pub senders: u64,
     /// Arrivals that were no pulses.
     pub foreign: u64,
@@ -116,7 +116,7 @@ pub struct Tally {
     pub error_ns_max: i64,
 }
 
-impl Tally {
+impl PulseTally {
     /// Pulses that never came to the thread.
     #[must_use]
     pub fn lost(&self) -> u64 {
@@ -125,8 +125,7 @@ impl Tally {
 
     fn place(&mut self, place: Place) {
         match place {
-            Place::First => self.senders = self.senders.saturating_add(1),
-            Place::Next => {}
+            Place::First | Place::Next => {}
             Place::After(skipped) => self.skipped = self.skipped.saturating_add(skipped),
             Place::Late => self.reordered = self.reordered.saturating_add(1),
             Place::Twice => self.twice = self.twice.saturating_add(1),
@@ -148,20 +147,20 @@ pub struct Logs<'a> {
 }
 
 /// Answers until the schedule is over or `stop` is set.
-pub fn run<L: Line>(
+pub fn run<L: PulseLine>(
     line: &mut L,
     schedule: &Schedule,
     logs: &Logs<'_>,
     sequences: &mut Sequences,
     stop: &AtomicBool,
-) -> (LoopEnd, Tally) {
+) -> (LoopEnd, PulseTally) {
     let Schedule { first_ns, interval_ns, activations } = *schedule;
     let writer = |recorder| Writer::new(recorder, first_ns, interval_ns.max(1));
     let (mut whole, mut start, mut work) =
         (writer(logs.whole), writer(logs.start), writer(logs.work));
     let span_ns = interval_ns.saturating_mul(i64::try_from(activations).unwrap_or(i64::MAX));
     let end_ns = first_ns.saturating_add(span_ns);
-    let mut tally = Tally::default();
+    let mut tally = PulseTally::default();
     let passed = |now_ns: i64| {
         let behind = now_ns.saturating_sub(first_ns).max(0);
         behind.checked_div(interval_ns).map_or(0, i64::unsigned_abs).min(activations)
@@ -202,17 +201,18 @@ pub fn run<L: Line>(
                 work.wake(n, pulse.ran_ns, given_ns, 0);
                 tally.answered = n.saturating_add(1);
             }
-            Err(Refusal::Answer(errno)) => {
+            Err(AnswerRefusal::Answer(errno)) => {
                 tally.refused = tally.refused.saturating_add(1);
                 tally.errno = errno;
             }
-            Err(Refusal::Line(errno)) => {
+            Err(AnswerRefusal::Line(errno)) => {
                 tally.refused = tally.refused.saturating_add(1);
                 tally.errno = errno;
                 break LoopEnd::Failed(errno, passed(line.now_ns()));
             }
         }
     };
+    tally.senders = sequences.senders();
     whole.finish();
     start.finish();
     work.finish();
@@ -220,7 +220,7 @@ pub fn run<L: Line>(
 }
 
 /// Everything about a pulse but its times.
-fn note(tally: &mut Tally, pulse: &Pulse, sequences: &mut Sequences) {
+fn note(tally: &mut PulseTally, pulse: &Pulse, sequences: &mut Sequences) {
     tally.dropped = tally.dropped.saturating_add(pulse.dropped);
     match pulse.stamp {
         Stamp::Kernel { error_ns, .. } => tally.error_ns_max = tally.error_ns_max.max(error_ns),

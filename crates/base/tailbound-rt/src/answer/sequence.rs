@@ -56,6 +56,11 @@ pub struct Sequences {
 }
 
 impl Sequences {
+    /// Senders that are followed.
+    #[must_use]
+    pub fn senders(&self) -> u64 {
+        self.senders.iter().flatten().count() as u64
+    }
     /// Enters a number.
     pub fn place(&mut self, sequence: Sequence) -> Place {
         let known = |s: &&mut Option<Sender>| s.is_some_and(|s| s.id == sequence.sender);

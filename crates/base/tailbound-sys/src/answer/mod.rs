@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lines on which pulses from outside arrive and answers leave, and the three ways of waiting for one.
 //!
-//! Context: HOT (the `Line` methods), SETUP (`open`). Units: ns on the run's clock; ms for the looks at the stop flag.
+//! Context: HOT (the `PulseLine` methods), SETUP (`open`). Units: ns on the run's clock; ms for the looks at the stop flag.
 //! Source: ppoll(2).
 
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use tailbound_rt::answer::Stamp;
-use tailbound_rt::answer::clocks::{Clocks, Compared};
+use tailbound_rt::answer::clocks::{ClockPair, Compared};
 
 use crate::clock::{CLOCK_REALTIME, now_ns, timespec};
 
@@ -65,7 +65,7 @@ fn last_errno() -> i32 {
 /// A stamp on CLOCK_REALTIME as one of the run's clock, and what CLOCK_REALTIME reads now. `ran_ns` was read just before.
 #[inline]
 fn stamped(
-    clocks: &mut Clocks,
+    clocks: &mut ClockPair,
     clock: libc::clockid_t,
     ran_ns: i64,
     stamp_ns: Option<i64>,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A serial port whose bytes are answered by the same bytes.
 //!
-//! Context: HOT (the `Line` methods: read, write, ppoll), SETUP (`open`, drop). Units: ns, bytes, baud.
+//! Context: HOT (the `PulseLine` methods: read, write, ppoll), SETUP (`open`, drop). Units: ns, bytes, baud.
 //! The kernel stamps no byte: the time begins when the wait is over, and ends when write(2) has taken the answer, which
 //! may still be on its way. The port is as it was found when it is closed.
 //! Source: termios(3), ioctl_tty(2).
@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use tailbound_rt::answer::sequence::Sequence;
-use tailbound_rt::answer::{Arrival, Line, Pulse, Refusal, Stamp};
+use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
 
 use super::{By, Ready, ready};
 use crate::clock::now_ns;
@@ -207,7 +207,7 @@ impl Drop for Uart {
     }
 }
 
-impl Line for Uart {
+impl PulseLine for Uart {
     fn wait(&mut self, until_ns: i64) -> Arrival {
         if self.how.by == By::Poll {
             let left_ns = until_ns.wrapping_sub(self.now_ns());
@@ -249,17 +249,17 @@ impl Line for Uart {
         Arrival::Pulse(Pulse { stamp: Stamp::Absent, ran_ns, sequence, dropped: 0 })
     }
 
-    fn answer(&mut self) -> Result<i64, Refusal> {
+    fn answer(&mut self) -> Result<i64, AnswerRefusal> {
         let frame = self.frame.get(..self.how.frame_bytes).unwrap_or_default();
         let written = ipc::write(self.port.as_fd(), frame);
         let given_ns = now_ns(self.how.clock);
         match written {
             Ok(n) if n == frame.len() => Ok(given_ns),
             // A part of an answer is none.
-            Ok(_) => Err(Refusal::Answer(libc::EAGAIN)),
+            Ok(_) => Err(AnswerRefusal::Answer(libc::EAGAIN)),
             Err(e) => Err(match e.raw_os_error().unwrap_or(0) {
-                errno @ (libc::EIO | libc::ENXIO | libc::ENODEV) => Refusal::Line(errno),
-                errno => Refusal::Answer(errno),
+                errno @ (libc::EIO | libc::ENXIO | libc::ENODEV) => AnswerRefusal::Line(errno),
+                errno => AnswerRefusal::Answer(errno),
             }),
         }
     }

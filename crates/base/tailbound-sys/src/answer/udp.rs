@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Datagrams that are answered to their sender, with the kernel's stamp of their arrival.
 //!
-//! Context: HOT (the `Line` methods: recvmsg, sendto, ppoll), SETUP (`open`). Units: ns, bytes.
+//! Context: HOT (the `PulseLine` methods: recvmsg, sendto, ppoll), SETUP (`open`). Units: ns, bytes.
 //! The stamp is taken in software, when the driver hands the packet to the stack, on CLOCK_REALTIME. Datagrams of
 //! another length, magic or kind, and those of other senders than the one named, get no answer.
 //! Source: recvmsg(2), udp(7), socket(7), Documentation/networking/timestamping.rst.
@@ -9,10 +9,10 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd as _};
 
-use tailbound_rt::answer::clocks::Clocks;
+use tailbound_rt::answer::clocks::ClockPair;
 use tailbound_rt::answer::datagram::{self, BYTES};
 use tailbound_rt::answer::sequence::Sequence;
-use tailbound_rt::answer::{Arrival, Line, Pulse, Refusal, Stamp};
+use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
 
 use super::{By, LOOK_MS, Ready, last_errno, ready, stamped};
 use crate::clock::now_ns;
@@ -42,10 +42,10 @@ pub struct Udp {
     by: By,
     clock: libc::clockid_t,
     only: Option<IpAddr>,
-    clocks: Clocks,
+    clocks: ClockPair,
     sender: libc::sockaddr_storage,
     sender_bytes: libc::socklen_t,
-    pulse: datagram::Pulse,
+    pulse: datagram::PulsePacket,
     stamp_ns: i64,
     ran_real_ns: i64,
     drops: u32,
@@ -88,11 +88,11 @@ impl Udp {
             by,
             clock,
             only,
-            clocks: Clocks::default(),
+            clocks: ClockPair::default(),
             // SAFETY: all-zero bytes are a valid address.
             sender: unsafe { std::mem::zeroed() },
             sender_bytes: 0,
-            pulse: datagram::Pulse { sender: 0, number: 0, token: 0 },
+            pulse: datagram::PulsePacket { sender: 0, number: 0, token: 0 },
             stamp_ns: 0,
             ran_real_ns: 0,
             drops: 0,
@@ -157,7 +157,7 @@ impl Udp {
 
     fn took(&mut self, bytes: &[u8], told: Told, ran_ns: i64) -> Arrival {
         let dropped = told.drops.map_or(0, |drops| drops.wrapping_sub(self.drops));
-        let pulse = datagram::Pulse::read(bytes).filter(|_| self.is_wanted());
+        let pulse = datagram::PulsePacket::read(bytes).filter(|_| self.is_wanted());
         let Some(pulse) = pulse else { return Arrival::Foreign };
         self.drops = told.drops.unwrap_or(self.drops);
         self.hardware_stamps += u64::from(told.is_hardware);
@@ -211,7 +211,7 @@ fn told(message: &libc::msghdr) -> Told {
     told
 }
 
-impl Line for Udp {
+impl PulseLine for Udp {
     fn wait(&mut self, until_ns: i64) -> Arrival {
         let mut bytes = [0; BYTES + 1];
         if self.by == By::Poll {
@@ -237,8 +237,8 @@ impl Line for Udp {
         self.took(bytes.get(..n).unwrap_or_default(), told, ran_ns)
     }
 
-    fn answer(&mut self) -> Result<i64, Refusal> {
-        let answer = datagram::Answer {
+    fn answer(&mut self) -> Result<i64, AnswerRefusal> {
+        let answer = datagram::AnswerPacket {
             pulse: self.pulse,
             arrived_ns: self.stamp_ns,
             ran_ns: self.ran_real_ns,
@@ -256,7 +256,7 @@ impl Line for Udp {
             )
         };
         let given_ns = self.now_ns();
-        if sent < 0 { Err(Refusal::Answer(last_errno())) } else { Ok(given_ns) }
+        if sent < 0 { Err(AnswerRefusal::Answer(last_errno())) } else { Ok(given_ns) }
     }
 
     #[inline]
@@ -269,7 +269,7 @@ impl Line for Udp {
 mod tests {
     use super::*;
     use crate::clock::CLOCK_MONOTONIC;
-    use tailbound_rt::answer::datagram::Answer;
+    use tailbound_rt::answer::datagram::AnswerPacket;
 
     fn open(by: By, only: Option<IpAddr>) -> (Udp, UdpSocket) {
         let line =
@@ -295,7 +295,7 @@ mod tests {
     fn a_pulse_is_stamped_and_answered_by_each_way_of_waiting() {
         for by in [By::Poll, By::Read, By::Busy] {
             let (mut line, sender) = open(by, None);
-            let pulse = datagram::Pulse { sender: 3, number: 9, token: 77 };
+            let pulse = datagram::PulsePacket { sender: 3, number: 9, token: 77 };
             let before_ns = line.now_ns();
             // The kernel may begin to stamp a moment after it was asked to: then the first have none.
             let stamp = loop {
@@ -307,7 +307,8 @@ mod tests {
                 let mut bytes = [0; 100];
                 let n = sender.recv(&mut bytes).expect("an answer");
                 assert_eq!(n, BYTES, "as long as the pulse");
-                let answer = Answer::read(bytes.get(..n).unwrap_or_default()).expect("an answer");
+                let answer =
+                    AnswerPacket::read(bytes.get(..n).unwrap_or_default()).expect("an answer");
                 assert_eq!(answer.pulse, pulse);
                 assert!(answer.ran_ns >= answer.arrived_ns);
                 if let Stamp::Kernel { arrived_ns, error_ns } = taken.stamp {
@@ -323,9 +324,9 @@ mod tests {
 
     #[test]
     fn what_is_no_pulse_or_of_another_sender_gets_no_answer() {
-        let pulse = datagram::Pulse { sender: 3, number: 9, token: 77 };
+        let pulse = datagram::PulsePacket { sender: 3, number: 9, token: 77 };
         let (mut line, sender) = open(By::Read, None);
-        let answer = Answer { pulse, arrived_ns: 1, ran_ns: 2 };
+        let answer = AnswerPacket { pulse, arrived_ns: 1, ran_ns: 2 };
         let long = [&pulse.bytes()[..], &[0; 2000]].concat();
         for wrong in [&b""[..], b"x", &pulse.bytes()[..47], &long, &answer.bytes()] {
             sender.send(wrong).expect("sent");
@@ -345,7 +346,7 @@ mod tests {
         set_option(line.socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &1i32, "SO_RCVBUF")
             .expect("the smallest queue");
         let send = |number| {
-            let pulse = datagram::Pulse { sender: 1, number, token: 0 };
+            let pulse = datagram::PulsePacket { sender: 1, number, token: 0 };
             sender.send(&pulse.bytes()).expect("sent");
         };
         (0..1000).for_each(send);

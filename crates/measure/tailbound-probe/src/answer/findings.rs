@@ -4,7 +4,7 @@
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::number::Real as _;
 use tailbound_core::units::grouped;
-use tailbound_rt::answer::Tally;
+use tailbound_rt::answer::PulseTally;
 
 use crate::figures::figure;
 use crate::thread_group::ProbeOutput;
@@ -19,7 +19,7 @@ fn pulses(n: u64) -> String {
 }
 
 /// Figures of every line, and what a reader must know of them.
-pub(super) fn output(tally: &Tally) -> ProbeOutput {
+pub(super) fn output(tally: &PulseTally) -> ProbeOutput {
     let mut output = ProbeOutput::default();
     let counts: [(&str, u64, &str); 7] = [
         ("answered", tally.answered, "pulses that were answered in time for the run"),
@@ -38,7 +38,7 @@ pub(super) fn output(tally: &Tally) -> ProbeOutput {
 }
 
 /// Pulses that came and got no answer.
-fn broken(tally: &Tally) -> Vec<Finding> {
+fn broken(tally: &PulseTally) -> Vec<Finding> {
     let mut out = Vec::new();
     if tally.dropped > 0 {
         out.push(
@@ -75,7 +75,7 @@ fn broken(tally: &Tally) -> Vec<Finding> {
 }
 
 /// Pulses of which something is not known.
-fn doubtful(tally: &Tally) -> Vec<Finding> {
+fn doubtful(tally: &PulseTally) -> Vec<Finding> {
     let mut out = Vec::new();
     if tally.answered == 0 {
         out.push(Finding::new("no-pulse", Impact::Doubt, "no pulse came").remedy(
@@ -114,7 +114,7 @@ fn doubtful(tally: &Tally) -> Vec<Finding> {
 }
 
 /// What is worth knowing of the sender.
-fn odd(tally: &Tally) -> Vec<Finding> {
+fn odd(tally: &PulseTally) -> Vec<Finding> {
     let odd = [
         ("pulses-twice", tally.twice, "came twice; each was answered"),
         ("pulses-reordered", tally.reordered, "came after a later one"),

@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP in `begin`, HOT in the body (in `tailbound_rt::answer`). Units: ns.
 //! A line is added as one file here, with its `ProbeKind` and an [`Answering`]; whatever it is, it implements
-//! `tailbound_rt::answer::Line` in `tailbound-sys`.
+//! `tailbound_rt::answer::PulseLine` in `tailbound-sys`.
 //! Not here: who sends the pulses; their timing as the sender sees it.
 
 mod findings;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tailbound_core::Context;
 use tailbound_core::policy::Policy;
 use tailbound_rt::answer::sequence::Sequences;
-use tailbound_rt::answer::{self, Line, Logs, Tally};
+use tailbound_rt::answer::{self, Logs, PulseLine, PulseTally};
 use tailbound_sys::SysError;
 use tailbound_sys::answer::By;
 
@@ -34,11 +34,11 @@ pub(crate) const BY: ProbeOption = ProbeOption::new(
 );
 
 /// A line and what is to be said of it.
-pub(crate) trait Answering: Line + Send + 'static {
+pub(crate) trait Answering: PulseLine + Send + 'static {
     /// Drops what came before the threads were let go.
     fn forget(&mut self);
     /// From where to where it times, and what only this line counts.
-    fn output(&self, tally: &Tally) -> ProbeOutput;
+    fn output(&self, tally: &PulseTally) -> ProbeOutput;
 }
 
 /// Reads `--by`.

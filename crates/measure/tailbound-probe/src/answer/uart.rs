@@ -8,7 +8,7 @@ use std::path::Path;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::number::Real as _;
 use tailbound_host::clock_id;
-use tailbound_rt::answer::Tally;
+use tailbound_rt::answer::PulseTally;
 use tailbound_sys::answer::uart::{FRAME_BYTES_MAX, SPEEDS, Uart, Use};
 
 use super::Answering;
@@ -52,11 +52,6 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
 
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = setup.options();
-    let port = options.text("port").ok_or_else(|| {
-        ProbeError::Usage(
-            "probe answer-uart: --port is needed: the serial port, such as /dev/ttyS0".to_owned(),
-        )
-    })?;
     let speeds = SPEEDS.map(|s| s.to_string());
     let speed = options.word("baud", &speeds.each_ref().map(String::as_str))?;
     let how = Use {
@@ -68,6 +63,11 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
         by: super::by(setup)?,
         clock: clock_id(setup.plan.clock),
     };
+    let port = options.text("port").ok_or_else(|| {
+        ProbeError::Usage(
+            "probe answer-uart: --port is needed: the serial port, such as /dev/ttyS0".to_owned(),
+        )
+    })?;
     // Opened once: many a board is reset by that.
     Ok(Prepared::with(Uart::open(Path::new(port), how)?, begin))
 }
@@ -81,7 +81,7 @@ impl Answering for Uart {
         self.flush();
     }
 
-    fn output(&self, _: &Tally) -> ProbeOutput {
+    fn output(&self, _: &PulseTally) -> ProbeOutput {
         let mut output = ProbeOutput::default();
         let torn = self.torn();
         output.figures.push(figure(

@@ -10,7 +10,7 @@ use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::clock_id;
-use tailbound_rt::answer::Tally;
+use tailbound_rt::answer::PulseTally;
 use tailbound_sys::answer::By;
 use tailbound_sys::answer::udp::Udp;
 
@@ -54,6 +54,12 @@ struct Options {
 
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = setup.options();
+    let by = super::by(setup)?;
+    let only = options.text("sender").map(|text| {
+        text.parse::<IpAddr>()
+            .map_err(|_| options.wrong("sender", "write an address, such as 192.168.1.9"))
+    });
+    let only = only.transpose()?;
     let at = options.text("address").ok_or_else(|| {
         ProbeError::Usage(
             "probe answer-udp: --address is needed: where the pulses arrive, such as 192.168.1.7:2307".to_owned(),
@@ -62,11 +68,7 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let at = at.parse().map_err(|_| {
         options.wrong("address", "write an address and a port: 192.168.1.7:2307, [::1]:2307")
     })?;
-    let only = options.text("sender").map(|text| {
-        text.parse::<IpAddr>()
-            .map_err(|_| options.wrong("sender", "write an address, such as 192.168.1.9"))
-    });
-    let options = Options { at, only: only.transpose()?, by: super::by(setup)? };
+    let options = Options { at, only, by };
     // Tried, and closed again: what comes while loads are started belongs to no run.
     options.open(setup)?;
     Ok(Prepared::with(options, begin))
@@ -87,7 +89,7 @@ impl Answering for Udp {
         // Its queue began with the run.
     }
 
-    fn output(&self, tally: &Tally) -> ProbeOutput {
+    fn output(&self, tally: &PulseTally) -> ProbeOutput {
         let mut output = ProbeOutput::default();
         output.figures.extend([
             figure("stamp-error", tally.error_ns_max.real(), "ns", "most that a stamp is wrong by: CLOCK_REALTIME read between two readings of the run's clock"),
