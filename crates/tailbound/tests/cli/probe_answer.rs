@@ -160,12 +160,12 @@ fn what_is_lost_doubled_or_no_pulse_is_counted_as_that() {
 
 #[test]
 fn each_way_of_waiting_answers_every_pulse() {
-    let folder = folder();
     for by in ["poll", "read", "busy"] {
+        let folder = folder();
         let port = free_port(Ipv4Addr::LOCALHOST);
         let at = format!("127.0.0.1:{port}");
         let words = ["measure", "answer-udp", "--address", &at, "--by", by, "-p", "other"];
-        let answerer = Answerer::begun(folder.path(), &[&words[..], &["--force"]].concat());
+        let answerer = Answerer::begun(folder.path(), &words);
         let socket = sender_to(at.parse().unwrap());
         for number in 0..30 {
             ask(&socket, number);
