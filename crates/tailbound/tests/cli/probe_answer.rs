@@ -85,7 +85,7 @@ fn figures(run: &Run, names: &[&str]) -> Vec<f64> {
 }
 
 fn has(run: &Run, id: &str) -> Option<Impact> {
-    run.findings.iter().find(|f| f.id == id).map(|f| f.impact.clone())
+    run.findings.iter().find(|f| f.id == id).map(|f| f.impact)
 }
 
 /// As many answers in each of the three contexts, and a file whose records agree.
