@@ -91,6 +91,9 @@ pub(crate) enum Command {
     Agent(Lazy<crate::cli_agent::AgentArgs>),
     /// Plan a measurement: how long it takes to show a rate, a share, a quantile or a mean
     Plan(Lazy<crate::cli_plan::PlanVerbArgs>),
+    /// Measure the reaction of the whole machine to pulses from outside
+    #[command(subcommand)]
+    Box(crate::cli_box::BoxVerb),
     /// Measure real kernels in QEMU, in virtual time: the same figures on any host
     #[cfg(feature = "lab")]
     #[command(subcommand)]

@@ -21,7 +21,7 @@ struct Group {
 }
 
 const GROUPS: [Group; 8] = [
-    Group { title: "How late can it be?", verbs: &["run", "measure", "bound", "plan"] },
+    Group { title: "How late can it be?", verbs: &["run", "measure", "box", "bound", "plan"] },
     Group { title: "Why?", verbs: &["blame", "watch", "hot", "irqs", "response"] },
     Group { title: "What would make it better?", verbs: &["check", "tune", "load"] },
     Group { title: "Which system should I take?", verbs: &["lab", "compare", "decide"] },
@@ -34,7 +34,7 @@ const GROUPS: [Group; 8] = [
     Group { title: "This program", verbs: &["completions", "help"] },
 ];
 
-const PROBES: [Group; 5] = [
+const PROBES: [Group; 6] = [
     Group {
         title: "Timers",
         verbs: &["cyclic", "sweep", "deadline", "periodic-load", "fixed-work", "clocks"],
@@ -63,6 +63,7 @@ const PROBES: [Group; 5] = [
         title: "Priorities and their inheritance",
         verbs: &["pi", "pi-process", "prio-wake", "prio-preempt", "sched-football", "rt-migrate"],
     },
+    Group { title: "From outside", verbs: &["answer-udp", "answer-uart"] },
     Group { title: "Throughput", verbs: &["benchmark"] },
 ];
 

@@ -14,6 +14,7 @@ mod cli_agent;
 mod cli_bisect;
 mod cli_blame;
 mod cli_bound;
+mod cli_box;
 mod cli_campaign;
 mod cli_check;
 mod cli_color;

@@ -85,6 +85,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound run --tune ", CHANGES),
     ("tailbound check", "the exit status is this machine's: tests/cli/check.rs"),
     ("tailbound check capture", "tests/cli/check.rs"),
+    ("tailbound box answer ", "pulses from outside: tests/cli/probe_answer.rs"),
     ("tailbound blame late.jsonl", "a run with tracing: tests/cli/blame.rs"),
     ("tailbound blame /var/lib/", "a file of the monitor's recorder: tests/cli/monitor.rs"),
     ("tailbound irqs ", "CPUs that not every machine has: tests/cli/interruptions.rs"),

@@ -18,6 +18,7 @@
 )]
 #![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 
+pub mod answer;
 pub mod cyclic;
 pub mod cyclic_spread;
 pub mod h2;

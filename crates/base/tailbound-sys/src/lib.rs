@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The only unsafe code of the workspace: typed system calls, and threads that are created with their policy.
 //!
-//! Context: HOT in `clock`, `timer`, `cobalt`, `evl` (the ports of the measuring loop) and `counter`, SETUP and COLD
+//! Context: HOT in `clock`, `timer`, `cobalt`, `evl` (the ports of the measuring loop), `answer` and `counter`, SETUP and COLD
 //! elsewhere. Units: ns unless named otherwise. One file a kernel facility; each unsafe
 //! block names what makes it sound.
 //! Not here: what the calls are for.
 #![expect(unsafe_code, reason = "system calls; every other crate denies it")]
 #![deny(missing_docs)]
 
+pub mod answer;
 pub mod boot;
 pub mod bpf;
 pub mod broadcast;

@@ -261,3 +261,37 @@ fn inner_runaway() {
     .expect("ran");
     assert!(limits::RUNAWAY.load(Ordering::Relaxed));
 }
+
+#[test]
+fn answers_to_pulses_allocate_nothing() {
+    use tailbound_rt::answer::datagram::PulsePacket;
+    use tailbound_rt::answer::sequence::Sequences;
+    use tailbound_rt::answer::{self, Logs};
+    use tailbound_sys::answer::By;
+    use tailbound_sys::answer::udp::Udp;
+
+    for by in [By::Poll, By::Read, By::Busy] {
+        let at = ([127, 0, 0, 1], 0).into();
+        let mut line = Udp::open(at, None, by, CLOCK_MONOTONIC).expect("a port");
+        let sender = std::net::UdpSocket::bind(("127.0.0.1", 0)).expect("a port");
+        sender.connect(line.at().expect("its port")).expect("loopback");
+        // All of them wait in its queue: what is late then does not matter.
+        for number in 0..50 {
+            let pulse = PulsePacket { sender: 1, number, token: 0 };
+            sender.send(&pulse.bytes()).expect("sent");
+            sender.send(b"no pulse").expect("sent");
+        }
+        let [whole, start, work] =
+            std::array::from_fn(|_| Prefaulted::<Recorder>::new().expect("memory"));
+        let logs = Logs { whole: &whole, start: &start, work: &work };
+        let stop = AtomicBool::new(false);
+        let mut sequences = Sequences::default();
+        let before = ALLOCATIONS.get();
+        HOT.set(true);
+        let (ended, tally) = answer::run(&mut line, &schedule(), &logs, &mut sequences, &stop);
+        HOT.set(false);
+        assert_eq!(ended, LoopEnd::Complete);
+        assert_eq!((tally.answered, tally.foreign, tally.lost()), (50, 50, 0), "{by:?}");
+        assert_eq!(ALLOCATIONS.get(), before, "{by:?}");
+    }
+}

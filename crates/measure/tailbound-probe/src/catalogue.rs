@@ -52,6 +52,9 @@ pub static CATALOGUE: &[&ProbeKind] = &[
     &crate::periodic::deadline::KIND,
     &crate::periodic::fixed::KIND,
     &crate::periodic::load::KIND,
+    // Pulses from outside.
+    &crate::answer::udp::KIND,
+    &crate::answer::uart::KIND,
 ];
 
 /// The probe of this name.

@@ -19,6 +19,9 @@ use tailbound_host::Root;
 use crate::error::ProbeError;
 use crate::thread_group::{Running, ThreadGroup};
 
+/// The option, and its word, by which a probe whose threads otherwise sleep uses its CPUs without sleeping.
+pub const SPINS_BY: (&str, &str) = ("by", "busy");
+
 /// One option of a probe: `--name VALUE` of `measure`, `name=value` of `run --probe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeOption {
@@ -75,7 +78,7 @@ pub struct ProbeKind {
     pub event: Option<&'static str>,
     /// What it tries the kernel for, as a clause; `None`: it only measures.
     pub property: Option<&'static str>,
-    /// Its threads use CPUs without sleeping.
+    /// Its threads use CPUs without sleeping, whatever its options are.
     pub hog: bool,
     /// Which options of a plan mean something to it, of those that not all probes have.
     pub takes: &'static [PlanOption],
@@ -83,6 +86,15 @@ pub struct ProbeKind {
     /// [`ProbeError::Usage`] for impossible options, [`ProbeError::Cannot`] with the remedy for
     /// what this machine lacks.
     pub prepare: fn(&Setup<'_>) -> Result<Prepared, ProbeError>,
+}
+
+impl ProbeKind {
+    /// Do its threads use CPUs without sleeping, with these options?
+    #[must_use]
+    pub fn spins(&self, options: &BTreeMap<String, String>) -> bool {
+        let (option, word) = SPINS_BY;
+        self.hog || options.get(option).is_some_and(|given| given == word)
+    }
 }
 
 /// An option of a plan that only some probes have a use for.

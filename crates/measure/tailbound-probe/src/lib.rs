@@ -10,6 +10,7 @@
 #![deny(missing_docs)]
 
 mod allowed;
+mod answer;
 pub mod catalogue;
 mod clocks;
 mod cyclic;

@@ -326,7 +326,7 @@ impl Session {
 
     /// Locks memory, arms the guard, leaves the measured CPUs, holds what was asked for.
     fn prepare(&self, journal: &mut Journal) -> Result<RunGuards, RunError> {
-        let hog = catalogue::kind(&self.plan.probe).is_ok_and(|k| k.hog);
+        let hog = catalogue::kind(&self.plan.probe).is_ok_and(|k| k.spins(&self.plan.options));
         let busy_ns = self.plan.warm_up_ns.saturating_add(self.plan.duration_ns());
         let guarded = limits::guard_realtime(if hog { busy_ns } else { 0 });
         // Ordinary threads need none.

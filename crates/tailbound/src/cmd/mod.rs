@@ -12,6 +12,7 @@ mod blame_trace;
 mod bound;
 mod bound_here;
 mod bound_theory;
+mod box_answer;
 mod campaign;
 mod capture;
 mod check;
@@ -56,6 +57,7 @@ mod without_lab;
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command, Measure};
+use crate::cli_box::BoxVerb;
 use crate::cli_check::CheckVerb;
 #[cfg(feature = "server")]
 use crate::cli_server::{ServerCli, ServerCommand};
@@ -111,6 +113,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Fleet(_) => Err(sibling::become_server("fleet")),
         Command::Bound(args) => bound::bound(&args),
         Command::Plan(args) => plan::plan(&args),
+        Command::Box(BoxVerb::Answer(args)) => box_answer::answer(&args),
         #[cfg(feature = "lab")]
         Command::Hunt(args) => hunt::hunt(&args),
         #[cfg(feature = "lab")]

@@ -31,30 +31,48 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         return rounds::rounds(args, n);
     }
     let round = session::round(args)?;
-    let request = session::request_of(args)?;
-    let out = args.plan.out.clone().unwrap_or_else(|| default_out(args, &request));
-    let existing = Existing::replaced_if(args.plan.force);
+    one(OneRun {
+        request: session::request_of(args)?,
+        plan: &args.plan,
+        report: args.report.as_deref().filter(|_| round.is_none()),
+        round,
+    })
+}
+
+/// One run with its file and its page.
+pub(crate) struct OneRun<'a> {
+    pub(crate) request: Request,
+    pub(crate) plan: &'a PlanArgs,
+    /// Where the page goes, if that was given.
+    pub(crate) report: Option<&'a Path>,
+    pub(crate) round: Option<Round>,
+}
+
+/// Makes it, and answers.
+pub(crate) fn one(asked: OneRun<'_>) -> Result<ExitCode, Failure> {
+    let OneRun { request, plan, report, round } = asked;
+    let out = plan.out.clone().unwrap_or_else(|| default_out(plan, &request));
+    let existing = Existing::replaced_if(plan.force);
     let to_stdout = out == Path::new("-");
     // One of many has no page of its own.
     let own = !to_stdout && round.is_none();
-    let report = args.report.clone().filter(|_| round.is_none());
-    let by_force = (own && args.plan.force).then(|| input::sibling(&out, ".html"));
-    if let Some(path) = report.as_ref().or(by_force.as_ref()) {
+    let by_force = (own && plan.force).then(|| input::sibling(&out, ".html"));
+    if let Some(path) = report.or(by_force.as_deref()) {
         input::may_write(path, existing)?;
     }
-    let (run, path) = measured(&request, &args.plan, Some(&out), round)?;
+    let (run, path) = measured(&request, plan, Some(&out), round)?;
     let analysis = Analysis::of(&run);
     let page = || {
         let name = path.as_deref().map_or_else(|| run.header.id.clone(), input::name);
         tailbound_report::html(std::slice::from_ref(&analysis), &[name])
     };
     let report = match report {
-        Some(given) => input::write(&given, &page(), existing).map(|()| Some(given))?,
+        Some(given) => input::write(given, &page(), existing).map(|()| Some(given.to_owned()))?,
         None if own => Some(names::write(&input::sibling(&out, ".html"), &page(), existing)?),
         None => None,
     };
-    answer(&analysis, &args.plan, to_stdout)?;
-    if !args.plan.json && !args.plan.brief && !to_stdout {
+    answer(&analysis, plan, to_stdout)?;
+    if !plan.json && !plan.brief && !to_stdout {
         say::answer(&tailbound_report::decide::benchmarks::text(&run))?;
         written(&[("Run file", path.as_deref()), ("Report", report.as_deref())])?;
     }
@@ -131,12 +149,12 @@ fn status(run: &Run) -> ExitCode {
 
 /// `tailbound-20261121T221503Z.tailbound.jsonl` in this folder; a campaign file and another probe
 /// than the usual stand in it, and a number where it is taken.
-fn default_out(args: &RunArgs, request: &Request) -> PathBuf {
+fn default_out(plan: &PlanArgs, request: &Request) -> PathBuf {
     let now = tailbound_core::utc::from_ns(tailbound_sys::clock::now_ns(
         tailbound_sys::clock::CLOCK_REALTIME,
     ));
     let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
-    let campaign = args.plan.config.as_deref().and_then(Path::file_stem);
+    let campaign = plan.config.as_deref().and_then(Path::file_stem);
     let campaign = campaign.map(|stem| stem.to_string_lossy().into_owned());
     let mut name = String::from("tailbound");
     for word in campaign.iter().chain(&request.config.probe) {

@@ -65,6 +65,7 @@ mod monitor_dashboard;
 mod observe;
 mod omission;
 mod ordinary_user;
+mod probe_answer;
 mod probe_clocks;
 mod probe_handover;
 mod probe_noise;

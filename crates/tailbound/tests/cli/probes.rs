@@ -3,6 +3,7 @@
 //! cannot, its run file is whole and accounts for its events, and kill -9 leaves nothing behind.
 
 use std::collections::BTreeSet;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -14,6 +15,20 @@ use crate::{
     PATIENCE, call, call_admitted, folder, is_root, read, skip, status, stderr, stdout, tailbound,
 };
 
+/// What a probe must be told, which no default can say; and what has to stay open for it.
+pub(crate) fn told(kind: &str) -> (Vec<String>, Option<(OwnedFd, OwnedFd)>) {
+    match kind {
+        "answer-udp" => (vec!["--address".to_owned(), "127.0.0.1:0".to_owned()], None),
+        "answer-uart" => {
+            let ends = tailbound_sys::terminal::pair((80, 24)).unwrap();
+            let name = format!("/proc/self/fd/{}", ends.1.as_raw_fd());
+            let port = std::fs::read_link(name).unwrap().to_string_lossy().into_owned();
+            (vec!["--port".to_owned(), port], Some(ends))
+        }
+        _ => (Vec::new(), None),
+    }
+}
+
 /// Marks the processes of one kill, children of children too.
 const MARK: &str = "TAILBOUND_TEST_MARK";
 
@@ -23,7 +38,9 @@ fn each_begins_or_says_what_it_lacks_and_its_file_is_whole() {
     for kind in CATALOGUE {
         let file = format!("{}.jsonl", kind.name);
         let words = ["measure", kind.name, "-q", "--warm-up", "100ms", "-D", "400ms", "-o", &file];
-        let out = call_admitted(folder.path(), &[&words[..], &["--json"]].concat());
+        let (more, _ends) = told(kind.name);
+        let more: Vec<&str> = more.iter().map(String::as_str).collect();
+        let out = call_admitted(folder.path(), &[&words[..], &["--json"], &more].concat());
         let (code, said) = (status(&out), stderr(&out));
         let path = folder.path().join(&file);
         if code == 3 && !path.exists() {
@@ -107,8 +124,15 @@ fn marked(mark: &str) -> Vec<String> {
 
 /// Starts a long run of a probe and waits until it measures; `None` where it says what it
 /// lacks, which is another test.
-fn measuring(folder: &Path, kind: &ProbeKind, file: &str, mark: &str) -> Option<Child> {
-    measuring_with(folder, kind.name, &[], file, mark)
+fn measuring(
+    folder: &Path,
+    kind: &ProbeKind,
+    more: &[String],
+    file: &str,
+    mark: &str,
+) -> Option<Child> {
+    let more: Vec<&str> = more.iter().map(String::as_str).collect();
+    measuring_with(folder, kind.name, &more, file, mark)
 }
 
 #[expect(clippy::zombie_processes, reason = "every caller waits for it")]
@@ -155,7 +179,9 @@ fn kill_9_leaves_nothing_of_any_probe() {
         let before = remains(0);
         let mark = format!("{}-{}", kind.name, std::process::id());
         let file = format!("{mark}.jsonl");
-        let Some(mut child) = measuring(folder.path(), kind, &file, &mark) else { continue };
+        let (more, _ends) = told(kind.name);
+        let begun = measuring(folder.path(), kind, &more, &file, &mark);
+        let Some(mut child) = begun else { continue };
         std::thread::sleep(Duration::from_millis(100));
         let pid = child.id();
         child.kill().unwrap();
@@ -213,7 +239,9 @@ fn ctrl_c_gives_the_result_so_far_of_any_probe() {
     let folder = folder();
     for kind in CATALOGUE {
         let file = format!("{}-int.jsonl", kind.name);
-        let Some(mut child) = measuring(folder.path(), kind, &file, "") else { continue };
+        let (more, _ends) = told(kind.name);
+        let begun = measuring(folder.path(), kind, &more, &file, "");
+        let Some(mut child) = begun else { continue };
         let path = folder.path().join(&file);
         let mut ended = None;
         std::thread::sleep(Duration::from_millis(200));

@@ -15,7 +15,7 @@ mod interrupts;
 pub(crate) mod nmi;
 mod observed_share;
 mod poll_settings;
-mod polled;
+pub(crate) mod polled;
 mod poller;
 pub(crate) mod queue;
 mod tracer;

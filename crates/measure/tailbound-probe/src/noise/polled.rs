@@ -100,13 +100,22 @@ pub(super) fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
 /// # Errors
 /// [`ProbeError`].
 pub(super) fn check_busy(setup: &Setup<'_>) -> Result<(), ProbeError> {
+    check_unlimited(setup)?;
+    check(setup)
+}
+
+/// Refuses real-time threads that never sleep where the kernel would throttle them.
+///
+/// # Errors
+/// [`ProbeError::Cannot`].
+pub(crate) fn check_unlimited(setup: &Setup<'_>) -> Result<(), ProbeError> {
     let realtime = matches!(setup.plan.policy, Policy::Fifo(_) | Policy::Rr(_));
     match limit(setup.root) {
         Some(limit) if realtime => Err(ProbeError::Cannot(format!(
-            "the kernel gives real-time threads {:.0} % of a CPU and would throttle a drain that polls all the time, which would look like loss: --policy other, or `sysctl kernel.sched_rt_runtime_us=-1`",
+            "the kernel gives real-time threads {:.0} % of a CPU and would throttle a thread that polls all the time, which would look like loss: --policy other, or `sysctl kernel.sched_rt_runtime_us=-1`",
             limit * 100.0
         ))),
-        _ => check(setup),
+        _ => Ok(()),
     }
 }
 

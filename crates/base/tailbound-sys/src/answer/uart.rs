@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A serial port whose bytes are answered by the same bytes.
+//!
+//! Context: HOT (the `PulseLine` methods: read, write, ppoll), SETUP (`open`, drop). Units: ns, bytes, baud.
+//! The kernel stamps no byte: the time begins when the wait is over, and ends when write(2) has taken the answer, which
+//! may still be on its way. The port is as it was found when it is closed.
+//! Source: termios(3), ioctl_tty(2).
+
+use std::fs::File;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use tailbound_rt::answer::sequence::Sequence;
+use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
+
+use super::{By, Ready, ready};
+use crate::clock::now_ns;
+use crate::error::{SysError, check};
+use crate::ipc;
+
+/// Most bytes of a frame.
+pub const FRAME_BYTES_MAX: usize = 64;
+/// A read that waits ends after so many tenths of a second without a byte.
+const LOOK_TENTHS: libc::cc_t = 1;
+
+/// The speeds that a port may have, in baud.
+pub const SPEEDS: [u32; 13] = [
+    9_600, 19_200, 38_400, 57_600, 115_200, 230_400, 460_800, 921_600, 1_000_000, 1_500_000,
+    2_000_000, 3_000_000, 4_000_000,
+];
+
+fn code_of(baud: u32) -> Option<libc::speed_t> {
+    Some(match baud {
+        9_600 => libc::B9600,
+        19_200 => libc::B19200,
+        38_400 => libc::B38400,
+        57_600 => libc::B57600,
+        115_200 => libc::B115200,
+        230_400 => libc::B230400,
+        460_800 => libc::B460800,
+        921_600 => libc::B921600,
+        1_000_000 => libc::B1000000,
+        1_500_000 => libc::B1500000,
+        2_000_000 => libc::B2000000,
+        3_000_000 => libc::B3000000,
+        4_000_000 => libc::B4000000,
+        _ => return None,
+    })
+}
+
+/// How a port is used.
+#[derive(Clone, Copy, Debug)]
+pub struct Use {
+    /// Its speed, one of [`SPEEDS`].
+    pub baud: u32,
+    /// Bytes of a pulse and of its answer, at most [`FRAME_BYTES_MAX`].
+    pub frame_bytes: usize,
+    /// The first byte of each frame counts up.
+    pub counts: bool,
+    /// A frame that is not whole after this is dropped.
+    pub whole_within_ns: i64,
+    /// How it is waited for.
+    pub by: By,
+    /// The run's clock.
+    pub clock: libc::clockid_t,
+}
+
+/// A port whose pulses are answered.
+pub struct Uart {
+    port: File,
+    how: Use,
+    before: libc::termios,
+    frame: [u8; FRAME_BYTES_MAX],
+    filled: usize,
+    first_byte_ns: i64,
+    torn: u64,
+}
+
+impl Uart {
+    /// The port at `path`, raw: eight bits, no parity, no flow control.
+    ///
+    /// # Errors
+    /// EACCES, EBUSY where another program has it, ENOTTY where it is no serial port, EINVAL where it has no such speed.
+    pub fn open(path: &Path, how: Use) -> Result<Self, SysError> {
+        let name = || path.display().to_string();
+        let refused = |call, e: &std::io::Error| {
+            SysError::code(call, name(), e.raw_os_error().unwrap_or(0))
+                .needs("membership of the port's group, often `dialout`")
+        };
+        let speed =
+            code_of(how.baud).ok_or_else(|| SysError::code("cfsetspeed", name(), libc::EINVAL))?;
+        // A device may do things when it is opened: look first.
+        let kind = path.metadata().map_err(|e| refused("stat", &e))?.file_type();
+        if !kind.is_char_device() {
+            return Err(SysError::code("open", name(), libc::ENOTTY));
+        }
+        // Without waiting for a carrier.
+        let port = File::options()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK)
+            .open(path)
+            .map_err(|e| refused("open", &e))?;
+        let fd = port.as_raw_fd();
+        // SAFETY: integer arguments only. Root is not refused by TIOCEXCL, by a lock it is.
+        let locked = unsafe { libc::flock(fd, libc::LOCK_EX | libc::LOCK_NB) };
+        if locked < 0 {
+            return Err(SysError::code("flock", name(), libc::EBUSY));
+        }
+        // SAFETY: all-zero bytes are a valid termios.
+        let mut before: libc::termios = unsafe { std::mem::zeroed() };
+        // SAFETY: writes one live termios.
+        check(unsafe { libc::tcgetattr(fd, &raw mut before) }, "tcgetattr", &name())?;
+        // SAFETY: integer arguments only.
+        check(unsafe { libc::ioctl(fd, libc::TIOCEXCL) }, "TIOCEXCL", &name())?;
+        let mut raw = before;
+        // SAFETY: changes a live termios.
+        unsafe { libc::cfmakeraw(&raw mut raw) };
+        raw.c_cflag |= libc::CLOCAL | libc::CREAD;
+        raw.c_cflag &= !(libc::CRTSCTS | libc::CSTOPB | libc::PARENB);
+        let waits = how.by == By::Read;
+        raw.c_cc[libc::VMIN] = libc::cc_t::from(!waits);
+        raw.c_cc[libc::VTIME] = if waits { LOOK_TENTHS } else { 0 };
+        // SAFETY: changes a live termios.
+        check(unsafe { libc::cfsetspeed(&raw mut raw, speed) }, "cfsetspeed", &name())?;
+        let frame_bytes = how.frame_bytes.clamp(1, FRAME_BYTES_MAX);
+        let how = Use { frame_bytes, ..how };
+        let (frame, filled) = ([0; FRAME_BYTES_MAX], 0);
+        // From here on the modes are given back.
+        let uart = Self { port, how, before, frame, filled, first_byte_ns: 0, torn: 0 };
+        // What came before belongs to nobody.
+        // SAFETY: reads one live termios.
+        let set = unsafe { libc::tcsetattr(fd, libc::TCSAFLUSH, &raw const raw) };
+        check(set, "tcsetattr", &name())?;
+        uart.is_as_asked(&raw, &name())?;
+        if how.by == By::Read {
+            // SAFETY: integer arguments only.
+            check(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_RDWR) }, "fcntl", &name())?;
+        }
+        Ok(uart)
+    }
+
+    /// tcsetattr(3) succeeds where it could do any part of it.
+    fn is_as_asked(&self, asked: &libc::termios, name: &str) -> Result<(), SysError> {
+        let mut now = *asked;
+        // SAFETY: writes one live termios.
+        let result = unsafe { libc::tcgetattr(self.port.as_raw_fd(), &raw mut now) };
+        check(result, "tcgetattr", name)?;
+        // SAFETY: reads two live termios.
+        let speeds = unsafe { (libc::cfgetospeed(&raw const now), libc::cfgetospeed(asked)) };
+        let raw = libc::ICANON | libc::ECHO | libc::ISIG;
+        if speeds.0 != speeds.1 || now.c_lflag & raw != 0 {
+            let what = format!("{name}: it does not take {} baud, raw", self.how.baud);
+            return Err(SysError::code("tcsetattr", what, libc::EINVAL));
+        }
+        Ok(())
+    }
+
+    /// Frames that were dropped because they did not become whole.
+    #[must_use]
+    pub fn torn(&self) -> u64 {
+        self.torn
+    }
+
+    /// Drops what came and was not read.
+    pub fn flush(&mut self) {
+        self.filled = 0;
+        // SAFETY: integer arguments only; of a port that is gone the next read says so.
+        unsafe { libc::tcflush(self.port.as_raw_fd(), libc::TCIFLUSH) };
+    }
+
+    /// Drops the begin of a frame whose rest did not come.
+    fn drop_torn(&mut self) {
+        if self.filled > 0
+            && self.now_ns().wrapping_sub(self.first_byte_ns) > self.how.whole_within_ns
+        {
+            self.filled = 0;
+            self.torn += 1;
+        }
+    }
+
+    /// A read of nothing: its time was over, or the other end has hung up.
+    fn nothing(&mut self) -> Arrival {
+        if ready(self.port.as_fd(), 0) == Ready::Gone || self.is_hung_up() {
+            return Arrival::Failed(libc::EIO);
+        }
+        self.drop_torn();
+        Arrival::Nothing
+    }
+
+    /// Of a port that is gone the modes cannot be read any more.
+    fn is_hung_up(&self) -> bool {
+        let mut modes = self.before;
+        // SAFETY: writes one live termios.
+        unsafe { libc::tcgetattr(self.port.as_raw_fd(), &raw mut modes) < 0 }
+    }
+}
+
+impl Drop for Uart {
+    fn drop(&mut self) {
+        let fd = self.port.as_raw_fd();
+        // SAFETY: integer arguments only; a port that is gone needs none of it.
+        unsafe { libc::ioctl(fd, libc::TIOCNXCL) };
+        // SAFETY: reads one live termios.
+        unsafe { libc::tcsetattr(fd, libc::TCSANOW, &raw const self.before) };
+    }
+}
+
+impl PulseLine for Uart {
+    fn wait(&mut self, until_ns: i64) -> Arrival {
+        if self.how.by == By::Poll {
+            let left_ns = until_ns.wrapping_sub(self.now_ns());
+            match ready(self.port.as_fd(), left_ns) {
+                Ready::Yes | Ready::Gone => {}
+                Ready::No => {
+                    self.drop_torn();
+                    return Arrival::Nothing;
+                }
+                Ready::Interrupted => return Arrival::Interrupted,
+                Ready::Failed(errno) => return Arrival::Failed(errno),
+            }
+        }
+        let room = self.frame.get_mut(self.filled..self.how.frame_bytes).unwrap_or_default();
+        let read = ipc::read(self.port.as_fd(), room);
+        let ran_ns = self.now_ns();
+        let n = match read {
+            Ok(0) => return self.nothing(),
+            Ok(n) => n,
+            Err(e) => match e.raw_os_error().unwrap_or(0) {
+                libc::EAGAIN => {
+                    self.drop_torn();
+                    return Arrival::Nothing;
+                }
+                libc::EINTR => return Arrival::Interrupted,
+                errno => return Arrival::Failed(errno),
+            },
+        };
+        if self.filled == 0 {
+            self.first_byte_ns = ran_ns;
+        }
+        self.filled += n;
+        if self.filled < self.how.frame_bytes {
+            return Arrival::Interrupted;
+        }
+        self.filled = 0;
+        let number = u64::from(self.frame[0]);
+        let sequence = self.how.counts.then_some(Sequence { sender: 0, number, bits: 8 });
+        Arrival::Pulse(Pulse { stamp: Stamp::Absent, ran_ns, sequence, dropped: 0 })
+    }
+
+    fn answer(&mut self) -> Result<i64, AnswerRefusal> {
+        let frame = self.frame.get(..self.how.frame_bytes).unwrap_or_default();
+        let written = ipc::write(self.port.as_fd(), frame);
+        let given_ns = now_ns(self.how.clock);
+        match written {
+            Ok(n) if n == frame.len() => Ok(given_ns),
+            // A part of an answer is none.
+            Ok(_) => Err(AnswerRefusal::Answer(libc::EAGAIN)),
+            Err(e) => Err(match e.raw_os_error().unwrap_or(0) {
+                errno @ (libc::EIO | libc::ENXIO | libc::ENODEV) => AnswerRefusal::Line(errno),
+                errno => AnswerRefusal::Answer(errno),
+            }),
+        }
+    }
+
+    #[inline]
+    fn now_ns(&mut self) -> i64 {
+        now_ns(self.how.clock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::CLOCK_MONOTONIC;
+    use crate::terminal::{is_cooked, pair};
+    use std::os::fd::{BorrowedFd, OwnedFd};
+    use std::path::PathBuf;
+
+    fn path_of(fd: BorrowedFd<'_>) -> PathBuf {
+        std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).expect("its name")
+    }
+
+    fn how(by: By) -> Use {
+        Use {
+            baud: 115_200,
+            frame_bytes: 1,
+            counts: false,
+            whole_within_ns: 50_000_000,
+            by,
+            clock: CLOCK_MONOTONIC,
+        }
+    }
+
+    fn ends() -> Option<(OwnedFd, OwnedFd, PathBuf)> {
+        let Ok((person, terminal)) = pair((80, 24)) else {
+            tailbound_testing::skip("pseudo-terminal", "none to be had");
+            return None;
+        };
+        let path = path_of(terminal.as_fd());
+        Some((person, terminal, path))
+    }
+
+    /// The next arrival that is not nothing.
+    fn arrival(line: &mut Uart) -> Arrival {
+        loop {
+            let until_ns = line.now_ns().saturating_add(20_000_000_000);
+            match line.wait(until_ns) {
+                Arrival::Nothing | Arrival::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_answered_and_the_port_is_left_as_it_was() {
+        let Some((person, terminal, path)) = ends() else { return };
+        for by in [By::Poll, By::Read, By::Busy] {
+            let mut line = Uart::open(&path, how(by)).expect("a port");
+            assert_eq!(is_cooked(terminal.as_fd()), Ok(false));
+            let second = Uart::open(&path, how(by)).map(drop).expect_err("in use");
+            assert!(second.is_busy(), "{second}");
+            // Neither end of line nor Ctrl-C means anything.
+            for byte in [b'\r', 3, 0, 255] {
+                ipc::write(person.as_fd(), &[byte]).expect("written");
+                let Arrival::Pulse(pulse) = arrival(&mut line) else { panic!("{by:?}: no pulse") };
+                assert_eq!((pulse.stamp, pulse.sequence), (Stamp::Absent, None));
+                assert!(line.answer().expect("answered") >= pulse.ran_ns);
+                let mut answer = [0; 9];
+                assert_eq!(ipc::read(person.as_fd(), &mut answer).ok(), Some(1), "{by:?}");
+                assert_eq!(answer[0], byte);
+            }
+            drop(line);
+            assert_eq!(is_cooked(terminal.as_fd()), Ok(true), "{by:?}");
+        }
+    }
+
+    #[test]
+    fn frames_are_whole_or_torn_and_their_first_byte_counts() {
+        let Some((person, _terminal, path)) = ends() else { return };
+        let how = Use { frame_bytes: 3, counts: true, ..how(By::Poll) };
+        let mut line = Uart::open(&path, how).expect("a port");
+        let send = |bytes: &[u8]| ipc::write(person.as_fd(), bytes).expect("written");
+        let number = |arrival| match arrival {
+            Arrival::Pulse(Pulse { sequence: Some(s), .. }) => (s.number, s.bits),
+            other => panic!("{other:?}"),
+        };
+        send(&[254, 1, 2, 255, 1]);
+        assert_eq!(number(arrival(&mut line)), (254, 8));
+        let until_ns = line.now_ns().saturating_add(20_000_000_000);
+        while line.torn() == 0 {
+            assert!(!matches!(line.wait(until_ns), Arrival::Pulse(_)), "no whole frame");
+        }
+        send(&[1, 9, 9]);
+        assert_eq!(number(arrival(&mut line)), (1, 8));
+        line.answer().expect("answered");
+        let mut answer = [0; 9];
+        assert_eq!(ipc::read(person.as_fd(), &mut answer).ok(), Some(3));
+        assert_eq!(answer.get(..3), Some(&[1, 9, 9][..]));
+    }
+
+    #[test]
+    fn a_port_that_goes_away_is_no_silence() {
+        for by in [By::Poll, By::Read, By::Busy] {
+            let Some((person, terminal, path)) = ends() else { return };
+            let mut line = Uart::open(&path, how(by)).expect("a port");
+            drop((person, terminal));
+            assert!(matches!(arrival(&mut line), Arrival::Failed(_)), "{by:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_port_is_refused() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let refused = |path: &Path| Uart::open(path, how(By::Poll)).map(drop).expect_err("no port");
+        for path in [file.path(), Path::new("/dev/null")] {
+            assert_eq!(refused(path).errno, libc::ENOTTY, "{}", path.display());
+        }
+        assert_eq!(refused(Path::new("/nonexistent/tty")).errno, libc::ENOENT);
+    }
+}

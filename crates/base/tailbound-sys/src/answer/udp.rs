@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Datagrams that are answered to their sender, with the kernel's stamp of their arrival.
+//!
+//! Context: HOT (the `PulseLine` methods: recvmsg, sendto, ppoll), SETUP (`open`). Units: ns, bytes.
+//! The stamp is taken in software, when the driver hands the packet to the stack, on CLOCK_REALTIME. Datagrams of
+//! another length, magic or kind, and those of other senders than the one named, get no answer.
+//! Source: recvmsg(2), udp(7), socket(7), Documentation/networking/timestamping.rst.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd as _};
+
+use tailbound_rt::answer::clocks::ClockPair;
+use tailbound_rt::answer::datagram::{self, BYTES};
+use tailbound_rt::answer::sequence::Sequence;
+use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
+
+use super::{By, LOOK_MS, Ready, last_errno, ready, stamped};
+use crate::clock::now_ns;
+use crate::error::SysError;
+use crate::socket_option::set_option;
+
+/// `SO_TIMESTAMPING_NEW`, which libc does not name; its message has 64-bit times on every machine.
+const SO_TIMESTAMPING_NEW: libc::c_int = 65;
+const RX_HARDWARE: u32 = 1 << 2;
+const RX_SOFTWARE: u32 = 1 << 3;
+const SOFTWARE: u32 = 1 << 4;
+const RAW_HARDWARE: u32 = 1 << 6;
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// Room for the kernel's messages about one datagram: stamps (64 bytes), drops (24 bytes).
+#[repr(C, align(8))]
+struct Control([u8; 256]);
+
+/// `struct scm_timestamping64`: software, nothing, raw hardware; seconds and ns each.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Stamps([[i64; 2]; 3]);
+
+/// A socket whose pulses are answered.
+pub struct Udp {
+    socket: UdpSocket,
+    by: By,
+    clock: libc::clockid_t,
+    only: Option<IpAddr>,
+    clocks: ClockPair,
+    sender: libc::sockaddr_storage,
+    sender_bytes: libc::socklen_t,
+    pulse: datagram::PulsePacket,
+    stamp_ns: i64,
+    ran_real_ns: i64,
+    drops: u32,
+    hardware_stamps: u64,
+}
+
+/// What the kernel said about one datagram.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    stamp_ns: Option<i64>,
+    is_hardware: bool,
+    drops: Option<u32>,
+}
+
+impl Udp {
+    /// A socket at `at`, for a run whose clock is `clock`; it answers `only` this sender, or any.
+    ///
+    /// # Errors
+    /// EADDRINUSE, EADDRNOTAVAIL, EACCES below port 1024; ENOPROTOOPT before Linux 5.1.
+    pub fn open(
+        at: SocketAddr,
+        only: Option<IpAddr>,
+        by: By,
+        clock: libc::clockid_t,
+    ) -> Result<Self, SysError> {
+        let refused = |call, e: &std::io::Error| {
+            SysError::code(call, at.to_string(), e.raw_os_error().unwrap_or(0))
+        };
+        let socket = UdpSocket::bind(at).map_err(|e| {
+            refused("bind", &e).needs("CAP_NET_BIND_SERVICE, or a port from 1024 on")
+        })?;
+        let flags = RX_HARDWARE | RX_SOFTWARE | SOFTWARE | RAW_HARDWARE;
+        let fd = socket.as_fd();
+        set_option(fd, libc::SOL_SOCKET, SO_TIMESTAMPING_NEW, &flags, "SO_TIMESTAMPING")?;
+        set_option(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &1i32, "SO_RXQ_OVFL")?;
+        let timeout = libc::timeval { tv_sec: 0, tv_usec: (LOOK_MS * 1000) as _ };
+        set_option(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeout, "SO_RCVTIMEO")?;
+        Ok(Self {
+            socket,
+            by,
+            clock,
+            only,
+            clocks: ClockPair::default(),
+            // SAFETY: all-zero bytes are a valid address.
+            sender: unsafe { std::mem::zeroed() },
+            sender_bytes: 0,
+            pulse: datagram::PulsePacket { sender: 0, number: 0, token: 0 },
+            stamp_ns: 0,
+            ran_real_ns: 0,
+            drops: 0,
+            hardware_stamps: 0,
+        })
+    }
+
+    /// Where it is, with the port that the kernel chose.
+    ///
+    /// # Errors
+    /// Those of getsockname(2).
+    pub fn at(&self) -> std::io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Pulses that the card stamped too, by a clock of its own.
+    #[must_use]
+    pub fn hardware_stamps(&self) -> u64 {
+        self.hardware_stamps
+    }
+
+    /// Takes one datagram: its length, or -1 with errno.
+    #[inline]
+    fn receive(&mut self, into: &mut [u8; BYTES + 1], flags: libc::c_int) -> (isize, Told) {
+        let mut control = Control([0; 256]);
+        let mut piece = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+        // SAFETY: all-zero bytes are a valid msghdr.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_name = (&raw mut self.sender).cast();
+        message.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        message.msg_iov = &raw mut piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = control.0.len() as _;
+        // SAFETY: recvmsg(2) writes to the live buffers above, within their lengths.
+        let n = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) };
+        if n < 0 {
+            return (n, Told::default());
+        }
+        self.sender_bytes = message.msg_namelen;
+        (n, told(&message))
+    }
+
+    fn is_wanted(&self) -> bool {
+        let Some(only) = self.only else { return true };
+        let at = (&raw const self.sender).cast::<u8>();
+        let from: IpAddr = match i32::from(self.sender.ss_family) {
+            libc::AF_INET => {
+                // SAFETY: the family says that it is such an address; the storage is large and aligned enough.
+                let from = unsafe { &*at.cast::<libc::sockaddr_in>() };
+                IpAddr::V4(u32::from_be(from.sin_addr.s_addr).into())
+            }
+            libc::AF_INET6 => {
+                // SAFETY: as above.
+                let from = unsafe { &*at.cast::<libc::sockaddr_in6>() };
+                IpAddr::V6(from.sin6_addr.s6_addr.into())
+            }
+            _ => return false,
+        };
+        from.to_canonical() == only.to_canonical()
+    }
+
+    fn took(&mut self, bytes: &[u8], told: Told, ran_ns: i64) -> Arrival {
+        let dropped = told.drops.map_or(0, |drops| drops.wrapping_sub(self.drops));
+        let pulse = datagram::PulsePacket::read(bytes).filter(|_| self.is_wanted());
+        let Some(pulse) = pulse else { return Arrival::Foreign };
+        self.drops = told.drops.unwrap_or(self.drops);
+        self.hardware_stamps += u64::from(told.is_hardware);
+        let (stamp, real_ns) = stamped(&mut self.clocks, self.clock, ran_ns, told.stamp_ns);
+        self.pulse = pulse;
+        self.ran_real_ns = real_ns;
+        self.stamp_ns = match (stamp, told.stamp_ns) {
+            (Stamp::Kernel { .. }, Some(stamp_ns)) => stamp_ns,
+            _ => 0,
+        };
+        let sequence = Sequence { sender: pulse.sender, number: pulse.number, bits: 64 };
+        Arrival::Pulse(Pulse {
+            stamp,
+            ran_ns,
+            sequence: Some(sequence),
+            dropped: u64::from(dropped),
+        })
+    }
+}
+
+/// The kernel's messages that came with a datagram.
+fn told(message: &libc::msghdr) -> Told {
+    let mut told = Told::default();
+    // SAFETY: the header and its control bytes are live and were filled by recvmsg(2).
+    let mut at = unsafe { libc::CMSG_FIRSTHDR(message) };
+    while !at.is_null() {
+        // SAFETY: not null: it is the header of a message within the control bytes.
+        let head = unsafe { &*at };
+        // SAFETY: the data of that message follow its header.
+        let data = unsafe { libc::CMSG_DATA(at) };
+        let room = (head.cmsg_len as usize).saturating_sub(data.addr() - at.addr());
+        match (head.cmsg_level, head.cmsg_type) {
+            (libc::SOL_SOCKET, SO_TIMESTAMPING_NEW) if room >= size_of::<Stamps>() => {
+                // SAFETY: the kernel wrote as many bytes; they may lie unaligned.
+                let Stamps([software, _, hardware]) =
+                    unsafe { data.cast::<Stamps>().read_unaligned() };
+                let [seconds, ns] = software;
+                told.stamp_ns =
+                    (software != [0, 0]).then(|| seconds.wrapping_mul(SECOND_NS).wrapping_add(ns));
+                told.is_hardware = hardware != [0, 0];
+            }
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) if room >= size_of::<u32>() => {
+                // SAFETY: as above.
+                told.drops = Some(unsafe { data.cast::<u32>().read_unaligned() });
+            }
+            _ => {}
+        }
+        // SAFETY: as for the first.
+        at = unsafe { libc::CMSG_NXTHDR(message, at) };
+    }
+    told
+}
+
+impl PulseLine for Udp {
+    fn wait(&mut self, until_ns: i64) -> Arrival {
+        let mut bytes = [0; BYTES + 1];
+        if self.by == By::Poll {
+            let left_ns = until_ns.wrapping_sub(self.now_ns());
+            match ready(self.socket.as_fd(), left_ns) {
+                Ready::Yes | Ready::Gone => {}
+                Ready::No => return Arrival::Nothing,
+                Ready::Interrupted => return Arrival::Interrupted,
+                Ready::Failed(errno) => return Arrival::Failed(errno),
+            }
+        }
+        let flags = if self.by == By::Read { 0 } else { libc::MSG_DONTWAIT };
+        let (n, told) = self.receive(&mut bytes, flags);
+        let ran_ns = self.now_ns();
+        let Ok(n) = usize::try_from(n) else {
+            return match last_errno() {
+                // The first is also the end of SO_RCVTIMEO.
+                libc::EAGAIN => Arrival::Nothing,
+                libc::EINTR => Arrival::Interrupted,
+                errno => Arrival::Failed(errno),
+            };
+        };
+        self.took(bytes.get(..n).unwrap_or_default(), told, ran_ns)
+    }
+
+    fn answer(&mut self) -> Result<i64, AnswerRefusal> {
+        let answer = datagram::AnswerPacket {
+            pulse: self.pulse,
+            arrived_ns: self.stamp_ns,
+            ran_ns: self.ran_real_ns,
+        };
+        let bytes = answer.bytes();
+        // SAFETY: sendto(2) reads the live bytes and the live address, whose length recvmsg(2) gave.
+        let sent = unsafe {
+            libc::sendto(
+                self.socket.as_raw_fd(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+                (&raw const self.sender).cast(),
+                self.sender_bytes,
+            )
+        };
+        let given_ns = self.now_ns();
+        if sent < 0 { Err(AnswerRefusal::Answer(last_errno())) } else { Ok(given_ns) }
+    }
+
+    #[inline]
+    fn now_ns(&mut self) -> i64 {
+        now_ns(self.clock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::CLOCK_MONOTONIC;
+    use tailbound_rt::answer::datagram::AnswerPacket;
+
+    fn open(by: By, only: Option<IpAddr>) -> (Udp, UdpSocket) {
+        let line =
+            Udp::open(([127, 0, 0, 1], 0).into(), only, by, CLOCK_MONOTONIC).expect("a port");
+        let sender = UdpSocket::bind(("127.0.0.1", 0)).expect("a port");
+        sender.connect(line.at().expect("its port")).expect("loopback");
+        sender.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("a timeout");
+        (line, sender)
+    }
+
+    /// The next arrival that is not nothing.
+    fn arrival(line: &mut Udp) -> Arrival {
+        loop {
+            let until_ns = line.now_ns().saturating_add(20_000_000_000);
+            match line.wait(until_ns) {
+                Arrival::Nothing | Arrival::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+
+    #[test]
+    fn a_pulse_is_stamped_and_answered_by_each_way_of_waiting() {
+        for by in [By::Poll, By::Read, By::Busy] {
+            let (mut line, sender) = open(by, None);
+            let pulse = datagram::PulsePacket { sender: 3, number: 9, token: 77 };
+            let before_ns = line.now_ns();
+            // The kernel may begin to stamp a moment after it was asked to: then the first have none.
+            let stamp = loop {
+                sender.send(&pulse.bytes()).expect("sent");
+                let Arrival::Pulse(taken) = arrival(&mut line) else { panic!("{by:?}: no pulse") };
+                assert_eq!(taken.sequence, Some(Sequence { sender: 3, number: 9, bits: 64 }));
+                let given_ns = line.answer().expect("answered");
+                assert!(given_ns >= taken.ran_ns, "{by:?}");
+                let mut bytes = [0; 100];
+                let n = sender.recv(&mut bytes).expect("an answer");
+                assert_eq!(n, BYTES, "as long as the pulse");
+                let answer =
+                    AnswerPacket::read(bytes.get(..n).unwrap_or_default()).expect("an answer");
+                assert_eq!(answer.pulse, pulse);
+                assert!(answer.ran_ns >= answer.arrived_ns);
+                if let Stamp::Kernel { arrived_ns, error_ns } = taken.stamp {
+                    assert!(answer.arrived_ns > 0);
+                    break (arrived_ns, error_ns, taken.ran_ns);
+                }
+            };
+            let (arrived_ns, error_ns, ran_ns) = stamp;
+            assert!(arrived_ns.saturating_add(error_ns) >= before_ns, "{by:?}");
+            assert!(arrived_ns <= ran_ns.saturating_add(error_ns), "{by:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_pulse_or_of_another_sender_gets_no_answer() {
+        let pulse = datagram::PulsePacket { sender: 3, number: 9, token: 77 };
+        let (mut line, sender) = open(By::Read, None);
+        let answer = AnswerPacket { pulse, arrived_ns: 1, ran_ns: 2 };
+        let long = [&pulse.bytes()[..], &[0; 2000]].concat();
+        for wrong in [&b""[..], b"x", &pulse.bytes()[..47], &long, &answer.bytes()] {
+            sender.send(wrong).expect("sent");
+            assert_eq!(arrival(&mut line), Arrival::Foreign, "{} bytes", wrong.len());
+        }
+        let (mut line, sender) = open(By::Poll, Some(IpAddr::from([192, 0, 2, 1])));
+        sender.send(&pulse.bytes()).expect("sent");
+        assert_eq!(arrival(&mut line), Arrival::Foreign);
+        let (mut line, sender) = open(By::Poll, Some(IpAddr::from([127, 0, 0, 1])));
+        sender.send(&pulse.bytes()).expect("sent");
+        assert!(matches!(arrival(&mut line), Arrival::Pulse(_)));
+    }
+
+    #[test]
+    fn what_a_full_queue_dropped_is_counted() {
+        let (mut line, sender) = open(By::Read, None);
+        set_option(line.socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &1i32, "SO_RCVBUF")
+            .expect("the smallest queue");
+        let send = |number| {
+            let pulse = datagram::PulsePacket { sender: 1, number, token: 0 };
+            sender.send(&pulse.bytes()).expect("sent");
+        };
+        (0..1000).for_each(send);
+        let mut taken = 0;
+        while let Arrival::Pulse(pulse) = line.wait(0) {
+            assert_eq!(pulse.dropped, 0, "before them");
+            taken += 1;
+        }
+        send(1000);
+        let Arrival::Pulse(after) = arrival(&mut line) else { panic!("no pulse") };
+        assert_eq!(taken + after.dropped, 1000);
+    }
+
+    #[test]
+    fn a_port_in_use_is_refused() {
+        let (line, _) = open(By::Poll, None);
+        let at = line.at().expect("its port");
+        let second = Udp::open(at, None, By::Poll, CLOCK_MONOTONIC);
+        let error = second.map(drop).expect_err("in use").to_string();
+        assert!(error.contains(&at.to_string()) && error.contains("in use"), "{error}");
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Probes that answer pulses from outside: one thread, one line, and what its counts mean.
+//!
+//! Context: SETUP in `begin`, HOT in the body (in `tailbound_rt::answer`). Units: ns.
+//! A line is added as one file here, with its `ProbeKind` and an [`Answering`]; whatever it is, it implements
+//! `tailbound_rt::answer::PulseLine` in `tailbound-sys`.
+//! Not here: who sends the pulses; their timing as the sender sees it.
+
+mod findings;
+pub(crate) mod uart;
+pub(crate) mod udp;
+
+use std::sync::Arc;
+
+use tailbound_core::Context;
+use tailbound_core::policy::Policy;
+use tailbound_rt::answer::sequence::Sequences;
+use tailbound_rt::answer::{self, Logs, PulseLine, PulseTally};
+use tailbound_sys::SysError;
+use tailbound_sys::answer::By;
+
+use crate::error::ProbeError;
+use crate::kind::{ProbeOption, Setup};
+use crate::noise::polled;
+use crate::thread_group::{
+    Finished, ProbeOutput, RecordSlot, Recorders, Running, ThreadContext, thread_spec,
+};
+
+pub(crate) const BY: ProbeOption = ProbeOption::new(
+    crate::kind::SPINS_BY.0,
+    "WORD",
+    "poll",
+    "how the thread waits: `poll` (ppoll, then a read), `read` (a read that waits), `busy` (it never sleeps, and takes its CPU)",
+);
+
+/// A line and what is to be said of it.
+pub(crate) trait Answering: PulseLine + Send + 'static {
+    /// Drops what came before the threads were let go.
+    fn forget(&mut self);
+    /// From where to where it times, and what only this line counts.
+    fn output(&self, tally: &PulseTally) -> ProbeOutput;
+}
+
+/// Reads `--by`.
+fn by(setup: &Setup<'_>) -> Result<By, ProbeError> {
+    let by = match setup.options().word(BY.name, &["poll", "read", crate::kind::SPINS_BY.1])? {
+        0 => By::Poll,
+        1 => By::Read,
+        _ => By::Busy,
+    };
+    if let Policy::Deadline { .. } = setup.plan.policy {
+        return Err(ProbeError::Usage(format!(
+            "probe {}: --policy {}: SCHED_DEADLINE threads run in their own periods, not when a pulse comes; choose fifo:N, rr:N or other",
+            setup.plan.probe, setup.plan.policy
+        )));
+    }
+    if by == By::Busy {
+        polled::check_unlimited(setup)?;
+    }
+    Ok(by)
+}
+
+/// One thread answers on the line that `open` makes, once everything else is ready.
+fn begin<L: Answering>(setup: &Setup<'_>, line: L) -> Result<Running, ProbeError> {
+    // How many pulses come is the sender's business: a thread that has no rest is none of ours to refuse.
+    let mut threads = setup.threads()?.busy();
+    let cpus = setup.cpus();
+    let cpu = match cpus.as_slice() {
+        [one] => Some(*one),
+        _ => None,
+    };
+    let slot = |thread, context| RecordSlot { context, ..RecordSlot::user(thread, cpu) };
+    let mut thread = threads.thread(slot(0, Context::User))?;
+    let start = thread.beside(slot(1, Context::Start))?;
+    let work = thread.beside(slot(2, Context::Work))?;
+    let body = Body { line, start, work };
+    thread.start(thread_spec(setup.plan.policy, cpus), move |thread| body.run(thread))?;
+    threads.release()
+}
+
+struct Body<L> {
+    line: L,
+    start: Arc<Recorders>,
+    work: Arc<Recorders>,
+}
+
+impl<L: Answering> Body<L> {
+    fn run(mut self, thread: &ThreadContext) -> Result<Finished, SysError> {
+        let mut sequences = Sequences::default();
+        let mut is_measuring = false;
+        let mut tally = None;
+        self.line.forget();
+        let finished = thread.phases(|schedule, whole| {
+            let [start, work] = [&self.start, &self.work].map(|r| match is_measuring {
+                true => &*r.measured,
+                false => &*r.warm_up,
+            });
+            let logs = Logs { whole, start, work };
+            let (ended, counts) =
+                answer::run(&mut self.line, schedule, &logs, &mut sequences, thread.stop());
+            tally = is_measuring.then_some(counts);
+            is_measuring = true;
+            ended
+        })?;
+        if let Some(tally) = tally {
+            let own = self.line.output(&tally);
+            thread.output(|output| {
+                output.append(own);
+                output.append(findings::output(&tally));
+            });
+        }
+        Ok(finished)
+    }
+}

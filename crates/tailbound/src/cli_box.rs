@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Command-line arguments of `box`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
+use tailbound_probe::PlanOption;
+
+use crate::cli_config::BesideArgs;
+use crate::cli_run::PlanArgs;
+use crate::lazy::Lazy;
+
+/// The machine under test, and what pulses it.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BoxVerb {
+    /// Answer pulses from outside, under load, and record how late each answer was
+    Answer(Lazy<AnswerArgs>),
+}
+
+/// Arguments of `box answer`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Pulses have no schedule: --interval is about how often they come, and --duration how long they are \
+answered. On UDP only pulses are answered, to their sender and by as many bytes; anybody who reaches the address gets \
+an answer unless --sender says whose. Examples:\n  \
+tailbound box answer --udp 192.168.1.7:2307 --sender 192.168.1.9 -p fifo:90 -a 3 -D 1h -d 200us\n  \
+tailbound box answer --port /dev/ttyS0 --baud 921600 --by read -L none"
+)]
+pub(crate) struct AnswerArgs {
+    #[command(flatten)]
+    pub(crate) line: LineArgs,
+    #[command(flatten)]
+    pub(crate) run: AnsweringArgs,
+}
+
+/// Where pulses arrive.
+#[derive(Debug, Args)]
+#[group(skip)]
+#[command(group = ArgGroup::new("line").args(["udp", "port"]).required(true))]
+pub(crate) struct LineArgs {
+    /// Datagrams at this address and port; `0.0.0.0:PORT` is every network of this machine
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Pulses")]
+    pub(crate) udp: Option<String>,
+    /// With --udp: answer this sender alone
+    #[arg(long, value_name = "ADDRESS", help_heading = "Pulses", conflicts_with = "port")]
+    pub(crate) sender: Option<String>,
+    /// Bytes at this serial port
+    #[arg(long, value_name = "FILE", help_heading = "Pulses")]
+    pub(crate) port: Option<String>,
+    /// With --port: its speed [default: 115200]
+    #[arg(long, value_name = "N", help_heading = "Pulses", conflicts_with = "udp")]
+    pub(crate) baud: Option<u32>,
+    /// With --port: bytes of a pulse and of its answer [default: 1]
+    #[arg(long, value_name = "BYTES", help_heading = "Pulses", conflicts_with = "udp")]
+    pub(crate) frame: Option<u32>,
+    /// With --port: the first byte of each pulse counts up, so that lost ones are known
+    #[arg(long, help_heading = "Pulses", conflicts_with = "udp")]
+    pub(crate) counting: bool,
+    /// How the thread waits: `poll`, `read`, or `busy`, which never sleeps [default: poll]
+    #[arg(long, value_name = "WORD", help_heading = "Pulses")]
+    pub(crate) by: Option<String>,
+}
+
+/// The options of `run` that a run of pulses has a use for.
+#[derive(Debug)]
+pub(crate) struct AnsweringArgs {
+    pub(crate) plan: PlanArgs,
+    pub(crate) beside: BesideArgs,
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// As they are read; `AnsweringArgs` changes their help.
+#[derive(Debug, Args)]
+struct Read {
+    #[command(flatten)]
+    plan: PlanArgs,
+    #[command(flatten)]
+    beside: BesideArgs,
+    /// Where the HTML report goes [default: beside the run file]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
+}
+
+impl Args for AnsweringArgs {
+    fn augment_args(command: Command) -> Command {
+        let foreign = |name: &str| PlanOption::ALL.iter().any(|option| option.name() == name);
+        Read::augment_args(command)
+            .mut_args(|a| if a.get_long().is_some_and(foreign) { a.hide(true) } else { a })
+            .mut_arg("probe", |a| a.hide(true))
+            .mut_arg("deadline", |a| {
+                a.help("Largest acceptable time from a pulse to its answer: `100us`. Without it the figures are shown and nothing is judged")
+            })
+            .mut_arg("interval", |a| a.help("About how often pulses come [default: 1ms]"))
+            .mut_arg("loops", |a| a.help("How long to answer, in intervals, instead of a duration"))
+            .mut_arg("cpus", |a| {
+                a.help("CPUs of the answering thread, which is pinned where it is one: `3`, `2-3`, `isolated` [default: all]")
+            })
+    }
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for AnsweringArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let Read { plan, beside, report } = Read::from_arg_matches(matches)?;
+        Ok(Self { plan, beside, report })
+    }
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
