@@ -20,6 +20,7 @@ use tailbound_rt::{Port, Wake};
 
 use crate::clock::now_ns;
 use crate::error::{SysError, check};
+use crate::ioctl::{READ, WRITE, request};
 
 /// Marks a system call as meant for the second kernel.
 const MARK: libc::c_long = 0x1000_0000;
@@ -32,13 +33,6 @@ const CLONE: u64 = request(READ | WRITE, b'f', 0, size_of::<CloneRequest>());
 const SET_SCHEDPARAM: u64 = request(WRITE, b'T', 1, size_of::<Attributes>());
 const DETACH_SELF: u64 = request(0, b'T', 7, 0);
 const SLEEP: u64 = request(WRITE, b'c', 0, size_of::<Timespec>());
-const WRITE: u64 = 1;
-const READ: u64 = 2;
-
-/// The number of an ioctl: direction, size, letter, number (asm-generic/ioctl.h).
-const fn request(direction: u64, letter: u8, number: u64, size: usize) -> u64 {
-    direction << 30 | (size as u64) << 16 | (letter as u64) << 8 | number
-}
 
 /// `struct evl_core_info`.
 #[repr(C)]
