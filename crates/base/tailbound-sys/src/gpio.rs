@@ -179,6 +179,92 @@ pub struct LineInfo {
     pub consumer: Option<String>,
 }
 
+/// Why a chip or a line of it cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GpioError {
+    /// There is no such file.
+    #[error("{chip}: this machine has no such chip; `ls /dev/gpiochip*` shows those that it has")]
+    NoSuchChip {
+        /// Its file.
+        chip: String,
+    },
+    /// It is something else.
+    #[error("{chip}: it is no GPIO chip")]
+    NotAChip {
+        /// Its file.
+        chip: String,
+    },
+    /// The kernel is too old.
+    #[error(
+        "{chip}: this kernel has no version 2 of the GPIO character device: Linux 5.10 or later is needed"
+    )]
+    NoVersion2 {
+        /// Its file.
+        chip: String,
+    },
+    /// No line has this number.
+    #[error("{chip} has no line {offset}: its {lines} lines are counted from 0")]
+    NoSuchLine {
+        /// Its file.
+        chip: String,
+        /// The number.
+        offset: u32,
+        /// How many there are.
+        lines: u32,
+    },
+    /// No line has this name.
+    #[error("{chip} has no line of the name `{name}`; `gpioinfo` shows names and numbers")]
+    NoSuchName {
+        /// Its file.
+        chip: String,
+        /// The name.
+        name: String,
+    },
+    /// Several lines have this name.
+    #[error("{chip} has several lines of the name `{name}`: give the number")]
+    AmbiguousName {
+        /// Its file.
+        chip: String,
+        /// The name.
+        name: String,
+    },
+    /// Somebody uses the line.
+    #[error("line {offset} of {chip} is used by `{consumer}`")]
+    Busy {
+        /// Its file.
+        chip: String,
+        /// The line.
+        offset: u32,
+        /// Who.
+        consumer: String,
+    },
+    /// Its edges cannot be told.
+    #[error(
+        "line {offset} of {chip} tells no edges: it has no interrupt, or cannot be an input ({source})"
+    )]
+    NoEdges {
+        /// Its file.
+        chip: String,
+        /// The line.
+        offset: u32,
+        /// What the kernel said.
+        source: SysError,
+    },
+    /// It cannot be driven.
+    #[error("line {offset} of {chip} cannot be an output ({source})")]
+    NoOutput {
+        /// Its file.
+        chip: String,
+        /// The line.
+        offset: u32,
+        /// What the kernel said.
+        source: SysError,
+    },
+    /// Something else.
+    #[error(transparent)]
+    System(#[from] SysError),
+}
+
 /// An open chip.
 #[derive(Debug)]
 pub struct Chip {
@@ -190,21 +276,84 @@ impl Chip {
     /// Opens a chip of /dev.
     ///
     /// # Errors
-    /// As open(2), with what permission needs; ENOTTY: the file is no GPIO chip.
-    pub fn open(path: &Path) -> Result<Self, SysError> {
+    /// [`GpioError::NoSuchChip`], [`GpioError::NotAChip`], what open(2) needs.
+    pub fn open(path: &Path) -> Result<Self, GpioError> {
         let shown = path.display().to_string();
         let opened = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open(path);
-        let file = opened.map_err(|e| {
-            SysError::code("open", shown.clone(), e.raw_os_error().unwrap_or(libc::EIO))
+        let file = opened.map_err(|e| match e.raw_os_error().unwrap_or(libc::EIO) {
+            libc::ENOENT => GpioError::NoSuchChip { chip: shown.clone() },
+            libc::EISDIR => GpioError::NotAChip { chip: shown.clone() },
+            errno => SysError::code("open", shown.clone(), errno)
                 .needs("root, or write permission for the chip's file")
+                .into(),
         })?;
         let chip = Self { file, path: shown };
-        chip.info()?;
-        Ok(chip)
+        match chip.info() {
+            Err(e) if matches!(e.errno, libc::ENOTTY | libc::EINVAL) => {
+                Err(GpioError::NotAChip { chip: chip.path })
+            }
+            described => described.map(|_| chip).map_err(Into::into),
+        }
+    }
+
+    /// The number of the line that `text` names, by its number or by the board's name for it.
+    ///
+    /// # Errors
+    /// [`GpioError::NoSuchLine`], [`GpioError::NoSuchName`], [`GpioError::AmbiguousName`].
+    pub fn offset(&self, text: &str) -> Result<u32, GpioError> {
+        let lines = self.info()?.lines;
+        let chip = self.path.clone();
+        if let Ok(offset) = text.parse::<u32>() {
+            if offset < lines {
+                return Ok(offset);
+            }
+            return Err(GpioError::NoSuchLine { chip, offset, lines });
+        }
+        let mut named = Vec::new();
+        for offset in 0..lines {
+            if self.line_info(offset).map_err(|e| self.told(e))?.name == text {
+                named.push(offset);
+            }
+        }
+        match named.as_slice() {
+            [] => Err(GpioError::NoSuchName { chip, name: text.to_owned() }),
+            [one] => Ok(*one),
+            _ => Err(GpioError::AmbiguousName { chip, name: text.to_owned() }),
+        }
+    }
+
+    fn told(&self, error: SysError) -> GpioError {
+        match error.errno {
+            libc::ENOTTY => GpioError::NoVersion2 { chip: self.path.clone() },
+            _ => error.into(),
+        }
+    }
+
+    /// Why line `offset` was refused, where it is not what was asked of it.
+    fn refused(&self, offset: u32, error: SysError) -> Result<SysError, GpioError> {
+        let chip = self.path.clone();
+        if error.errno == libc::EBUSY {
+            let consumer = self.line_info(offset).ok().and_then(|info| info.consumer);
+            let consumer = consumer.unwrap_or_else(|| "a driver".to_owned());
+            return Err(GpioError::Busy { chip, offset, consumer });
+        }
+        let lines = self.info()?.lines;
+        if offset >= lines {
+            return Err(GpioError::NoSuchLine { chip, offset, lines });
+        }
+        match error.errno {
+            libc::EPERM | libc::EACCES | libc::ENODEV | libc::EMFILE | libc::ENFILE => {
+                Err(error.into())
+            }
+            libc::ENOTTY => Err(GpioError::NoVersion2 { chip }),
+            // A kernel before 5.10 knows the number no better than a wrong flag: does it know the other call?
+            libc::EINVAL if self.line_info(offset).is_err() => Err(GpioError::NoVersion2 { chip }),
+            _ => Ok(error),
+        }
     }
 
     /// How the chip describes itself.
@@ -239,15 +388,14 @@ impl Chip {
     /// Takes line `offset` as an input whose edges are read; the kernel keeps `kept` of them at most.
     ///
     /// # Errors
-    /// EBUSY: somebody uses it; ENXIO, EOPNOTSUPP or EINVAL: it has no interrupt, or no such line;
-    /// ENOTTY: the kernel lacks version 2 of the interface.
+    /// [`GpioError::Busy`], [`GpioError::NoEdges`], [`GpioError::NoSuchLine`], [`GpioError::NoVersion2`].
     pub fn input(
         &self,
         offset: u32,
         edges: Edges,
         clock: StampClock,
         kept: u32,
-    ) -> Result<InputLine, SysError> {
+    ) -> Result<InputLine, GpioError> {
         let edges = match edges {
             Edges::Rising => RISING,
             Edges::Falling => FALLING,
@@ -259,15 +407,20 @@ impl Chip {
         };
         let config =
             LineConfig { flags: AlignedU64(INPUT | edges | clock), ..LineConfig::default() };
-        let line = self.line(offset, config, kept.min(EDGES_KEPT_MAX))?;
+        let taken = self.line(offset, config, kept.min(EDGES_KEPT_MAX));
+        let chip = || self.path.clone();
+        let line = taken.map_err(|e| match self.refused(offset, e) {
+            Ok(source) => GpioError::NoEdges { chip: chip(), offset, source },
+            Err(told) => told,
+        })?;
         Ok(InputLine { line })
     }
 
     /// Takes line `offset` as an output that carries `level` from the first moment on.
     ///
     /// # Errors
-    /// As [`Self::input`]; EPERM or ENOTSUPP: the chip cannot drive it.
-    pub fn output(&self, offset: u32, level: Level) -> Result<OutputLine, SysError> {
+    /// As [`Self::input`]; [`GpioError::NoOutput`].
+    pub fn output(&self, offset: u32, level: Level) -> Result<OutputLine, GpioError> {
         let mut config =
             LineConfig { flags: AlignedU64(OUTPUT), attributes_len: 1, ..LineConfig::default() };
         config.attributes[0] = ConfigAttribute {
@@ -278,7 +431,12 @@ impl Chip {
             },
             mask: AlignedU64(1),
         };
-        Ok(OutputLine { line: self.line(offset, config, 0)? })
+        let chip = || self.path.clone();
+        let line = self.line(offset, config, 0).map_err(|e| match self.refused(offset, e) {
+            Ok(source) => GpioError::NoOutput { chip: chip(), offset, source },
+            Err(told) => told,
+        })?;
+        Ok(OutputLine { line })
     }
 
     fn line(&self, offset: u32, config: LineConfig, kept: u32) -> Result<OwnedFd, SysError> {
@@ -434,9 +592,9 @@ mod tests {
 
     #[test]
     fn what_is_no_chip_is_refused() {
-        let refused = Chip::open(Path::new("/dev/null")).map_err(|e| e.errno);
-        assert!(matches!(refused, Err(libc::ENOTTY | libc::EINVAL)), "{refused:?}");
-        let absent = Chip::open(Path::new("/dev/no-such-chip")).map_err(|e| e.errno);
-        assert!(matches!(absent, Err(libc::ENOENT)), "{absent:?}");
+        let refused = Chip::open(Path::new("/dev/null"));
+        assert!(matches!(refused, Err(GpioError::NotAChip { .. })), "{refused:?}");
+        let absent = Chip::open(Path::new("/dev/no-such-chip"));
+        assert!(matches!(absent, Err(GpioError::NoSuchChip { .. })), "{absent:?}");
     }
 }

@@ -125,6 +125,13 @@ fn set_of(signals: &[i32]) -> libc::sigset_t {
 
 /// Interrupts the sleep of thread `tid` of this process, without any other effect.
 pub fn nudge(tid: i32) {
+    let number = interrupting();
+    // SAFETY: integer arguments only; a thread that has ended is ESRCH.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, number) };
+}
+
+/// The signal that interrupts a system call, without any other effect.
+pub(crate) fn interrupting() -> i32 {
     extern "C" fn nothing(_: i32) {}
     let number = libc::SIGRTMIN() + 1;
     // SAFETY: all-zero bytes are a valid sigaction: no mask, no SA_RESTART.
@@ -132,8 +139,7 @@ pub fn nudge(tid: i32) {
     action.sa_sigaction = nothing as extern "C" fn(i32) as usize;
     // SAFETY: the handler does nothing.
     unsafe { libc::sigaction(number, &raw const action, std::ptr::null_mut()) };
-    // SAFETY: integer arguments only; a thread that has ended is ESRCH.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, number) };
+    number
 }
 
 /// The name of a signal that ends a run.

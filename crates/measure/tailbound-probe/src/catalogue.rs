@@ -53,6 +53,7 @@ pub static CATALOGUE: &[&ProbeKind] = &[
     &crate::periodic::fixed::KIND,
     &crate::periodic::load::KIND,
     // Pulses from outside.
+    &crate::answer::gpio::KIND,
     &crate::answer::udp::KIND,
     &crate::answer::uart::KIND,
 ];

@@ -11,6 +11,8 @@ use tailbound_rt::answer::clocks::{ClockPair, Compared};
 
 use crate::clock::{CLOCK_REALTIME, now_ns, timespec};
 
+mod end_alarm;
+pub mod gpio;
 pub mod uart;
 pub mod udp;
 

@@ -7,6 +7,7 @@
 //! Not here: who sends the pulses; their timing as the sender sees it.
 
 mod findings;
+pub(crate) mod gpio;
 pub(crate) mod uart;
 pub(crate) mod udp;
 
@@ -35,8 +36,11 @@ pub(crate) const BY: ProbeOption = ProbeOption::new(
 
 /// A line and what is to be said of it.
 pub(crate) trait Answering: PulseLine + Send + 'static {
-    /// Drops what came before the threads were let go.
-    fn forget(&mut self);
+    /// Drops what came before the threads were let go; called by the thread that answers.
+    ///
+    /// # Errors
+    /// What it needs for that was refused.
+    fn forget(&mut self) -> Result<(), SysError>;
     /// From where to where it times, and what only this line counts.
     fn output(&self, tally: &PulseTally) -> ProbeOutput;
 }
@@ -89,7 +93,7 @@ impl<L: Answering> Body<L> {
         let mut sequences = Sequences::default();
         let mut is_measuring = false;
         let mut tally = None;
-        self.line.forget();
+        self.line.forget()?;
         let finished = thread.phases(|schedule, whole| {
             let [start, work] = [&self.start, &self.work].map(|r| match is_measuring {
                 true => &*r.measured,

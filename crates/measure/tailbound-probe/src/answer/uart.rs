@@ -9,6 +9,7 @@ use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::number::Real as _;
 use tailbound_host::clock_id;
 use tailbound_rt::answer::PulseTally;
+use tailbound_sys::SysError;
 use tailbound_sys::answer::uart::{FRAME_BYTES_MAX, SPEEDS, Uart, Use};
 
 use super::Answering;
@@ -77,8 +78,9 @@ fn begin(setup: &Setup<'_>, port: Uart) -> Result<Running, ProbeError> {
 }
 
 impl Answering for Uart {
-    fn forget(&mut self) {
+    fn forget(&mut self) -> Result<(), SysError> {
         self.flush();
+        Ok(())
     }
 
     fn output(&self, _: &PulseTally) -> ProbeOutput {

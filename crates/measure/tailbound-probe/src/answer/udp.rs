@@ -11,6 +11,7 @@ use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_host::clock_id;
 use tailbound_rt::answer::PulseTally;
+use tailbound_sys::SysError;
 use tailbound_sys::answer::By;
 use tailbound_sys::answer::udp::Udp;
 
@@ -85,8 +86,9 @@ fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
 }
 
 impl Answering for Udp {
-    fn forget(&mut self) {
+    fn forget(&mut self) -> Result<(), SysError> {
         // Its queue began with the run.
+        Ok(())
     }
 
     fn output(&self, tally: &PulseTally) -> ProbeOutput {

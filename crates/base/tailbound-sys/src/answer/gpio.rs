@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A line of a GPIO chip whose edges are answered on another line.
+//!
+//! Context: HOT (the `PulseLine` methods: read, ppoll, ioctl), SETUP (`new`, `attach`). Units: ns on the run's clock.
+//! The kernel stamps an edge when it handles the interrupt. The end is the return of the call that set the output: how
+//! long the level takes to the pin, the driver does not say.
+
+use tailbound_rt::answer::clocks::{ClockPair, Compared};
+use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
+
+use super::end_alarm::EndAlarm;
+use super::{By, Ready, ready};
+use crate::clock::{CLOCK_MONOTONIC, CLOCK_REALTIME, now_ns};
+use crate::error::SysError;
+use crate::gpio::{Edge, InputLine, Level, OutputLine, StampClock};
+
+/// What an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// Every edge of the input is a pulse; the output takes the level that the input took.
+    Level,
+    /// Rising edges are pulses; the output goes high, and low at once.
+    HighThenLow,
+}
+
+/// The clock of stamps that needs the least comparing with `clock`.
+#[must_use]
+pub fn stamp_clock(clock: libc::clockid_t) -> StampClock {
+    if clock == CLOCK_REALTIME { StampClock::Realtime } else { StampClock::Monotonic }
+}
+
+/// Two lines.
+pub struct Gpio {
+    input: InputLine,
+    output: OutputLine,
+    form: AnswerForm,
+    by: By,
+    clock: libc::clockid_t,
+    stamps: libc::clockid_t,
+    clocks: ClockPair,
+    alarm: Option<EndAlarm>,
+    last: Option<Edge>,
+    unseen: u64,
+}
+
+impl Gpio {
+    /// The edges of `input`, which are stamped by [`stamp_clock`], are answered on `output`.
+    ///
+    /// # Errors
+    /// As fcntl(2).
+    pub fn new(
+        input: InputLine,
+        output: OutputLine,
+        form: AnswerForm,
+        by: By,
+        clock: libc::clockid_t,
+    ) -> Result<Self, SysError> {
+        if by != By::Read {
+            input.never_wait()?;
+        }
+        let stamps = match stamp_clock(clock) {
+            StampClock::Realtime => CLOCK_REALTIME,
+            StampClock::Monotonic => CLOCK_MONOTONIC,
+        };
+        let clocks = ClockPair::default();
+        let (alarm, last, unseen) = (None, None, 0);
+        Ok(Self { input, output, form, by, clock, stamps, clocks, alarm, last, unseen })
+    }
+
+    /// Edges that came while the kernel had not yet looked at the one before: the level after the next edge tells of them.
+    #[must_use]
+    pub fn unseen(&self) -> u64 {
+        self.unseen
+    }
+
+    /// What the calling thread, which answers, needs of its own; edges that wait belong to nobody.
+    ///
+    /// # Errors
+    /// EAGAIN: there are too many timers; ENODEV: the chip was unplugged.
+    pub fn attach(&mut self) -> Result<(), SysError> {
+        if self.by == By::Read {
+            self.alarm = Some(EndAlarm::new(self.clock)?);
+        }
+        while ready(self.input.as_fd(), 0) == Ready::Yes {
+            self.last = Some(self.input.wait()?);
+        }
+        self.unseen = 0;
+        Ok(())
+    }
+
+    /// How many edges are missing before this one: the kernel numbers them before its queue drops the oldest.
+    fn dropped_before(&self, edge: Edge) -> u64 {
+        let gap = self.last.map_or(1, |last| edge.sequence.wrapping_sub(last.sequence));
+        u64::from(gap.saturating_sub(1))
+    }
+
+    fn stamp(&mut self, edge: Edge, ran_ns: i64) -> Stamp {
+        let arrived_ns = i64::try_from(edge.stamp_ns).unwrap_or(i64::MAX);
+        if self.stamps == self.clock {
+            return Stamp::Kernel { arrived_ns, error_ns: 0 };
+        }
+        let other_ns = now_ns(self.stamps);
+        match self.clocks.compare(ran_ns, other_ns, now_ns(self.clock)) {
+            Compared::Set => Stamp::ClockSet,
+            Compared::Steady(distance) => Stamp::Kernel {
+                arrived_ns: arrived_ns.wrapping_sub(distance.ahead_ns),
+                error_ns: distance.error_ns,
+            },
+        }
+    }
+
+    /// Nothing to read where there need not be anything.
+    fn is_over(&mut self, until_ns: i64) -> bool {
+        let left_ns = until_ns.wrapping_sub(self.now_ns());
+        left_ns <= 0 && ready(self.input.as_fd(), 0) == Ready::No
+    }
+}
+
+impl PulseLine for Gpio {
+    fn wait(&mut self, until_ns: i64) -> Arrival {
+        match self.by {
+            By::Busy => {}
+            By::Poll => {
+                let left_ns = until_ns.wrapping_sub(self.now_ns()).max(0);
+                match ready(self.input.as_fd(), left_ns) {
+                    Ready::Yes | Ready::Gone => {}
+                    Ready::No => return Arrival::Nothing,
+                    Ready::Interrupted => return Arrival::Interrupted,
+                    Ready::Failed(errno) => return Arrival::Failed(errno),
+                }
+            }
+            By::Read => {
+                if let Some(alarm) = &mut self.alarm {
+                    alarm.at(until_ns);
+                }
+                if self.is_over(until_ns) {
+                    return Arrival::Nothing;
+                }
+            }
+        }
+        let read = self.input.wait();
+        let ran_ns = self.now_ns();
+        let edge = match read {
+            Ok(edge) => edge,
+            Err(e) => match e.errno {
+                libc::EAGAIN => return Arrival::Nothing,
+                libc::EINTR => return Arrival::Interrupted,
+                errno => return Arrival::Failed(errno),
+            },
+        };
+        let dropped = self.dropped_before(edge);
+        let twice = self.last.is_some_and(|last| last.level == edge.level);
+        if twice && dropped == 0 && self.form == AnswerForm::Level {
+            self.unseen = self.unseen.saturating_add(1);
+        }
+        self.last = Some(edge);
+        let stamp = self.stamp(edge, ran_ns);
+        Arrival::Pulse(Pulse { stamp, ran_ns, sequence: None, dropped })
+    }
+
+    fn answer(&mut self) -> Result<i64, AnswerRefusal> {
+        let level = match self.form {
+            AnswerForm::Level => self.last.map_or(Level::High, |edge| edge.level),
+            AnswerForm::HighThenLow => Level::High,
+        };
+        let set = self.output.set(level);
+        let given_ns = now_ns(self.clock);
+        let low = match self.form {
+            AnswerForm::Level => Ok(()),
+            AnswerForm::HighThenLow => self.output.set(Level::Low),
+        };
+        match set.and(low) {
+            Ok(()) => Ok(given_ns),
+            Err(e) if e.errno == libc::ENODEV => Err(AnswerRefusal::Line(e.errno)),
+            Err(e) => Err(AnswerRefusal::Answer(e.errno)),
+        }
+    }
+
+    #[inline]
+    fn now_ns(&mut self) -> i64 {
+        now_ns(self.clock)
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The probe `answer-gpio`: edges of a GPIO line are answered on another line.
+//!
+//! Context: SETUP. Units: ns. Not here: the lines (`tailbound_sys::answer::gpio`), the engine ([`super`]).
+
+use std::path::PathBuf;
+
+use tailbound_core::finding::{Finding, Impact};
+use tailbound_core::number::Real as _;
+use tailbound_core::units::format_ns_i64;
+use tailbound_host::clock_id;
+use tailbound_rt::answer::PulseTally;
+use tailbound_sys::SysError;
+use tailbound_sys::answer::gpio::{AnswerForm, Gpio, stamp_clock};
+use tailbound_sys::gpio::{Chip, EDGES_KEPT_MAX, Edges, GpioError, Level};
+
+use super::Answering;
+use super::findings::counted;
+use crate::error::ProbeError;
+use crate::figures::figure;
+use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
+use crate::thread_group::{ProbeOutput, Running};
+
+pub(crate) static KIND: ProbeKind = ProbeKind {
+    name: "answer-gpio",
+    about: "answer edges of a GPIO line on another line: how late is each answer?",
+    from: "the kernel's stamp of the edge, taken when it handles the interrupt",
+    to: "the clock read after the call that set the output returned",
+    replaces: &[],
+    options: &[
+        ProbeOption::new("chip", "NAME", "gpiochip0", "the chip of both lines, or its file"),
+        ProbeOption::new(
+            "in",
+            "LINE",
+            "",
+            "the line where pulses arrive, by number or name; needed",
+        ),
+        ProbeOption::new("out", "LINE", "", "the line of the answers, by number or name; needed"),
+        ProbeOption::new(
+            "edge",
+            "WORD",
+            "toggle",
+            "`toggle`: every edge is a pulse, and the answer is the same level; `rising`: the answer goes high and low at once",
+        ),
+        super::BY,
+    ],
+    interval: "1ms",
+    policy: None,
+    event: Some("pulse"),
+    property: None,
+    hog: false,
+    takes: &[],
+    prepare,
+};
+
+fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
+    let options = setup.options();
+    let by = super::by(setup)?;
+    let (form, edges) = match options.word("edge", &["toggle", "rising"])? {
+        0 => (AnswerForm::Level, Edges::Both),
+        _ => (AnswerForm::HighThenLow, Edges::Rising),
+    };
+    let named = options.text("chip").unwrap_or("gpiochip0");
+    let path =
+        if named.contains('/') { PathBuf::from(named) } else { PathBuf::from("/dev").join(named) };
+    let chip = Chip::open(&path).map_err(|e| told("chip", &e))?;
+    let line = |name| {
+        let text = options.text(name).ok_or_else(|| {
+            ProbeError::Usage(format!(
+                "probe answer-gpio: --{name} is needed: a line of {named}, by number or name"
+            ))
+        })?;
+        chip.offset(text).map_err(|e| told(name, &e))
+    };
+    let (input, output) = (line("in")?, line("out")?);
+    if input == output {
+        return Err(options.wrong("out", "the answers need another line than the pulses"));
+    }
+    let clock = clock_id(setup.plan.clock);
+    let answers = chip.output(output, Level::Low).map_err(|e| told("out", &e))?;
+    let pulses = chip.input(input, edges, stamp_clock(clock), EDGES_KEPT_MAX);
+    let pulses = pulses.map_err(|e| told("in", &e))?;
+    Ok(Prepared::with(Gpio::new(pulses, answers, form, by, clock)?, begin))
+}
+
+fn told(option: &str, error: &GpioError) -> ProbeError {
+    ProbeError::Cannot(format!("probe answer-gpio: --{option}: {error}"))
+}
+
+fn begin(setup: &Setup<'_>, line: Gpio) -> Result<Running, ProbeError> {
+    super::begin(setup, line)
+}
+
+impl Answering for Gpio {
+    fn forget(&mut self) -> Result<(), SysError> {
+        self.attach()
+    }
+
+    fn output(&self, tally: &PulseTally) -> ProbeOutput {
+        let mut output = ProbeOutput::default();
+        let unseen = self.unseen();
+        output.figures.extend([
+            figure(
+                "stamp-error",
+                tally.error_ns_max.real(),
+                "ns",
+                "most that a stamp is wrong by: its clock read between two readings of the run's",
+            ),
+            figure(
+                "unseen",
+                unseen.real(),
+                "1",
+                "edges that came before the kernel had looked at the one before",
+            ),
+        ]);
+        let error = match tally.error_ns_max {
+            0 => "on the run's clock".to_owned(),
+            ns => format!("known to {}", format_ns_i64(ns)),
+        };
+        output.findings.push(
+            Finding::new(
+                "answer-path",
+                Impact::Notice,
+                format!("timed from the kernel's stamp of the edge, {error}"),
+            )
+            .meaning("Before the stamp come the pin, its filter and the interrupt; after the end comes the output's way to its pin. Behind an expander (I2C, SPI) both are long. Only a box outside sees all of it."),
+        );
+        if unseen > 0 {
+            output.findings.push(
+                Finding::new(
+                    "edges-unseen",
+                    Impact::Violation,
+                    format!("{} with the same level as the one before: what came between was not seen", counted(unseen, "edge came", "edges came")),
+                )
+                .meaning("The kernel was later than the time between two edges, or the line rings. What was not seen got no answer.")
+                .remedy("Look at the line with a logic analyser; send at a longer interval."),
+            );
+        }
+        output
+    }
+}
