@@ -24,7 +24,8 @@ pub(crate) enum BoxVerb {
 answered. On UDP only pulses are answered, to their sender and by as many bytes; anybody who reaches the address gets \
 an answer unless --sender says whose. Examples:\n  \
 tailbound box answer --udp 192.168.1.7:2307 --sender 192.168.1.9 -p fifo:90 -a 3 -D 1h -d 200us\n  \
-tailbound box answer --port /dev/ttyS0 --baud 921600 --by read -L none"
+tailbound box answer --port /dev/ttyS0 --baud 921600 --by read -L none\n  \
+tailbound box answer --chip gpiochip0 --in 17 --answer 27 -p fifo:90 -a 3 -D 12h -d 100us"
 )]
 pub(crate) struct AnswerArgs {
     #[command(flatten)]
@@ -36,26 +37,38 @@ pub(crate) struct AnswerArgs {
 /// Where pulses arrive.
 #[derive(Debug, Args)]
 #[group(skip)]
-#[command(group = ArgGroup::new("line").args(["udp", "port"]).required(true))]
+#[command(group = ArgGroup::new("line").args(["udp", "port", "chip"]).required(true))]
 pub(crate) struct LineArgs {
     /// Datagrams at this address and port; `0.0.0.0:PORT` is every network of this machine
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Pulses")]
     pub(crate) udp: Option<String>,
     /// With --udp: answer this sender alone
-    #[arg(long, value_name = "ADDRESS", help_heading = "Pulses", conflicts_with = "port")]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Pulses", requires = "udp")]
     pub(crate) sender: Option<String>,
     /// Bytes at this serial port
     #[arg(long, value_name = "FILE", help_heading = "Pulses")]
     pub(crate) port: Option<String>,
     /// With --port: its speed [default: 115200]
-    #[arg(long, value_name = "N", help_heading = "Pulses", conflicts_with = "udp")]
+    #[arg(long, value_name = "N", help_heading = "Pulses", requires = "port")]
     pub(crate) baud: Option<u32>,
     /// With --port: bytes of a pulse and of its answer [default: 1]
-    #[arg(long, value_name = "BYTES", help_heading = "Pulses", conflicts_with = "udp")]
+    #[arg(long, value_name = "BYTES", help_heading = "Pulses", requires = "port")]
     pub(crate) frame: Option<u32>,
     /// With --port: the first byte of each pulse counts up, so that lost ones are known
-    #[arg(long, help_heading = "Pulses", conflicts_with = "udp")]
+    #[arg(long, help_heading = "Pulses", requires = "port")]
     pub(crate) counting: bool,
+    /// Edges of a line of this GPIO chip: `gpiochip0`, or its file
+    #[arg(long, value_name = "NAME", help_heading = "Pulses", requires_all = ["input", "answer"])]
+    pub(crate) chip: Option<String>,
+    /// With --chip: the line where pulses arrive, by number or name
+    #[arg(long = "in", value_name = "LINE", help_heading = "Pulses", requires = "chip")]
+    pub(crate) input: Option<String>,
+    /// With --chip: the line of the answers, by number or name
+    #[arg(long, value_name = "LINE", help_heading = "Pulses", requires = "chip")]
+    pub(crate) answer: Option<String>,
+    /// With --chip: `toggle`, every edge is a pulse and the answer is the same level; `rising` [default: toggle]
+    #[arg(long, value_name = "WORD", help_heading = "Pulses", requires = "chip")]
+    pub(crate) edge: Option<String>,
     /// How the thread waits: `poll`, `read`, or `busy`, which never sleeps [default: poll]
     #[arg(long, value_name = "WORD", help_heading = "Pulses")]
     pub(crate) by: Option<String>,

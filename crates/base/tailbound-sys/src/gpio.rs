@@ -121,7 +121,7 @@ struct EventBytes {
 
 /// What a line carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum LineLevel {
     /// Inactive.
     Low,
     /// Active.
@@ -154,7 +154,7 @@ pub struct Edge {
     /// When the kernel noticed it, ns of the [`StampClock`].
     pub stamp_ns: u64,
     /// The level after it.
-    pub level: Level,
+    pub level: LineLevel,
     /// Its number, from 1; the next has the next number unless the kernel dropped some. It wraps.
     pub sequence: u32,
 }
@@ -420,14 +420,14 @@ impl Chip {
     ///
     /// # Errors
     /// As [`Self::input`]; [`GpioError::NoOutput`].
-    pub fn output(&self, offset: u32, level: Level) -> Result<OutputLine, GpioError> {
+    pub fn output(&self, offset: u32, level: LineLevel) -> Result<OutputLine, GpioError> {
         let mut config =
             LineConfig { flags: AlignedU64(OUTPUT), attributes_len: 1, ..LineConfig::default() };
         config.attributes[0] = ConfigAttribute {
             attribute: Attribute {
                 id: ATTRIBUTE_VALUES,
                 padding: 0,
-                value: AlignedU64(u64::from(level == Level::High)),
+                value: AlignedU64(u64::from(level == LineLevel::High)),
             },
             mask: AlignedU64(1),
         };
@@ -496,7 +496,7 @@ impl InputLine {
         if got.unsigned_abs() != size {
             return Err(SysError::code("read", "an edge of a GPIO line", libc::EIO));
         }
-        let level = if bytes.id == EVENT_RISING { Level::High } else { Level::Low };
+        let level = if bytes.id == EVENT_RISING { LineLevel::High } else { LineLevel::Low };
         Ok(Edge { stamp_ns: bytes.timestamp_ns.0, level, sequence: bytes.line_seqno })
     }
 
@@ -528,10 +528,10 @@ impl InputLine {
     ///
     /// # Errors
     /// As the driver fails; ENODEV: the chip was unplugged.
-    pub fn level(&self) -> Result<Level, SysError> {
+    pub fn level(&self) -> Result<LineLevel, SysError> {
         let mut values = LineValues { bits: AlignedU64(0), mask: AlignedU64(1) };
         exchange(self.line.as_fd(), GET_VALUES, &mut values, "GPIO_V2_LINE_GET_VALUES_IOCTL", "")?;
-        Ok(if values.bits.0 & 1 == 1 { Level::High } else { Level::Low })
+        Ok(if values.bits.0 & 1 == 1 { LineLevel::High } else { LineLevel::Low })
     }
 }
 
@@ -546,8 +546,8 @@ impl OutputLine {
     ///
     /// # Errors
     /// As the driver fails; ENODEV: the chip was unplugged.
-    pub fn set(&self, level: Level) -> Result<(), SysError> {
-        let bits = AlignedU64(u64::from(level == Level::High));
+    pub fn set(&self, level: LineLevel) -> Result<(), SysError> {
+        let bits = AlignedU64(u64::from(level == LineLevel::High));
         let mut values = LineValues { bits, mask: AlignedU64(1) };
         exchange(self.line.as_fd(), SET_VALUES, &mut values, "GPIO_V2_LINE_SET_VALUES_IOCTL", "")
     }

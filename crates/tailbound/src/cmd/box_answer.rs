@@ -26,21 +26,28 @@ pub(super) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
 
 /// The probe that these flags ask for, with its options.
 fn probe(line: &LineArgs) -> Result<Spec, Failure> {
-    let mut options: Vec<(&str, String)> = Vec::new();
-    let name = match (&line.udp, &line.port) {
-        (Some(address), _) => {
-            options.push(("address", address.clone()));
-            options.extend(line.sender.clone().map(|sender| ("sender", sender)));
-            "answer-udp"
-        }
-        (None, port) => {
-            options.extend(port.clone().map(|port| ("port", port)));
-            options.extend(line.baud.map(|baud| ("baud", baud.to_string())));
-            options.extend(line.frame.map(|bytes| ("frame", bytes.to_string())));
-            options.extend(line.counting.then(|| ("counting", "yes".to_owned())));
-            "answer-uart"
-        }
+    let given = |name, value: Option<String>| value.map(|value| (name, value));
+    let (name, own) = if line.udp.is_some() {
+        let options = [given("address", line.udp.clone()), given("sender", line.sender.clone())];
+        ("answer-udp", options.to_vec())
+    } else if line.chip.is_some() {
+        let options = [
+            given("chip", line.chip.clone()),
+            given("in", line.input.clone()),
+            given("answer", line.answer.clone()),
+            given("edge", line.edge.clone()),
+        ];
+        ("answer-gpio", options.to_vec())
+    } else {
+        let options = [
+            given("port", line.port.clone()),
+            given("baud", line.baud.map(|baud| baud.to_string())),
+            given("frame", line.frame.map(|bytes| bytes.to_string())),
+            given("counting", line.counting.then(|| "yes".to_owned())),
+        ];
+        ("answer-uart", options.to_vec())
     };
+    let mut options: Vec<(&str, String)> = own.into_iter().flatten().collect();
     options.extend(line.by.clone().map(|by| ("by", by)));
     if let Some((flag, value)) = options.iter().find(|(_, value)| value.contains(',')) {
         return Err(Failure::usage(format!("--{flag} {value}: a comma cannot be part of it")));

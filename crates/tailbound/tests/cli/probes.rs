@@ -25,6 +25,11 @@ pub(crate) fn told(kind: &str) -> (Vec<String>, Option<(OwnedFd, OwnedFd)>) {
             let port = std::fs::read_link(name).unwrap().to_string_lossy().into_owned();
             (vec!["--port".to_owned(), port], Some(ends))
         }
+        // No machine of CI has such a chip: the refusal names it.
+        "answer-gpio" => {
+            let words = ["--chip", "gpiochip-absent", "--in", "0", "--answer", "1"];
+            (words.map(str::to_owned).to_vec(), None)
+        }
         _ => (Vec::new(), None),
     }
 }

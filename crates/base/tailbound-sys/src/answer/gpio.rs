@@ -12,13 +12,13 @@ use super::end_alarm::EndAlarm;
 use super::{By, Ready, ready};
 use crate::clock::{CLOCK_MONOTONIC, CLOCK_REALTIME, now_ns};
 use crate::error::SysError;
-use crate::gpio::{Edge, InputLine, Level, OutputLine, StampClock};
+use crate::gpio::{Edge, InputLine, LineLevel, OutputLine, StampClock};
 
 /// What an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerForm {
     /// Every edge of the input is a pulse; the output takes the level that the input took.
-    Level,
+    SameLevel,
     /// Rising edges are pulses; the output goes high, and low at once.
     HighThenLow,
 }
@@ -150,7 +150,7 @@ impl PulseLine for Gpio {
         };
         let dropped = self.dropped_before(edge);
         let twice = self.last.is_some_and(|last| last.level == edge.level);
-        if twice && dropped == 0 && self.form == AnswerForm::Level {
+        if twice && dropped == 0 && self.form == AnswerForm::SameLevel {
             self.unseen = self.unseen.saturating_add(1);
         }
         self.last = Some(edge);
@@ -160,14 +160,14 @@ impl PulseLine for Gpio {
 
     fn answer(&mut self) -> Result<i64, AnswerRefusal> {
         let level = match self.form {
-            AnswerForm::Level => self.last.map_or(Level::High, |edge| edge.level),
-            AnswerForm::HighThenLow => Level::High,
+            AnswerForm::SameLevel => self.last.map_or(LineLevel::High, |edge| edge.level),
+            AnswerForm::HighThenLow => LineLevel::High,
         };
         let set = self.output.set(level);
         let given_ns = now_ns(self.clock);
         let low = match self.form {
-            AnswerForm::Level => Ok(()),
-            AnswerForm::HighThenLow => self.output.set(Level::Low),
+            AnswerForm::SameLevel => Ok(()),
+            AnswerForm::HighThenLow => self.output.set(LineLevel::Low),
         };
         match set.and(low) {
             Ok(()) => Ok(given_ns),

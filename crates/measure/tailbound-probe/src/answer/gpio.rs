@@ -12,7 +12,7 @@ use tailbound_host::clock_id;
 use tailbound_rt::answer::PulseTally;
 use tailbound_sys::SysError;
 use tailbound_sys::answer::gpio::{AnswerForm, Gpio, stamp_clock};
-use tailbound_sys::gpio::{Chip, EDGES_KEPT_MAX, Edges, GpioError, Level};
+use tailbound_sys::gpio::{Chip, EDGES_KEPT_MAX, Edges, GpioError, LineLevel};
 
 use super::Answering;
 use super::findings::counted;
@@ -35,7 +35,12 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
             "",
             "the line where pulses arrive, by number or name; needed",
         ),
-        ProbeOption::new("out", "LINE", "", "the line of the answers, by number or name; needed"),
+        ProbeOption::new(
+            "answer",
+            "LINE",
+            "",
+            "the line of the answers, by number or name; needed",
+        ),
         ProbeOption::new(
             "edge",
             "WORD",
@@ -57,7 +62,7 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = setup.options();
     let by = super::by(setup)?;
     let (form, edges) = match options.word("edge", &["toggle", "rising"])? {
-        0 => (AnswerForm::Level, Edges::Both),
+        0 => (AnswerForm::SameLevel, Edges::Both),
         _ => (AnswerForm::HighThenLow, Edges::Rising),
     };
     let named = options.text("chip").unwrap_or("gpiochip0");
@@ -72,12 +77,12 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
         })?;
         chip.offset(text).map_err(|e| told(name, &e))
     };
-    let (input, output) = (line("in")?, line("out")?);
+    let (input, output) = (line("in")?, line("answer")?);
     if input == output {
-        return Err(options.wrong("out", "the answers need another line than the pulses"));
+        return Err(options.wrong("answer", "the answers need another line than the pulses"));
     }
     let clock = clock_id(setup.plan.clock);
-    let answers = chip.output(output, Level::Low).map_err(|e| told("out", &e))?;
+    let answers = chip.output(output, LineLevel::Low).map_err(|e| told("answer", &e))?;
     let pulses = chip.input(input, edges, stamp_clock(clock), EDGES_KEPT_MAX);
     let pulses = pulses.map_err(|e| told("in", &e))?;
     Ok(Prepared::with(Gpio::new(pulses, answers, form, by, clock)?, begin))
