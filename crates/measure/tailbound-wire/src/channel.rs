@@ -70,7 +70,8 @@ pub struct PulseRecord {
 }
 
 impl PulseRecord {
-    pub(crate) const NONE: Self = Self { number: 0, sent_ticks: 0, reaction: Reaction::Unknown };
+    pub(crate) const NONE: Self =
+        Self { number: 0, sent_ticks: 0, reaction: Reaction::Answered(0) };
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +93,7 @@ enum Doubt {
 /// One channel of the box.
 #[derive(Debug, Clone)]
 pub struct Channel {
-    mode: Stimulus,
+    stimulus: Stimulus,
     intervals: Intervals,
     /// When the last planned pulse is due.
     planned_ticks: u64,
@@ -102,7 +103,8 @@ pub struct Channel {
     /// The open pulse of each kind.
     open: [Option<Pulse>; 2],
     doubt: Doubt,
-    level: Level,
+    /// Of the answer, unless edges were lost.
+    level: Option<Level>,
     now_ticks: u64,
     /// What was counted.
     pub counters: Counters,
@@ -117,9 +119,9 @@ pub struct Channel {
 impl Channel {
     /// Nothing sent, the line low.
     #[must_use]
-    pub const fn new(mode: Stimulus, intervals: Intervals) -> Self {
+    pub const fn new(stimulus: Stimulus, intervals: Intervals) -> Self {
         Self {
-            mode,
+            stimulus,
             intervals,
             planned_ticks: 0,
             ahead: [0; AHEAD],
@@ -127,7 +129,7 @@ impl Channel {
             ahead_length: 0,
             open: [None; 2],
             doubt: Doubt::None,
-            level: Level::Low,
+            level: Some(Level::Low),
             now_ticks: 0,
             counters: Counters::new(),
             answered: Cells::new(),
@@ -137,15 +139,15 @@ impl Channel {
     }
 
     /// As [`Channel::new`], in place: a channel has 20 KiB, more than a small stack.
-    pub const fn begin(&mut self, mode: Stimulus, intervals: Intervals) {
-        self.mode = mode;
+    pub const fn begin(&mut self, stimulus: Stimulus, intervals: Intervals) {
+        self.stimulus = stimulus;
         self.intervals = intervals;
         self.planned_ticks = 0;
         self.ahead_first = 0;
         self.ahead_length = 0;
         self.open = [None; 2];
         self.doubt = Doubt::None;
-        self.level = Level::Low;
+        self.level = Some(Level::Low);
         self.now_ticks = 0;
         self.counters = Counters::new();
         self.answered.clear();
@@ -176,21 +178,15 @@ impl Channel {
 
     /// An edge to `level`, its time as the lower 31 bits of ticks since the start. Edges come in their order.
     pub fn edge(&mut self, low_ticks: u32, level: Level, tell: &mut impl FnMut(PulseRecord)) {
-        let ahead = low_ticks.wrapping_sub(self.now_ticks as u32) & 0x7FFF_FFFF;
-        let ticks = if ahead < 0x4000_0000 {
-            self.now_ticks.saturating_add(u64::from(ahead))
-        } else {
-            // An edge that was taken after a pulse behind it was passed.
-            self.now_ticks.saturating_sub(u64::from(0x8000_0000 - ahead))
-        };
+        let ticks = self.whole(low_ticks);
         self.pass(ticks, tell);
-        if level == self.level {
+        if self.level == Some(level) {
             // Edges alternate: one between is missing.
             self.lose(tell);
             return;
         }
-        self.level = level;
-        if self.mode == Stimulus::Pulse && level == Level::Low {
+        self.level = Some(level);
+        if self.stimulus == Stimulus::Pulse && level == Level::Low {
             return;
         }
         self.assign(ticks, level, tell);
@@ -244,7 +240,7 @@ impl Channel {
             // What is open was not answered, and will not be.
             self.end_open(ticks, tell);
         }
-        let level = if self.mode == Stimulus::Pulse || pulse.number.is_multiple_of(2) {
+        let level = if self.stimulus == Stimulus::Pulse || pulse.number.is_multiple_of(2) {
             Level::High
         } else {
             Level::Low
@@ -261,6 +257,7 @@ impl Channel {
     pub fn lose(&mut self, tell: &mut impl FnMut(PulseRecord)) {
         self.counters.edges_lost = self.counters.edges_lost.saturating_add(1);
         self.doubt = Doubt::Silent;
+        self.level = None;
         for kind in 0..self.open.len() {
             if let Some(pulse) = self.open.get_mut(kind).and_then(Option::take) {
                 self.close(pulse, Reaction::Unknown, tell);
@@ -268,20 +265,26 @@ impl Channel {
         }
     }
 
-    /// Edges were lost, and what the level is now is known.
-    pub fn lose_until(&mut self, level: Level, tell: &mut impl FnMut(PulseRecord)) {
-        self.lose(tell);
-        self.level = level;
+    /// All of the time whose lower 31 bits these are: the nearest to the last one.
+    fn whole(&self, low_ticks: u32) -> u64 {
+        let ahead = low_ticks.wrapping_sub(self.now_ticks as u32) & 0x7FFF_FFFF;
+        if ahead < 0x4000_0000 {
+            self.now_ticks.saturating_add(u64::from(ahead))
+        } else {
+            // An edge that was taken after a pulse behind it was passed.
+            self.now_ticks.saturating_sub(u64::from(0x8000_0000 - ahead))
+        }
     }
 
-    /// The end: what is open counts with the time that has passed.
-    pub fn end(&mut self, ticks: u64, tell: &mut impl FnMut(PulseRecord)) {
+    /// The end, its time as the lower 31 bits of ticks: what is open counts with the time that has passed.
+    pub fn end(&mut self, low_ticks: u32, tell: &mut impl FnMut(PulseRecord)) {
+        let ticks = self.whole(low_ticks);
         self.pass(ticks, tell);
         self.ahead_length = 0;
         self.end_open(ticks, tell);
     }
 
-    /// When the pulse is due before which nothing is planned any more; none if nothing is planned.
+    /// When the planned pulse at this place, from 0, is due.
     #[must_use]
     pub fn due(&self, place: usize) -> Option<u64> {
         if place >= self.ahead_length {

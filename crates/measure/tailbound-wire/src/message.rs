@@ -2,7 +2,7 @@
 //! What box and host say: the meaning of a frame's kind and payload.
 //!
 //! The host asks, the box answers each question with one frame: what was asked for, `Done` or `Fault`. Only
-//! `SampleBatch` come unasked, after `Stream`.
+//! `Samples` come unasked, after `Stream`.
 
 use crate::cells::CELLS;
 use crate::channel::{PulseRecord, Reaction};
@@ -61,7 +61,7 @@ pub struct Set {
     /// Channels, from the first.
     pub channels: u8,
     /// Of the answers.
-    pub mode: Stimulus,
+    pub stimulus: Stimulus,
     /// Between pulses, on average.
     pub period_ticks: u32,
     /// Even or random; channel n has the seed plus n.
@@ -189,7 +189,7 @@ pub enum Message {
     /// Box: entries.
     Worst(WorstPiece),
     /// Box: samples.
-    SampleBatch(SampleBatch),
+    Samples(SampleBatch),
     /// Box: what the wire read.
     LoopBack(LoopBack),
     /// Box: a message of this kind was not followed. Kind 0: none was, it happened by itself.
@@ -225,7 +225,7 @@ impl Message {
             Self::Counters(..) => 0x85,
             Self::Cells(_) => 0x86,
             Self::Worst(_) => 0x87,
-            Self::SampleBatch(_) => 0x88,
+            Self::Samples(_) => 0x88,
             Self::LoopBack(_) => 0x8A,
             Self::Fault(..) => 0x8F,
         }
@@ -260,7 +260,7 @@ impl Message {
                 let entries = worst.entries.iter().take(usize::from(worst.length));
                 entries.for_each(|entry| entry.write(&mut payload));
             }
-            Self::SampleBatch(samples) => {
+            Self::Samples(samples) => {
                 payload.u8(samples.channel);
                 let outcomes = samples.outcomes.iter().take(usize::from(samples.length));
                 outcomes.for_each(|outcome| outcome.write(&mut payload));
@@ -327,7 +327,7 @@ impl Message {
                 let channel = r.u8()?;
                 let mut all = [PulseRecord::NONE; SAMPLES_MAX];
                 let length = outcomes(r, &mut all)?;
-                Self::SampleBatch(SampleBatch { channel, length, outcomes: all })
+                Self::Samples(SampleBatch { channel, length, outcomes: all })
             }
             0x8A => Self::LoopBack(LoopBack {
                 channel: r.u8()?,
@@ -423,7 +423,7 @@ impl Hello {
 impl Set {
     fn write(&self, payload: &mut PayloadWriter) {
         payload.u8(self.channels);
-        payload.u8(match self.mode {
+        payload.u8(match self.stimulus {
             Stimulus::Toggle => 0,
             Stimulus::Pulse => 1,
         });
@@ -440,7 +440,7 @@ impl Set {
     fn read(r: &mut PayloadReader<'_>) -> Option<Self> {
         Some(Self {
             channels: r.u8()?,
-            mode: match r.u8()? {
+            stimulus: match r.u8()? {
                 0 => Stimulus::Toggle,
                 1 => Stimulus::Pulse,
                 _ => return None,

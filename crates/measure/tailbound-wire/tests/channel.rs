@@ -80,7 +80,7 @@ fn course(mut machine: Machine, spacing: Spacing, pulses: u64) -> Course {
                 }
             }
             None if sent == pulses => {
-                channel.end(due - 1, &mut tell);
+                channel.end((due - 1) as u32 & 0x7FFF_FFFF, &mut tell);
                 return Course { channel, told, answered };
             }
             None => {

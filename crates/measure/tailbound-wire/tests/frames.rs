@@ -140,7 +140,7 @@ fn every_kind_of_message_arrives() {
     let piece = ListPart { channel: 1, shelf: Shelf::AtLeast, first: 1_700 };
     let set = Set {
         channels: 1,
-        mode: Stimulus::Pulse,
+        stimulus: Stimulus::Pulse,
         period_ticks: 6_250,
         spacing: Spacing::Random(9),
         width_ticks: 625,
@@ -168,7 +168,7 @@ fn every_kind_of_message_arrives() {
         Message::Hello(hello),
         Message::Done(2),
         Message::Counters(1, Counters { sent: u64::MAX, dropped: 3, ..Counters::new() }),
-        Message::SampleBatch(samples),
+        Message::Samples(samples),
         Message::Fault(3, BoxFault::NotSet),
     ];
     let mut bytes = [0; FRAME_MAX];
