@@ -82,7 +82,11 @@ impl CoreBus for Joined<'_> {
         }
     }
     fn write8(&mut self, addr: u32, val: u8) {
-        self.write32(addr, u32::from(val));
+        if Self::uart(addr) == Some(0) {
+            self.1.waiting.push_back(val);
+        } else {
+            self.0.write8(addr, val);
+        }
     }
     fn write16(&mut self, addr: u32, val: u16) {
         self.0.write16(addr, val);

@@ -8,6 +8,9 @@ const PIO: u32 = 0x5020_0000;
 const OUT: u32 = 2;
 const BACK: u32 = 3;
 
+/// The upper bits of `jmp x--`.
+const JUMP_X: u16 = 2;
+
 /// One block with the program, both machines ready, no processor.
 struct Block(Emulator);
 
@@ -50,6 +53,12 @@ impl Block {
         self.run(0, u16::from(line::PULSE.begin));
         self.run(1, u16::from(line::HEAR.begin));
         self.write(PIO, 3);
+    }
+
+    /// The emulator leaves X as it is where `jmp x--` finds 0. The datasheet (RP2040, 3.4.2.2): "always decrement". So
+    /// X is made all ones here behind such a jump.
+    fn decrement(&mut self) {
+        self.run(1, line::set_up::X_ONES);
     }
 
     /// One cycle with this level at the input: where both machines were, and the output behind it.
@@ -135,8 +144,16 @@ fn the_counter_goes_on_where_it_ends() {
                     block.run(1, 17);
                 }
                 let mut heard = None;
+                let mut x = left;
                 for cycle in 0..160 {
-                    block.cycle(is_high ^ (cycle >= at));
+                    let (_, at_word, _) = block.cycle(is_high ^ (cycle >= at));
+                    let word = line::toggle()[usize::from(at_word)];
+                    if word >> 5 == JUMP_X {
+                        if x == 0 {
+                            block.decrement();
+                        }
+                        x = x.wrapping_sub(1);
+                    }
                     heard = heard.or_else(|| block.edge().map(|edge| (cycle, edge)));
                 }
                 let (_, (ticks, level)) = heard.expect("heard");
