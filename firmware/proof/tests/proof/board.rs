@@ -252,8 +252,15 @@ impl Board {
         for _ in 0..cycles {
             self.cycle();
         }
+        // The emulator has these bits of INTR in another order than the chip (datasheet, table "INTR": RXNEMPTY is 0
+        // to 3, TXNFULL 4 to 7).
+        let wanted = self.emu.mmio_read32(0x5020_012C);
         let bus = &mut self.emu.bus;
-        if bus.pio[0].int0_ints_rp2040() == 0 {
+        let machines = bus.pio[0].sm.iter().enumerate();
+        let raised = machines.fold(0_u32, |raised, (i, sm)| {
+            raised | u32::from(!sm.rx_fifo_empty()) << i | u32::from(!sm.tx_fifo_full()) << (4 + i)
+        });
+        if raised & wanted == 0 {
             bus.nvics[0].clear_pending(PIO_IRQ);
         } else {
             bus.nvics[0].set_pending(PIO_IRQ);
