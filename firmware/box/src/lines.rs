@@ -12,7 +12,7 @@ use tailbound_wire::{
     Channel, Intervals, Level, LoopBack, PulseRecord, Reaction, Set, Spacing, Stimulus,
 };
 
-use crate::pio::{Course, Machine};
+use crate::pio::{Course, StateMachine};
 
 /// Channels of the box, two a block.
 pub(crate) const CHANNELS: usize = 4;
@@ -27,7 +27,7 @@ const FIFO: usize = 8;
 const RING: usize = 512;
 
 /// What all channels share.
-pub(crate) static LINES: Mutex<RefCell<Lines>> = Mutex::new(RefCell::new(Lines::new()));
+pub(crate) static LINES: Mutex<RefCell<Channels>> = Mutex::new(RefCell::new(Channels::new()));
 
 /// Whether a channel gives pulses.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ struct Line {
 }
 
 /// All channels and the samples for the host.
-pub(crate) struct Lines {
+pub(crate) struct Channels {
     lines: [Line; CHANNELS],
     samples: Ring,
 }
@@ -95,7 +95,7 @@ impl Line {
     }
 
     /// Fills the FIFO with intervals.
-    fn feed(&mut self, giver: Machine) {
+    fn feed(&mut self, giver: StateMachine) {
         while !giver.is_full() {
             let Some(interval) = self.channel.plan() else { return };
             // What was set was found to fit: see `service::is_possible`.
@@ -105,12 +105,12 @@ impl Line {
     }
 }
 
-const fn machines(channel: usize) -> (Machine, Machine) {
+const fn machines(channel: usize) -> (StateMachine, StateMachine) {
     let (block, first) = (channel / 2, channel % 2 * 2);
-    (Machine::new(block, first), Machine::new(block, first + 1))
+    (StateMachine::new(block, first), StateMachine::new(block, first + 1))
 }
 
-impl Lines {
+impl Channels {
     const fn new() -> Self {
         Self {
             lines: [const { Line::new() }; CHANNELS],

@@ -167,8 +167,8 @@ fn halt() -> ! {
 fn panic(_: &PanicInfo<'_>) -> ! {
     cortex_m::interrupt::disable();
     for channel in 0..2 {
-        pio::Machine::new(channel, 0).end_both();
-        pio::Machine::new(channel, 2).end_both();
+        pio::StateMachine::new(channel, 0).end_both();
+        pio::StateMachine::new(channel, 2).end_both();
     }
     halt()
 }

@@ -31,7 +31,7 @@ const JOIN_RX: u32 = 1 << 31;
 
 /// A state machine of a block.
 #[derive(Clone, Copy)]
-pub(crate) struct Machine {
+pub(crate) struct StateMachine {
     base: usize,
     index: usize,
 }
@@ -48,8 +48,8 @@ pub(crate) struct Course {
     pub(crate) hears: bool,
 }
 
-impl Machine {
-    /// Machine `index` of block 0 or 1.
+impl StateMachine {
+    /// StateMachine `index` of block 0 or 1.
     pub(crate) const fn new(block: usize, index: usize) -> Self {
         Self { base: 0x5020_0000 + block * 0x10_0000, index }
     }

@@ -7,7 +7,7 @@ use tailbound_wire::{
     WorstPiece,
 };
 
-use crate::lines::{CHANNELS, LINES, Lines, PINS};
+use crate::lines::{CHANNELS, Channels, LINES, PINS};
 
 /// The shortest period: 4 µs at 125 MHz.
 const PERIOD_MIN_TICKS: u32 = 250;
@@ -165,7 +165,7 @@ pub(crate) struct Service {
     tick_hz: u32,
 }
 
-fn with<T>(work: impl FnOnce(&mut Lines) -> T) -> T {
+fn with<T>(work: impl FnOnce(&mut Channels) -> T) -> T {
     critical_section::with(|section| work(&mut LINES.borrow_ref_mut(section)))
 }
 
@@ -217,7 +217,7 @@ impl Service {
                 Ok(done)
             }
             Message::Stop => {
-                with(Lines::stop);
+                with(Channels::stop);
                 Ok(done)
             }
             Message::AskCounters(channel) => with(|lines| {
