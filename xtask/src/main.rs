@@ -11,6 +11,7 @@ mod coverage;
 mod cross;
 mod elf;
 mod exec;
+mod firmware;
 mod link_probe;
 mod pages;
 mod root;
@@ -34,6 +35,7 @@ Development tasks.
   cargo xtask build [--trial] NAME...
                                    static programs into dist/: static, board, arm64, arm32;
                                    --trial: as the tests try them, less optimised, below target/
+  cargo xtask firmware             the box: firmware/*.uf2 for both chips
   cargo xtask link-probe           what the measuring loop can reach besides its two system calls
   cargo xtask coverage [--repetitions N] [--json] [--write]
                                    how often the worst-case bound holds; --write: into docs/results/bound.md
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => stages::command(rest),
         ["build", names @ ..] if !names.is_empty() => cross::command(names),
         ["coverage", rest @ ..] => coverage::command(rest),
+        ["firmware"] => firmware::command(),
         ["bare", rest @ ..] => bare::command(rest),
         ["link-probe"] => link_probe::command(),
         ["schema", files @ ..] if !files.is_empty() => schema::command(files),

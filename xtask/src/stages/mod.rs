@@ -11,6 +11,7 @@ mod capi;
 mod commands;
 mod disk;
 mod examples;
+mod firmware;
 mod junit;
 mod lab;
 mod libtest;

@@ -12,7 +12,8 @@ use anyhow::{Context as _, bail};
 use super::tally::Tally;
 use super::times::Times;
 use super::{
-    background, capi, commands, disk, junit, lab, libtest, lints, miri, product, programs, python,
+    background, capi, commands, disk, firmware, junit, lab, libtest, lints, miri, product,
+    programs, python,
 };
 use crate::{bare, root};
 
@@ -58,6 +59,7 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("miri", "what the loop and its reader share, by the rules of memory", Whole(miri::all)),
     ("sanitizers", "unsafe code, watched while its tests run", Whole(miri::sanitizers)),
     ("arm", "ARM programs under emulation", Whole(product::arm)),
+    ("firmware", "the box: both chips, in an emulator, the committed files", Whole(firmware::all)),
     ("lab", "real kernels in virtual time", Parts(lab::some, lab::names)),
     ("faults", "kills, stops and full disks at any instant", Whole(libtest::faults)),
     (

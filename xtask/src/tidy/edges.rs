@@ -17,6 +17,7 @@ use crate::exec;
 /// Crate, and the workspace crates it may use.
 const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-rt", &[]),
+    ("tailbound-wire", &[]),
     ("tailbound-sys", &["rt"]),
     ("tailbound-archive", &["sys"]),
     ("tailbound-core", &["rt"]),

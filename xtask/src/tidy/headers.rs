@@ -10,6 +10,7 @@ const LINES_MAX: usize = 1000;
 
 /// Folders with `unsafe` in them, and why.
 const UNSAFE_HOMES: &[(&str, &str)] = &[
+    ("firmware/box/", "registers and interrupts of a chip; another workspace"),
     ("crates/base/tailbound-sys/", "the home of system calls"),
     ("crates/measure/tailbound-capi/", "the border to C: raw pointers come in"),
     (

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The firmware and its PIO program in emulators.
+
+mod board;
+mod firmware;
+mod line;
+mod second;
