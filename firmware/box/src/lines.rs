@@ -9,7 +9,7 @@ use core::cell::RefCell;
 use critical_section::Mutex;
 use tailbound_box_line as line;
 use tailbound_wire::{
-    Channel, Intervals, Level, LoopBack, PulseRecord, Reaction, Set, Spacing, Stimulus,
+    Channel, ChannelLevel, Intervals, LoopBack, PulseRecord, Reaction, Set, Spacing, Stimulus,
 };
 
 use crate::pio::{Course, StateMachine};
@@ -284,7 +284,7 @@ impl Channels {
         let due = over.checked_sub(1).and_then(|place| line.channel.due(place));
         for word in edges.into_iter().take(heard) {
             let (ticks, is_high) = line::edge(word);
-            let level = if is_high { Level::High } else { Level::Low };
+            let level = if is_high { ChannelLevel::High } else { ChannelLevel::Low };
             line.channel.edge(ticks, level, &mut tell);
         }
         if let Some(due) = due {

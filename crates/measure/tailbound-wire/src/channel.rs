@@ -27,7 +27,7 @@ const QUIET: u32 = 4;
 
 /// Of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum ChannelLevel {
     /// 0.
     Low,
     /// 1.
@@ -104,7 +104,7 @@ pub struct Channel {
     open: [Option<Pulse>; 2],
     doubt: Doubt,
     /// Of the answer, unless edges were lost.
-    level: Option<Level>,
+    level: Option<ChannelLevel>,
     now_ticks: u64,
     /// What was counted.
     pub counters: Counters,
@@ -129,7 +129,7 @@ impl Channel {
             ahead_length: 0,
             open: [None; 2],
             doubt: Doubt::None,
-            level: Some(Level::Low),
+            level: Some(ChannelLevel::Low),
             now_ticks: 0,
             counters: Counters::new(),
             answered: Cells::new(),
@@ -147,7 +147,7 @@ impl Channel {
         self.ahead_length = 0;
         self.open = [None; 2];
         self.doubt = Doubt::None;
-        self.level = Some(Level::Low);
+        self.level = Some(ChannelLevel::Low);
         self.now_ticks = 0;
         self.counters = Counters::new();
         self.answered.clear();
@@ -177,7 +177,12 @@ impl Channel {
     }
 
     /// An edge to `level`, its time as the lower 31 bits of ticks since the start. Edges come in their order.
-    pub fn edge(&mut self, low_ticks: u32, level: Level, tell: &mut impl FnMut(PulseRecord)) {
+    pub fn edge(
+        &mut self,
+        low_ticks: u32,
+        level: ChannelLevel,
+        tell: &mut impl FnMut(PulseRecord),
+    ) {
         let ticks = self.whole(low_ticks);
         self.pass(ticks, tell);
         if self.level == Some(level) {
@@ -186,13 +191,13 @@ impl Channel {
             return;
         }
         self.level = Some(level);
-        if self.stimulus == Stimulus::Pulse && level == Level::Low {
+        if self.stimulus == Stimulus::Pulse && level == ChannelLevel::Low {
             return;
         }
         self.assign(ticks, level, tell);
     }
 
-    fn assign(&mut self, ticks: u64, level: Level, tell: &mut impl FnMut(PulseRecord)) {
+    fn assign(&mut self, ticks: u64, level: ChannelLevel, tell: &mut impl FnMut(PulseRecord)) {
         let in_doubt = self.doubt != Doubt::None;
         if in_doubt {
             self.doubt = Doubt::Heard(ticks);
@@ -241,9 +246,9 @@ impl Channel {
             self.end_open(ticks, tell);
         }
         let level = if self.stimulus == Stimulus::Pulse || pulse.number.is_multiple_of(2) {
-            Level::High
+            ChannelLevel::High
         } else {
-            Level::Low
+            ChannelLevel::Low
         };
         if let Some(before) = self.kind_mut(level).and_then(|open| open.replace(pulse)) {
             if self.doubt == Doubt::None {
@@ -313,10 +318,10 @@ impl Channel {
         }
     }
 
-    fn kind_mut(&mut self, level: Level) -> Option<&mut Option<Pulse>> {
+    fn kind_mut(&mut self, level: ChannelLevel) -> Option<&mut Option<Pulse>> {
         self.open.get_mut(match level {
-            Level::High => 0,
-            Level::Low => 1,
+            ChannelLevel::High => 0,
+            ChannelLevel::Low => 1,
         })
     }
 

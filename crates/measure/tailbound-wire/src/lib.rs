@@ -22,7 +22,7 @@ mod payload;
 mod worst;
 
 pub use cells::{CELLS, Cells};
-pub use channel::{Channel, Level, PulseRecord, Reaction};
+pub use channel::{Channel, ChannelLevel, PulseRecord, Reaction};
 pub use counters::Counters;
 pub use decoder::{Decoder, Losses};
 pub use frame::{FRAME_MAX, Frame, FrameError, PAYLOAD_MAX, VERSION, encode};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
-use tailbound_wire::{Channel, Intervals, Level, PulseRecord, Reaction, Spacing, Stimulus};
+use tailbound_wire::{Channel, ChannelLevel, Intervals, PulseRecord, Reaction, Spacing, Stimulus};
 
 const PERIOD: u64 = 1_000;
 
@@ -24,8 +24,8 @@ struct Machine {
     backlog: Backlog,
     stalls: Vec<Stall>,
     delays: Vec<u64>,
-    waiting: VecDeque<(u64, Level, u64)>,
-    level: Level,
+    waiting: VecDeque<(u64, ChannelLevel, u64)>,
+    level: ChannelLevel,
     last: u64,
 }
 
@@ -43,7 +43,7 @@ impl Machine {
     }
 
     /// The pulse that it answers, and the level to which its line changes, if it does.
-    fn act(&mut self, now: u64) -> Option<(u64, Level)> {
+    fn act(&mut self, now: u64) -> Option<(u64, ChannelLevel)> {
         self.last = now;
         let (number, level, _) = match self.backlog {
             Backlog::All => self.waiting.pop_front()?,
@@ -85,7 +85,7 @@ fn course(mut machine: Machine, spacing: Spacing, pulses: u64) -> Course {
             }
             None => {
                 channel.pass(due, &mut tell);
-                let level = if sent % 2 == 0 { Level::High } else { Level::Low };
+                let level = if sent % 2 == 0 { ChannelLevel::High } else { ChannelLevel::Low };
                 machine.waiting.push_back((sent, level, due));
                 sent += 1;
             }
@@ -121,7 +121,7 @@ fn check(course: &Course, pulses: u64) -> Result<(), TestCaseError> {
 
 fn machine(backlog: Backlog, mut stalls: Vec<Stall>, delays: Vec<u64>) -> Machine {
     stalls.sort_unstable();
-    Machine { backlog, stalls, delays, waiting: VecDeque::new(), level: Level::Low, last: 0 }
+    Machine { backlog, stalls, delays, waiting: VecDeque::new(), level: ChannelLevel::Low, last: 0 }
 }
 
 proptest! {
@@ -185,11 +185,11 @@ fn edges_that_nobody_asked_for_are_counted() {
     channel.plan();
     // Two edges before the first pulse, one answer, two of ringing.
     for (at, level) in [
-        (5, Level::High),
-        (9, Level::Low),
-        (1_100, Level::High),
-        (1_105, Level::Low),
-        (1_109, Level::High),
+        (5, ChannelLevel::High),
+        (9, ChannelLevel::Low),
+        (1_100, ChannelLevel::High),
+        (1_105, ChannelLevel::Low),
+        (1_109, ChannelLevel::High),
     ] {
         channel.edge(at, level, &mut |outcome| told.push(outcome));
     }
@@ -218,7 +218,7 @@ fn times_go_on_where_31_bits_end() {
     for number in 0..40_u64 {
         channel.plan();
         let at = (number + 1) * (1 << 28) + 77;
-        let level = if number % 2 == 0 { Level::High } else { Level::Low };
+        let level = if number % 2 == 0 { ChannelLevel::High } else { ChannelLevel::Low };
         channel.edge(at as u32 & 0x7FFF_FFFF, level, &mut |outcome| told.push(outcome));
     }
     assert_eq!(told.len(), 40);
