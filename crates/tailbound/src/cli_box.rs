@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
+use clap::{Arg, ArgGroup, Args, Subcommand};
 use tailbound_probe::PlanOption;
 
 use crate::cli_config::BesideArgs;
@@ -20,6 +20,11 @@ pub(crate) enum BoxVerb {
 /// Arguments of `box answer`.
 #[derive(Debug, Args)]
 #[command(
+    mut_args(foreign),
+    mut_arg("deadline", |a| a.help("Largest acceptable time from a pulse to its answer: `100us`. Without it the figures are shown and nothing is judged")),
+    mut_arg("interval", |a| a.help("About how often pulses come [default: 1ms]")),
+    mut_arg("loops", |a| a.help("How long to answer, in intervals, instead of a duration")),
+    mut_arg("cpus", |a| a.help("CPUs of the answering thread, which is pinned where it is one: `3`, `2-3`, `isolated` [default: all]")),
     after_help = "Pulses have no schedule: --interval is about how often they come, and --duration how long they are \
 answered. On UDP only pulses are answered, to their sender and by as many bytes; anybody who reaches the address gets \
 an answer unless --sender says whose. Examples:\n  \
@@ -31,7 +36,12 @@ pub(crate) struct AnswerArgs {
     #[command(flatten)]
     pub(crate) line: LineArgs,
     #[command(flatten)]
-    pub(crate) run: AnsweringArgs,
+    pub(crate) plan: PlanArgs,
+    #[command(flatten)]
+    pub(crate) beside: BesideArgs,
+    /// Where the HTML report goes [default: beside the run file]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 /// Where pulses arrive.
@@ -74,53 +84,9 @@ pub(crate) struct LineArgs {
     pub(crate) by: Option<String>,
 }
 
-/// The options of `run` that a run of pulses has a use for.
-#[derive(Debug)]
-pub(crate) struct AnsweringArgs {
-    pub(crate) plan: PlanArgs,
-    pub(crate) beside: BesideArgs,
-    pub(crate) report: Option<PathBuf>,
-}
-
-/// As they are read; `AnsweringArgs` changes their help.
-#[derive(Debug, Args)]
-struct Read {
-    #[command(flatten)]
-    plan: PlanArgs,
-    #[command(flatten)]
-    beside: BesideArgs,
-    /// Where the HTML report goes [default: beside the run file]
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    report: Option<PathBuf>,
-}
-
-impl Args for AnsweringArgs {
-    fn augment_args(command: Command) -> Command {
-        let foreign = |name: &str| PlanOption::ALL.iter().any(|option| option.name() == name);
-        Read::augment_args(command)
-            .mut_args(|a| if a.get_long().is_some_and(foreign) { a.hide(true) } else { a })
-            .mut_arg("probe", |a| a.hide(true))
-            .mut_arg("deadline", |a| {
-                a.help("Largest acceptable time from a pulse to its answer: `100us`. Without it the figures are shown and nothing is judged")
-            })
-            .mut_arg("interval", |a| a.help("About how often pulses come [default: 1ms]"))
-            .mut_arg("loops", |a| a.help("How long to answer, in intervals, instead of a duration"))
-            .mut_arg("cpus", |a| {
-                a.help("CPUs of the answering thread, which is pinned where it is one: `3`, `2-3`, `isolated` [default: all]")
-            })
-    }
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for AnsweringArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let Read { plan, beside, report } = Read::from_arg_matches(matches)?;
-        Ok(Self { plan, beside, report })
-    }
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
+/// Only what a run of pulses has a use for is shown.
+fn foreign(argument: Arg) -> Arg {
+    let is_foreign = |name: &str| PlanOption::ALL.iter().any(|option| option.name() == name);
+    let hidden = argument.get_long().is_some_and(|name| is_foreign(name) || name == "probe");
+    if hidden { argument.hide(true) } else { argument }
 }

@@ -99,19 +99,3 @@ impl FromArgMatches for ProbeArgs {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_of_probes_are_no_flags_of_plans() {
-        let plan = MeasureArgs::augment_args(Command::new("plan"));
-        let flags: Vec<&str> = plan.get_arguments().filter_map(|a| a.get_long()).collect();
-        for kind in CATALOGUE {
-            for option in kind.options {
-                assert!(!flags.contains(&option.name), "{} --{}", kind.name, option.name);
-            }
-        }
-    }
-}

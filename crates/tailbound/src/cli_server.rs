@@ -34,23 +34,3 @@ pub(crate) enum ServerCommand {
     #[command(subcommand)]
     Fleet(crate::cli_fleet::Fleet),
 }
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::*;
-
-    #[test]
-    fn each_verb_says_the_same_of_itself_as_in_the_tool() {
-        let (own, tool) = (ServerCli::command(), crate::command());
-        for verb in own.get_subcommands() {
-            let name = verb.get_name();
-            let there = tool.find_subcommand(name).unwrap_or_else(|| panic!("{name} is no verb"));
-            assert_eq!(
-                verb.get_about().map(ToString::to_string),
-                there.get_about().map(ToString::to_string)
-            );
-        }
-    }
-}

@@ -63,7 +63,7 @@ const PROBES: [Group; 6] = [
         title: "Priorities and their inheritance",
         verbs: &["pi", "pi-process", "prio-wake", "prio-preempt", "sched-football", "rt-migrate"],
     },
-    Group { title: "From outside", verbs: &["answer-udp", "answer-uart"] },
+    Group { title: "From outside", verbs: &["answer-gpio", "answer-udp", "answer-uart"] },
     Group { title: "Throughput", verbs: &["benchmark"] },
 ];
 

@@ -10,6 +10,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
+use tailbound_core::progress_writer::ProgressWriter;
 use tailbound_core::{FailureKind, printable};
 use tailbound_report::Style;
 
@@ -153,6 +154,12 @@ pub(crate) fn note(text: &str) {
 pub(crate) fn redraw(text: &str) {
     let mut out = io::stderr().lock();
     drop(write!(out, "\r\x1b[K{}", printable::line(text)).and_then(|()| out.flush()));
+}
+
+/// Progress of a library's work on standard error; `quiet`: none.
+pub(crate) fn progress(quiet: bool) -> Option<ProgressWriter> {
+    let redraw = io::stderr().is_terminal().then_some(redraw as fn(&str));
+    (!quiet).then_some(ProgressWriter { note, redraw })
 }
 
 /// Is colour wanted on standard output?

@@ -42,6 +42,7 @@ pub mod policy;
 pub mod pressure;
 pub mod printable;
 pub mod progress;
+pub mod progress_writer;
 pub mod protobuf;
 pub mod published;
 pub mod purpose;

@@ -32,6 +32,7 @@ pub mod paths;
 pub mod pool;
 pub mod program;
 pub mod progress;
+pub mod progress_line;
 pub mod qemu;
 mod qmp;
 pub mod repeat;

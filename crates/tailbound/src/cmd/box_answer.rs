@@ -14,14 +14,13 @@ use crate::say::Failure;
 
 /// `tailbound box answer`
 pub(super) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
-    let own = &args.run;
-    if own.beside.probe.is_some() {
+    if args.beside.probe.is_some() {
         return Err(Failure::usage("--probe: `box answer` has its own; use `tailbound run`"));
     }
-    let mut request = session::request(&own.plan)?;
-    request.config = request.config.over(&own.beside.config()?);
+    let mut request = session::request(&args.plan)?;
+    request.config = request.config.over(&args.beside.config()?);
     request.config.probe = Some(probe(&args.line)?.to_string());
-    run::one(OneRun { request, plan: &own.plan, report: own.report.as_deref(), round: None })
+    run::one(OneRun { request, plan: &args.plan, report: args.report.as_deref(), round: None })
 }
 
 /// The probe that these flags ask for, with its options.

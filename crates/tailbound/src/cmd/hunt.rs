@@ -7,15 +7,15 @@ use std::time::Duration;
 use tailbound_search::hunt_runs::{
     self, HuntCaller, HuntEnd, HuntListener, HuntOptions, MachineOptions,
 };
+use tailbound_series::rounds::SeriesLine;
 
 use crate::caller::Machine;
 use crate::cli_hunt::HuntArgs;
 use crate::cmd::hunt_line::Line;
 use crate::cmd::lab::bench;
-use crate::cmd::rounds::Shown;
 use crate::flags;
 use crate::input;
-use crate::say::{Failure, Form};
+use crate::say::{self, Failure, Form};
 
 const LENGTH: Duration = Duration::from_secs(30 * 60);
 
@@ -31,7 +31,7 @@ pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
             open: &|| Ok(bench::open(&args.host)?),
             listener: &line as &dyn HuntListener,
             machine: Machine::default(),
-            rounds: &mut Shown::new(quiet),
+            rounds: &mut SeriesLine(say::progress(quiet)),
             runs: &|folder| Ok(input::runs(&input::in_folder(folder)?)?),
         },
     )?;

@@ -8,7 +8,6 @@
 //! Not here: the folder, the order, which runs are made (`tailbound-series`).
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -18,7 +17,7 @@ use tailbound_core::utc;
 use tailbound_host::Root;
 use tailbound_report::compare::Answer;
 use tailbound_run::resolve;
-use tailbound_series::rounds::{self as series, Next, Progress, Series, Variant};
+use tailbound_series::rounds::{self as series, Series, SeriesLine, Variant};
 use tailbound_stats::compare::{Design, Systems};
 use tailbound_sys::clock;
 
@@ -76,7 +75,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
             "--rounds {rounds}: intervals and verdicts take {need} rounds; with fewer there are figures only. More can be made later, by the same command with the same --out"
         ));
     }
-    let mut shown = Shown::new(args.plan.quiet);
+    let mut shown = SeriesLine(say::progress(args.plan.quiet));
     let made = series::make(&series, &common, &mut Machine::default(), &mut shown);
     shown.clear();
     let interrupted = made?;
@@ -140,42 +139,4 @@ fn named(name: &str, e: Failure) -> Failure {
 
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or("").trim_start_matches("error: ")
-}
-
-/// What is shown while the series goes on.
-pub(crate) struct Shown {
-    quiet: bool,
-    terminal: bool,
-}
-
-impl Progress for Shown {
-    fn begins(&mut self, series: &Series, there: usize, expected_ns: i64) {
-        if !self.quiet {
-            say::note(&series.text(there, expected_ns));
-        }
-    }
-
-    fn next(&mut self, next: &Next<'_>) {
-        if self.quiet {
-            return;
-        }
-        let text = next.text();
-        if self.terminal {
-            crate::say::redraw(&text);
-        } else {
-            say::note(&text);
-        }
-    }
-}
-
-impl Shown {
-    pub(crate) fn new(quiet: bool) -> Self {
-        Self { quiet, terminal: io::stderr().is_terminal() }
-    }
-
-    pub(crate) fn clear(&self) {
-        if self.terminal && !self.quiet {
-            crate::say::redraw("");
-        }
-    }
 }

@@ -77,9 +77,13 @@ fn the_server_alone_has_its_three_verbs() {
     let call = |words: &[&str]| told(Path::new(env!("CARGO_BIN_EXE_tailbound-server")), words);
     let version = stdout(&call(&["--version"]));
     assert_eq!(version.trim(), concat!("tailbound-server ", env!("CARGO_PKG_VERSION")));
-    let help = stdout(&call(&["--help"]));
+    // In one line each: what they say of themselves is what the tool says of them.
+    let words: String = stdout(&call(&["--help"])).split_whitespace().collect::<Vec<_>>().join(" ");
+    let tool = tailbound::command();
     for verb in ["serve", "store", "fleet"] {
-        assert!(help.contains(verb), "{help}");
+        let about = tool.find_subcommand(verb).and_then(clap::Command::get_about);
+        let line = format!(" {verb} {} ", about.expect("what it does"));
+        assert!(words.contains(&line), "{line}: {words}");
     }
     assert_eq!(status(&call(&["run"])), 2);
 }

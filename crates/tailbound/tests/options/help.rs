@@ -73,3 +73,17 @@ fn the_first_commands_are_understood() {
     }
     assert!(text.lines().all(|l| l.chars().count() <= WIDTH_MAX), "{text}");
 }
+
+#[test]
+fn options_of_probes_are_no_flags_of_plans() {
+    let command = tailbound::command();
+    let measure = command.find_subcommand("measure").expect("a verb");
+    for kind in tailbound_probe::catalogue::CATALOGUE {
+        let probe = measure.find_subcommand(kind.name).expect("a probe");
+        let flags: Vec<&str> = probe.get_arguments().filter_map(clap::Arg::get_long).collect();
+        for option in kind.options {
+            let same = flags.iter().filter(|flag| **flag == option.name).count();
+            assert_eq!(same, 1, "{} --{}", kind.name, option.name);
+        }
+    }
+}

@@ -11,11 +11,13 @@
 //! ```
 
 mod description;
+mod line;
 mod make;
 mod series;
 mod words;
 
 pub use description::{DescriptionError, NAME_MAX, ROUNDS_MAX, is_name, variants};
+pub use line::SeriesLine;
 pub use make::{Next, Progress, make};
 pub use series::{Series, Variant};
 pub use words::{VariantError, comparable, named_words};

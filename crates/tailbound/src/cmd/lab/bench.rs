@@ -2,12 +2,12 @@
 //! The lab as its flags open it; its failures, and those of its callers in it.
 
 use tailbound_core::FailureKind;
+use tailbound_lab::progress_line::ProgressLine;
 use tailbound_lab::{Bench, HostOptions, LabError};
 use tailbound_search::SearchError;
 
-use super::progress::StandardError;
 use crate::cli_guest::HostArgs;
-use crate::say::Failure;
+use crate::say::{self, Failure};
 
 /// The lab, which says on standard error how far it is.
 pub(in crate::cmd) fn open(host: &HostArgs) -> Result<Bench<'static>, Failure> {
@@ -19,7 +19,7 @@ pub(in crate::cmd) fn open(host: &HostArgs) -> Result<Bench<'static>, Failure> {
         host_limit_s: host.host_limit,
         refresh: host.refresh,
     };
-    Ok(Bench::open(options, Box::new(StandardError { quiet: host.quiet }))?)
+    Ok(Bench::open(options, Box::new(ProgressLine(say::progress(host.quiet))))?)
 }
 
 impl From<LabError> for Failure {

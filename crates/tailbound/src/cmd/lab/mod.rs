@@ -6,7 +6,6 @@ mod cache;
 mod kernel;
 mod matrix;
 mod paths;
-mod progress;
 mod qemu;
 mod repeat;
 pub(super) mod request;

@@ -9,12 +9,11 @@ use tailbound_core::units::format_span;
 use tailbound_host::Root;
 use tailbound_run::{Request, resolve};
 use tailbound_series::auto::{Bench, Set, StageRuns};
-use tailbound_series::rounds::{self as series, Series, Variant};
+use tailbound_series::rounds::{self as series, Series, SeriesLine, Variant};
 use tailbound_tune::Recipe;
 use tailbound_tune::candidates::{Candidate, profile};
 
 use crate::caller::Machine;
-use crate::cmd::rounds::Shown;
 use crate::input::{self, Existing};
 use crate::say::{self, Failure};
 
@@ -88,7 +87,7 @@ impl Bench for Here<'_> {
         if !self.quiet {
             say::note(&format!("Stage {stage}: {}", names.join(", ")));
         }
-        let mut shown = Shown::new(self.quiet);
+        let mut shown = SeriesLine(say::progress(self.quiet));
         let common = self.common()?;
         let made = series::make(&series, &common, &mut self.caller, &mut shown);
         shown.clear();

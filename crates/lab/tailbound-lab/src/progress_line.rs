@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is shown while guests work: one line, redrawn on a terminal, now and then into a pipe.
 //!
-//! Units: the host's time. To standard error: standard output is for the answer.
+//! Units: the host's time. Not here: who writes ([`ProgressWriter`]).
 //! A thread of its own draws the line, so that it also moves while the calling one reads a log or waits for apt.
-//! Not here: the words of the line (`tailbound_lab::progress`).
+//! Not here: the words of the line ([`crate::progress`]).
 
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tailbound_lab::progress::{Listener, Moved, Steps, TaskListener, TaskProgress};
+use tailbound_core::progress_writer::ProgressWriter;
 
-use crate::say;
+use crate::progress::{Listener, Moved, Steps, TaskListener, TaskProgress};
 
 /// On a terminal nothing is said before this.
 const QUIET: Duration = Duration::from_secs(2);
@@ -21,21 +21,19 @@ const QUIET: Duration = Duration::from_secs(2);
 const LINE_EVERY: Duration = Duration::from_secs(10);
 const REDRAW_EVERY: Duration = Duration::from_millis(250);
 
-/// Standard error, as far as anything is to be said there.
+/// Shows what is told; `None` shows nothing.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cmd) struct StandardError {
-    pub(in crate::cmd) quiet: bool,
-}
+pub struct ProgressLine(pub Option<ProgressWriter>);
 
-impl Listener for StandardError {
+impl Listener for ProgressLine {
     fn note(&self, text: &str) {
-        if !self.quiet {
-            say::note(text);
+        if let Some(writer) = self.0 {
+            (writer.note)(text);
         }
     }
 
     fn tasks(&self, total: usize, steps: Option<Steps>) -> Box<dyn TaskListener + '_> {
-        Box::new(Shown::new(self.quiet, TaskProgress::new(total, steps)))
+        Box::new(TaskLine::new(self.0, TaskProgress::new(total, steps)))
     }
 }
 
@@ -49,50 +47,48 @@ struct State {
 }
 
 impl State {
-    fn draw(&mut self, terminal: bool, now: Instant) {
+    fn draw(&mut self, writer: ProgressWriter, now: Instant) {
         let since = now.saturating_duration_since(self.last);
-        let every = match (terminal, self.drawn) {
-            (false, _) => LINE_EVERY,
-            (true, false) => QUIET,
-            (true, true) => REDRAW_EVERY,
+        let every = match (writer.redraw, self.drawn) {
+            (None, _) => LINE_EVERY,
+            (Some(_), false) => QUIET,
+            (Some(_), true) => REDRAW_EVERY,
         };
         let Some(line) = self.tasks.line(now).filter(|_| since >= every) else { return };
         self.last = now;
-        if terminal {
+        if let Some(redraw) = writer.redraw {
             self.drawn = true;
             let width = tailbound_sys::terminal::size(&io::stderr()).map_or(80, |(c, _)| c);
             let line: String = line.chars().take(width.saturating_sub(1)).collect();
-            say::redraw(&line);
+            redraw(&line);
         } else {
-            say::note(&line);
+            (writer.note)(&line);
         }
     }
 }
 
 /// The line.
-struct Shown {
-    quiet: bool,
-    terminal: bool,
+struct TaskLine {
+    writer: Option<ProgressWriter>,
     state: Arc<Mutex<State>>,
     /// Dropped, it ends the thread that draws.
     over: Option<Sender<()>>,
     drawing: Option<JoinHandle<()>>,
 }
 
-impl Shown {
-    fn new(quiet: bool, tasks: TaskProgress) -> Self {
-        let terminal = io::stderr().is_terminal();
+impl TaskLine {
+    fn new(writer: Option<ProgressWriter>, tasks: TaskProgress) -> Self {
         let state = State { tasks, last: Instant::now(), drawn: false };
         let state = Arc::new(Mutex::new(state));
         let (over, is_over) = mpsc::channel();
         let drawn = Arc::clone(&state);
-        let draw = move || {
+        let draw = move |writer| {
             while is_over.recv_timeout(REDRAW_EVERY) == Err(RecvTimeoutError::Timeout) {
-                locked(&drawn).draw(terminal, Instant::now());
+                locked(&drawn).draw(writer, Instant::now());
             }
         };
-        let drawing = (!quiet).then(|| std::thread::spawn(draw));
-        Self { quiet, terminal, state, over: Some(over), drawing }
+        let drawing = writer.map(|writer| std::thread::spawn(move || draw(writer)));
+        Self { writer, state, over: Some(over), drawing }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -100,13 +96,13 @@ impl Shown {
     }
 
     fn erase(&self, state: &State) {
-        if self.terminal && !self.quiet && state.drawn {
-            say::redraw("");
+        if let Some(redraw) = self.writer.and_then(|w| w.redraw).filter(|_| state.drawn) {
+            redraw("");
         }
     }
 }
 
-impl TaskListener for Shown {
+impl TaskListener for TaskLine {
     fn moved(&self, task: usize, what: Moved) {
         self.state().tasks.moved(task, what, Instant::now());
     }
@@ -116,10 +112,10 @@ impl TaskListener for Shown {
     }
 
     fn note(&self, text: &str) {
-        if !self.quiet {
+        if let Some(writer) = self.writer {
             let state = self.state();
             self.erase(&state);
-            say::note(text);
+            (writer.note)(text);
         }
     }
 
@@ -130,7 +126,7 @@ impl TaskListener for Shown {
     }
 }
 
-impl Drop for Shown {
+impl Drop for TaskLine {
     fn drop(&mut self) {
         self.clear();
         drop(self.over.take());
