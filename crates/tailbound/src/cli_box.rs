@@ -53,31 +53,31 @@ pub(crate) struct LineArgs {
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Pulses")]
     pub(crate) udp: Option<String>,
     /// With --udp: answer this sender alone
-    #[arg(long, value_name = "ADDRESS", help_heading = "Pulses", requires = "udp")]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Pulses", conflicts_with_all = ["port", "chip"])]
     pub(crate) sender: Option<String>,
     /// Bytes at this serial port
     #[arg(long, value_name = "FILE", help_heading = "Pulses")]
     pub(crate) port: Option<String>,
     /// With --port: its speed [default: 115200]
-    #[arg(long, value_name = "N", help_heading = "Pulses", requires = "port")]
+    #[arg(long, value_name = "N", help_heading = "Pulses", conflicts_with_all = ["udp", "chip"])]
     pub(crate) baud: Option<u32>,
     /// With --port: bytes of a pulse and of its answer [default: 1]
-    #[arg(long, value_name = "BYTES", help_heading = "Pulses", requires = "port")]
+    #[arg(long, value_name = "BYTES", help_heading = "Pulses", conflicts_with_all = ["udp", "chip"])]
     pub(crate) frame: Option<u32>,
     /// With --port: the first byte of each pulse counts up, so that lost ones are known
-    #[arg(long, help_heading = "Pulses", requires = "port")]
+    #[arg(long, help_heading = "Pulses", conflicts_with_all = ["udp", "chip"])]
     pub(crate) counting: bool,
     /// Edges of a line of this GPIO chip: `gpiochip0`, or its file
     #[arg(long, value_name = "NAME", help_heading = "Pulses", requires_all = ["input", "answer"])]
     pub(crate) chip: Option<String>,
     /// With --chip: the line where pulses arrive, by number or name
-    #[arg(long = "in", value_name = "LINE", help_heading = "Pulses", requires = "chip")]
+    #[arg(long = "in", value_name = "LINE", help_heading = "Pulses", conflicts_with_all = ["udp", "port"])]
     pub(crate) input: Option<String>,
     /// With --chip: the line of the answers, by number or name
-    #[arg(long, value_name = "LINE", help_heading = "Pulses", requires = "chip")]
+    #[arg(long, value_name = "LINE", help_heading = "Pulses", conflicts_with_all = ["udp", "port"])]
     pub(crate) answer: Option<String>,
     /// With --chip: `toggle`, every edge is a pulse and the answer is the same level; `rising` [default: toggle]
-    #[arg(long, value_name = "WORD", help_heading = "Pulses", requires = "chip")]
+    #[arg(long, value_name = "WORD", help_heading = "Pulses", conflicts_with_all = ["udp", "port"])]
     pub(crate) edge: Option<String>,
     /// How the thread waits: `poll`, `read`, or `busy`, which never sleeps [default: poll]
     #[arg(long, value_name = "WORD", help_heading = "Pulses")]

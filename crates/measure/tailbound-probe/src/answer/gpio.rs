@@ -3,7 +3,7 @@
 //!
 //! Context: SETUP. Units: ns. Not here: the lines (`tailbound_sys::answer::gpio`), the engine ([`super`]).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::number::Real as _;
@@ -66,8 +66,12 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
         _ => (AnswerForm::HighThenLow, Edges::Rising),
     };
     let named = options.text("chip").unwrap_or("gpiochip0");
-    let path =
-        if named.contains('/') { PathBuf::from(named) } else { PathBuf::from("/dev").join(named) };
+    let number = named.strip_prefix("gpiochip").filter(|n| n.parse::<u32>().is_ok());
+    let path = match number {
+        Some(_) => Path::new("/dev").join(named),
+        None if named.contains('/') => PathBuf::from(named),
+        None => return Err(options.wrong("chip", "write its name, such as gpiochip0, or its file")),
+    };
     let chip = Chip::open(&path).map_err(|e| told("chip", &e))?;
     let line = |name| {
         let text = options.text(name).ok_or_else(|| {
@@ -89,7 +93,14 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
 }
 
 fn told(option: &str, error: &GpioError) -> ProbeError {
-    ProbeError::Cannot(format!("probe answer-gpio: --{option}: {error}"))
+    let text = format!("probe answer-gpio: --{option}: {error}");
+    match error {
+        GpioError::NotAChip { .. }
+        | GpioError::NoSuchLine { .. }
+        | GpioError::NoSuchName { .. }
+        | GpioError::AmbiguousName { .. } => ProbeError::Usage(text),
+        _ => ProbeError::Cannot(text),
+    }
 }
 
 fn begin(setup: &Setup<'_>, line: Gpio) -> Result<Running, ProbeError> {
