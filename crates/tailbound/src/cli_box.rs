@@ -67,8 +67,8 @@ pub(crate) struct LineArgs {
     /// With --port: the first byte of each pulse counts up, so that lost ones are known
     #[arg(long, help_heading = "Pulses", conflicts_with_all = ["udp", "chip"])]
     pub(crate) counting: bool,
-    /// Edges of a line of this GPIO chip: `gpiochip0`, or its file
-    #[arg(long, value_name = "NAME", help_heading = "Pulses", requires_all = ["input", "answer"])]
+    /// Edges of a line of this GPIO chip: `gpiochip0`, its file, or `sim` for a simulated one and its edges
+    #[arg(long, value_name = "NAME", help_heading = "Pulses")]
     pub(crate) chip: Option<String>,
     /// With --chip: the line where pulses arrive, by number or name
     #[arg(long = "in", value_name = "LINE", help_heading = "Pulses", conflicts_with_all = ["udp", "port"])]

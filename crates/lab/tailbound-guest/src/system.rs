@@ -32,10 +32,11 @@ const MOUNTS: &[(&str, &str, &str)] = &[
     ("tracefs", "/sys/kernel/tracing", ""),
     ("cgroup2", "/sys/fs/cgroup", ""),
     ("mqueue", "/dev/mqueue", ""),
+    ("configfs", "/sys/kernel/config", ""),
 ];
 
 /// Mounted only where the kernel has them; their absence is nobody's loss.
-const OPTIONAL: &[&str] = &["devpts", "debugfs", "tracefs", "cgroup2", "mqueue"];
+const OPTIONAL: &[&str] = &["devpts", "debugfs", "tracefs", "cgroup2", "mqueue", "configfs"];
 
 /// Prepared system.
 #[derive(Debug)]

@@ -5,6 +5,7 @@
 //! Figures are asserted here and only here: virtual time is the same on every host.
 
 mod across;
+mod answered;
 mod bisected;
 mod blamed;
 mod boards;
@@ -169,6 +170,10 @@ impl Lab {
             (
                 "the bound from a kernel's own events",
                 Box::new(move || some(self.recorded_theory(project))),
+            ),
+            (
+                "edges of a simulated GPIO chip are answered",
+                Box::new(move || some(self.answered())),
             ),
             one("the boot option that made it later is found among 17", Lab::option_found),
             ("the commit that made it later", Box::new(|| self.commits())),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::number::Real as _;
+use tailbound_core::policy::Policy;
 use tailbound_core::units::format_ns_i64;
 use tailbound_host::clock_id;
 use tailbound_rt::answer::PulseTally;
@@ -16,10 +17,14 @@ use tailbound_sys::gpio::{Chip, EDGES_KEPT_MAX, Edges, GpioError, LineLevel};
 
 use super::Answering;
 use super::findings::counted;
+use super::gpio_sim::SimulatedChip;
 use crate::error::ProbeError;
 use crate::figures::figure;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
-use crate::thread_group::{ProbeOutput, Running};
+use crate::thread_group::{ProbeOutput, Running, thread_spec};
+
+/// The chip that is made for the measurement.
+const SIMULATED: &str = "sim";
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
     name: "answer-gpio",
@@ -28,18 +33,23 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
     to: "the clock read after the call that set the output returned",
     replaces: &[],
     options: &[
-        ProbeOption::new("chip", "NAME", "gpiochip0", "the chip of both lines, or its file"),
+        ProbeOption::new(
+            "chip",
+            "NAME",
+            "gpiochip0",
+            "the chip of both lines, or its file; `sim`: a simulated chip of this kernel, with a thread that makes the edges",
+        ),
         ProbeOption::new(
             "in",
             "LINE",
             "",
-            "the line where pulses arrive, by number or name; needed",
+            "the line where pulses arrive, by number or name; needed but for `sim`",
         ),
         ProbeOption::new(
             "answer",
             "LINE",
             "",
-            "the line of the answers, by number or name; needed",
+            "the line of the answers, by number or name; needed but for `sim`",
         ),
         ProbeOption::new(
             "edge",
@@ -66,15 +76,20 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
         _ => (AnswerForm::HighThenLow, Edges::Rising),
     };
     let named = options.text("chip").unwrap_or("gpiochip0");
+    let simulated = (named == SIMULATED).then(SimulatedChip::make).transpose()?;
     let number = named.strip_prefix("gpiochip").filter(|n| n.parse::<u32>().is_ok());
     let path = match number {
+        _ if simulated.is_some() => {
+            simulated.as_ref().map_or_else(PathBuf::new, |c| c.file().to_owned())
+        }
         Some(_) => Path::new("/dev").join(named),
         None if named.contains('/') => PathBuf::from(named),
         None => return Err(options.wrong("chip", "write its name, such as gpiochip0, or its file")),
     };
     let chip = Chip::open(&path).map_err(|e| told("chip", &e))?;
     let line = |name| {
-        let text = options.text(name).ok_or_else(|| {
+        let own = simulated.as_ref().map(|_| if name == "in" { "0" } else { "1" });
+        let text = options.text(name).or(own).ok_or_else(|| {
             ProbeError::Usage(format!(
                 "probe answer-gpio: --{name} is needed: a line of {named}, by number or name"
             ))
@@ -89,7 +104,14 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let answers = chip.output(output, LineLevel::Low).map_err(|e| told("answer", &e))?;
     let pulses = chip.input(input, edges, stamp_clock(clock), EDGES_KEPT_MAX);
     let pulses = pulses.map_err(|e| told("in", &e))?;
-    Ok(Prepared::with(Gpio::new(pulses, answers, form, by, clock)?, begin))
+    let line = Gpio::new(pulses, answers, form, by, clock)?;
+    Ok(Prepared::with(Lines { line, simulated }, begin))
+}
+
+/// The lines before threads have them; dropped in this order.
+struct Lines {
+    line: Gpio,
+    simulated: Option<SimulatedChip>,
 }
 
 fn told(option: &str, error: &GpioError) -> ProbeError {
@@ -103,8 +125,26 @@ fn told(option: &str, error: &GpioError) -> ProbeError {
     }
 }
 
-fn begin(setup: &Setup<'_>, line: Gpio) -> Result<Running, ProbeError> {
-    super::begin(setup, line)
+fn begin(setup: &Setup<'_>, lines: Lines) -> Result<Running, ProbeError> {
+    let Lines { line, simulated } = lines;
+    let Some(chip) = simulated else { return super::begin(setup, line) };
+    let (pulses, clock) = (chip.pulses()?, clock_id(setup.plan.clock));
+    // As an interrupt from outside, an edge interrupts what is less urgent than its answer.
+    let policy = match setup.plan.policy {
+        Policy::Fifo(priority) => Policy::Fifo(priority.saturating_sub(1).max(1)),
+        Policy::Rr(priority) => Policy::Fifo(priority.saturating_sub(1).max(1)),
+        other => other,
+    };
+    let spec = thread_spec(policy, setup.cpus());
+    super::begin_beside(setup, line, |threads| {
+        threads.helper("pulses", spec, move |thread| pulses.run(thread, clock))?;
+        // It goes when the lines are closed.
+        threads.after(move |_| {
+            drop(chip);
+            ProbeOutput::default()
+        });
+        Ok(())
+    })
 }
 
 impl Answering for Gpio {

@@ -8,6 +8,7 @@
 
 mod findings;
 pub(crate) mod gpio;
+mod gpio_sim;
 pub(crate) mod uart;
 pub(crate) mod udp;
 
@@ -24,7 +25,7 @@ use crate::error::ProbeError;
 use crate::kind::{ProbeOption, Setup};
 use crate::noise::polled;
 use crate::thread_group::{
-    Finished, ProbeOutput, RecordSlot, Recorders, Running, ThreadContext, thread_spec,
+    Finished, ProbeOutput, RecordSlot, Recorders, Running, ThreadContext, ThreadGroup, thread_spec,
 };
 
 pub(crate) const BY: ProbeOption = ProbeOption::new(
@@ -64,8 +65,17 @@ fn by(setup: &Setup<'_>) -> Result<By, ProbeError> {
     Ok(by)
 }
 
-/// One thread answers on the line that `open` makes, once everything else is ready.
+/// One thread answers on `line`, once everything else is ready.
 fn begin<L: Answering>(setup: &Setup<'_>, line: L) -> Result<Running, ProbeError> {
+    begin_beside(setup, line, |_| Ok(()))
+}
+
+/// The same, with the threads that `helpers` adds.
+fn begin_beside<L: Answering>(
+    setup: &Setup<'_>,
+    line: L,
+    helpers: impl FnOnce(&mut ThreadGroup) -> Result<(), ProbeError>,
+) -> Result<Running, ProbeError> {
     // How many pulses come is the sender's business: a thread that has no rest is none of ours to refuse.
     let mut threads = setup.threads()?.busy();
     let cpus = setup.cpus();
@@ -79,6 +89,7 @@ fn begin<L: Answering>(setup: &Setup<'_>, line: L) -> Result<Running, ProbeError
     let work = thread.beside(slot(2, Context::Work))?;
     let body = Body { line, start, work };
     thread.start(thread_spec(setup.plan.policy, cpus), move |thread| body.run(thread))?;
+    helpers(&mut threads)?;
     threads.release()
 }
 
