@@ -14,8 +14,8 @@ use tailbound_series::auto::{self, Design, DesignError, ExperimentResult, Set, S
 use tailbound_series::rounds::ROUNDS_MAX;
 use tailbound_stats::compare::Settings;
 use tailbound_sys::new_file::Existing;
-use tailbound_tune::Recipe;
 use tailbound_tune::candidates::{Candidate, profile};
+use tailbound_tune::{Recipe, Written};
 
 use crate::error::SearchError;
 
@@ -120,12 +120,16 @@ fn lab_request(
     if !asked.loads.is_empty() {
         request.loads = vec![asked.loads.join(",")];
     }
+    // To apply a profile takes time and memory of a guest, and shows in what it measures. So where some change is a setting,
+    // a set without settings applies a profile without any.
+    let is_set = candidates.iter().any(|c| !c.settings.settings.is_empty());
     for set in sets {
         let members: Vec<&Candidate> =
             set.members.iter().filter_map(|c| candidates.get(*c)).collect();
         let append: Vec<&str> =
             members.iter().map(|c| c.append.as_str()).filter(|a| !a.is_empty()).collect();
-        let tune = profile(&set.name, &members).map(|written| {
+        let none = is_set.then(|| Written { name: set.name.clone(), ..Written::default() });
+        let tune = profile(&set.name, &members).or(none).map(|written| {
             request.profiles.insert(set.name.clone(), Recipe::of(&written).profile);
             set.name.clone()
         });
@@ -276,6 +280,27 @@ mod tests {
             ("debian:6.1-rt", "nosmt idle=poll")
         );
         assert_eq!(both.name.as_deref(), Some("both"));
+        assert_eq!((untouched.tune.as_deref(), both.tune.as_deref()), (None, None));
+    }
+
+    #[test]
+    fn where_a_change_is_a_setting_every_set_applies_a_profile() {
+        let words = CandidateWords {
+            append: vec!["nosmt".to_owned()],
+            set: vec!["swappiness=9".to_owned()],
+            ..CandidateWords::default()
+        };
+        let candidates = asked(&words, &|_| true).expect("candidates");
+        let sets = ["untouched", "0", "1"]
+            .map(|name| Set { name: name.to_owned(), members: name.parse().into_iter().collect() });
+        let got = lab_request(&request(), &candidates, &sets, 9);
+        for system in &got.systems {
+            let profile = system.tune.as_ref().and_then(|name| got.profiles.get(name));
+            let members = system.name.as_deref().and_then(|n| n.parse::<usize>().ok());
+            let is_set = members.is_some_and(|c| candidates[c].append.is_empty());
+            let text = profile.expect("a profile");
+            assert_eq!(text.contains("swappiness"), is_set, "{system:?}");
+        }
     }
 
     #[test]
