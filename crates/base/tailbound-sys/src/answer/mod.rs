@@ -84,3 +84,19 @@ fn stamped(
     };
     (stamp, real_ns)
 }
+
+#[cfg(test)]
+mod testing {
+    use tailbound_rt::answer::{Arrival, PulseLine};
+
+    /// The next arrival that is not nothing.
+    pub(super) fn arrival(line: &mut impl PulseLine) -> Arrival {
+        loop {
+            let until_ns = line.now_ns().saturating_add(20_000_000_000);
+            match line.wait(until_ns) {
+                Arrival::Nothing | Arrival::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+}

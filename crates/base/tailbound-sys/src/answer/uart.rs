@@ -271,6 +271,7 @@ impl PulseLine for Uart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::testing::arrival;
     use crate::clock::CLOCK_MONOTONIC;
     use crate::terminal::{is_cooked, pair};
     use std::os::fd::{BorrowedFd, OwnedFd};
@@ -298,17 +299,6 @@ mod tests {
         };
         let path = path_of(terminal.as_fd());
         Some((person, terminal, path))
-    }
-
-    /// The next arrival that is not nothing.
-    fn arrival(line: &mut Uart) -> Arrival {
-        loop {
-            let until_ns = line.now_ns().saturating_add(20_000_000_000);
-            match line.wait(until_ns) {
-                Arrival::Nothing | Arrival::Interrupted => {}
-                other => return other,
-            }
-        }
     }
 
     #[test]

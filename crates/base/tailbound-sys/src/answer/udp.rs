@@ -268,6 +268,7 @@ impl PulseLine for Udp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::testing::arrival;
     use crate::clock::CLOCK_MONOTONIC;
     use tailbound_rt::answer::datagram::AnswerPacket;
 
@@ -278,17 +279,6 @@ mod tests {
         sender.connect(line.at().expect("its port")).expect("loopback");
         sender.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("a timeout");
         (line, sender)
-    }
-
-    /// The next arrival that is not nothing.
-    fn arrival(line: &mut Udp) -> Arrival {
-        loop {
-            let until_ns = line.now_ns().saturating_add(20_000_000_000);
-            match line.wait(until_ns) {
-                Arrival::Nothing | Arrival::Interrupted => {}
-                other => return other,
-            }
-        }
     }
 
     #[test]
