@@ -11,7 +11,7 @@ use crate::lazy::Lazy;
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "The store is the file or server of --store, else of $TAILBOUND_STORE, else store.sqlite in $XDG_STATE_HOME/tailbound \
-    (~/.local/state/tailbound; /var/lib/tailbound for root). Tables and ten queries: docs/store.md."
+    (~/.local/state/tailbound; /var/lib/tailbound for root). Tables: docs/store.md. Ten queries: examples/store/questions.sql."
 )]
 pub(crate) enum StoreVerb {
     /// Add run files; one that is there already is not added twice

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `docs/store.md` against what is there: its tables, and its queries, run on both databases.
+//! `docs/store.md` against what is there, and the queries of `examples/store/questions.sql`, run on both databases.
 //!
 //! Context: tests.
 
@@ -9,8 +9,11 @@ use crate::{NOW, added, asked, file, on_both};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/store.md");
 
-fn page() -> String {
-    std::fs::read_to_string(PAGE).unwrap_or_else(|e| panic!("{PAGE}: {e}"))
+const QUESTIONS: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../../examples/store/questions.sql");
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
 /// Its sections `` ### `table` ``, each with the first cells of its table.
@@ -31,9 +34,9 @@ fn described(page: &str) -> Vec<(&str, Vec<&str>)> {
     all
 }
 
-/// Its blocks of SQL.
-fn queries(page: &str) -> Vec<&str> {
-    page.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+/// The questions, each with the comment that asks it.
+fn queries(file: &str) -> Vec<&str> {
+    file.split("\n\n").skip(1).collect()
 }
 
 /// Of these the page has the names alone.
@@ -42,7 +45,7 @@ const OF_THE_SERVER: [&str; 7] =
 
 #[test]
 fn the_page_has_all_tables_and_columns() {
-    let page = page();
+    let page = text(PAGE);
     let (own, open): (Vec<_>, Vec<_>) =
         tables().into_iter().partition(|(name, _)| OF_THE_SERVER.contains(name));
     assert_eq!(described(&page), open);
@@ -53,9 +56,9 @@ fn the_page_has_all_tables_and_columns() {
 }
 
 #[test]
-fn every_query_of_the_page_runs_on_both() {
-    let page = page();
-    let queries = queries(&page);
+fn every_query_of_the_examples_runs_on_both() {
+    let file_text = text(QUESTIONS);
+    let queries = queries(&file_text);
     assert_eq!(queries.len(), 10);
     on_both(|place| {
         let mut store = Store::open_or_make(place, NOW).unwrap_or_else(|e| panic!("{e}"));
