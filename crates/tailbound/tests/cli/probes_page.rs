@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Holds `docs/probes.md` to the catalogue: a row per probe with a link to its page, every
+//! Holds `docs/probes.md` to the catalogue: each probe beside a link to its page, every
 //! program it replaces, and commands that the command line understands.
 //!
 //! `TAILBOUND_BLESS=1 cargo test -p tailbound --test cli probes_page` writes
@@ -47,21 +47,25 @@ fn page(pages: &[(String, String)], name: &str) -> Option<String> {
 }
 
 #[test]
-fn every_probe_has_its_row_and_its_page() {
+fn every_probe_is_named_beside_its_page() {
     let pages = pages();
-    let mut rows = String::from("| probe | times from | to | page |\n|---|---|---|---|\n");
+    let mut rows = String::from("| page | probes |\n|---|---|\n");
     let mut without = Vec::new();
+    let mut of_page: Vec<(String, Vec<String>)> = Vec::new();
     for kind in CATALOGUE {
         let Some(file) = page(&pages, kind.name) else {
             without.push(kind.name);
             continue;
         };
-        let proves = kind.property.map(|p| format!("; proves that {p}")).unwrap_or_default();
+        let name = format!("`{}`", kind.name);
+        match of_page.iter_mut().find(|(known, _)| *known == file) {
+            Some((_, names)) => names.push(name),
+            None => of_page.push((file, vec![name])),
+        }
+    }
+    for (file, names) in of_page {
         let stem = file.trim_end_matches(".md");
-        rows.push_str(&format!(
-            "| `{}` | {} | {}{proves} | [{stem}](probes/{file}) |\n",
-            kind.name, kind.from, kind.to
-        ));
+        rows.push_str(&format!("| [{stem}](probes/{file}) | {} |\n", names.join(", ")));
     }
     assert!(without.is_empty(), "no heading in docs/probes/*.md for {without:?}");
     let path = docs().join("probes.md");
