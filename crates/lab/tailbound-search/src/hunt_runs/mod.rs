@@ -6,13 +6,14 @@
 //! ```text
 //! guests.rs  a run of a candidate in the lab   corpus.rs   what is kept
 //! here/      the same on this machine          remains.rs  what is left of the worst, as files
-//! answer.rs  what is told
+//! answer.rs  what is told                      line.rs     how far it is
 //! ```
 
 mod answer;
 mod corpus;
 mod guests;
 mod here;
+mod line;
 mod remains;
 
 use std::cmp::Reverse;
@@ -31,6 +32,7 @@ pub use self::corpus::{CorpusHeader, HereHow};
 use self::corpus::{Folder, SCHEMA, Tried};
 use self::guests::Guests;
 pub use self::here::MachineHunt;
+pub use self::line::HuntLine;
 use crate::error::SearchError;
 use crate::hunt::{
     Candidate, End, Entry, Evaluator, Origin, Outcome, Search, Shrunk, Space, lab, shrink,
