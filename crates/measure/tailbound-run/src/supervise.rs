@@ -270,7 +270,7 @@ impl<'a, W: World> Supervisor<'a, W> {
         let raw = self.session.plan.raw;
         let observed = self.observer.take().map(Observer::end);
         let blamed = self.blamer.take().map(Blamer::end);
-        let (result, output) = self.running.join().map_err(|e| RunError::Cannot(e.to_string()))?;
+        let (result, output) = self.running.join().map_err(Box::new).map_err(RunError::Threads)?;
         let threads = self.followers.into_iter().zip(result).map(|(follower, result)| {
             let p2 = if raw { follower.p2.estimates() } else { Vec::new() };
             WatchedThread { collector: follower.collector, p2, result }

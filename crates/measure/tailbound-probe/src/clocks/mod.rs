@@ -99,12 +99,7 @@ impl Options {
 
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
-    let known = options.of.resolution_ns();
-    known.map_err(|e| {
-        ProbeError::Cannot(format!(
-            "this kernel does not know the clock: {e}; choose another with --of"
-        ))
-    })?;
+    options.of.resolution_ns().map_err(ProbeError::UnknownClock)?;
     Ok(Prepared::with(options, begin))
 }
 

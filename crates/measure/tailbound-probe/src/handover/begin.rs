@@ -52,8 +52,7 @@ fn open(
     let hops = if arrangement.round_trip { BACK + 1 } else { arrangement.hops as usize };
     let open = |hop| {
         let Arrangement { medium, scope, receivers, .. } = *arrangement;
-        Channel::open(medium, memory, hop, scope, receivers)
-            .map_err(|e| ProbeError::Cannot(e.to_string()))
+        Ok(Channel::open(medium, memory, hop, scope, receivers)?)
     };
     (0..hops).map(open).collect()
 }
@@ -123,7 +122,7 @@ impl Slots {
 type Between<'a> = (&'a Arc<Shared<Block>>, &'a [Channel]);
 
 fn channel(channels: &[Channel], at: usize) -> Result<&Channel, ProbeError> {
-    channels.get(at).ok_or_else(|| ProbeError::Cannot(format!("no channel {at}: a bug of ours")))
+    channels.get(at).ok_or(ProbeError::NoChannel { at })
 }
 
 fn receivers(

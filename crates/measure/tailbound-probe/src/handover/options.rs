@@ -7,7 +7,7 @@ use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
 use tailbound_rt::handover::line::RECEIVERS_MAX;
 use tailbound_sys::futex::Scope;
-use tailbound_sys::handover::{Medium, NoMedium};
+use tailbound_sys::handover::Medium;
 
 use crate::error::ProbeError;
 use crate::kind::{ProbeOption, Setup};
@@ -116,7 +116,7 @@ pub(super) fn arrangement(setup: &Setup<'_>) -> Result<Arrangement, ProbeError> 
             Ok(medium @ Medium::Socket(_)) => medium,
             _ => return Err(options.wrong("carrier", "choose unix-stream, unix-dgram, tcp, udp")),
         },
-        (_, probe) => probe.parse().map_err(|e: NoMedium| ProbeError::Usage(e.to_string()))?,
+        (_, probe) => probe.parse()?,
     };
     let count = |name| -> Result<u32, ProbeError> {
         if !has(name) {
@@ -156,11 +156,12 @@ pub(super) fn arrangement(setup: &Setup<'_>) -> Result<Arrangement, ProbeError> 
         let name = if arrangement.hops > 1 { "hops" } else { "receivers" };
         return Err(options.wrong(name, "a round trip has one receiver: leave --round-trip out"));
     }
-    if let Policy::Deadline { .. } = setup.plan.policy {
-        return Err(ProbeError::Usage(format!(
-            "probe {}: --policy {}: SCHED_DEADLINE threads run in their own periods, not when something is handed to them; choose fifo:N, rr:N or other",
-            setup.plan.probe, setup.plan.policy
-        )));
+    if let policy @ Policy::Deadline { .. } = setup.plan.policy {
+        return Err(ProbeError::Policy {
+            probe: setup.plan.probe.clone(),
+            policy,
+            why: "SCHED_DEADLINE threads run in their own periods, not when something is handed to them; choose fifo:N, rr:N or other".to_owned(),
+        });
     }
     Ok(arrangement)
 }

@@ -83,13 +83,10 @@ enum Looking {
 }
 
 fn looking(setup: &Setup<'_>) -> Result<Looking, ProbeError> {
-    let refused = |why: ObserveError| {
-        ProbeError::Cannot(format!("--with tracer: {why}; --with polling needs no tracer"))
-    };
     let at = setup.options().word("with", &["auto", "tracer", "polling"])?;
     match (at, has_tracer(setup)) {
         (0 | 1, Ok(())) => Ok(Looking::Tracer),
-        (1, Err(why)) => Err(refused(why)),
+        (1, Err(why)) => Err(ProbeError::NeedlessTracer(why)),
         (_, has) => Ok(Looking::Polling(has.err().map(|why| why.to_string()))),
     }
 }

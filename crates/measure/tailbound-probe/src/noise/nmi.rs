@@ -88,15 +88,9 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let every_ns = every_ns(setup)?;
     let source = source(setup)?;
     polled::check_busy(setup)?;
-    Samples::open(source, 1 << 30).map_err(|e| {
-        let (what, instead) = match source {
-            Source::Cycles => (
-                "no counter of cycles that could overflow",
-                "; hardware has one, virtual machines often have none (KVM: `-cpu host,pmu=on`). --source clock measures an ordinary interrupt instead",
-            ),
-            Source::Clock => ("no clock event", ""),
-        };
-        ProbeError::Cannot(format!("this machine gives {what}: {e}{instead}"))
+    Samples::open(source, 1 << 30).map_err(match source {
+        Source::Cycles => ProbeError::NoCycles,
+        Source::Clock => ProbeError::NoClockEvent,
     })?;
     Ok(Prepared::with((source, every_ns), begin))
 }

@@ -108,17 +108,15 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     };
     let share = options.amount_ns.real() / setup.plan.interval_ns.real() + ticking;
     if share > BUSY_MAX {
-        return Err(ProbeError::Usage(format!(
-            "probe fixed-work: --amount {} every {} and --tick-amount {} ask for {:.0} % of a CPU, at most {:.0} % can be kept: make --interval longer",
-            span(options.amount_ns),
-            span(setup.plan.interval_ns),
-            span(options.tick_amount_ns),
-            share * 100.0,
-            BUSY_MAX * 100.0
-        )));
+        return Err(ProbeError::TooMuchWork {
+            amount_ns: options.amount_ns,
+            interval_ns: setup.plan.interval_ns,
+            tick_amount_ns: options.tick_amount_ns,
+            share,
+            most: BUSY_MAX,
+        });
     }
-    crate::allowed(Policy::Fifo(options.priority + 1))
-        .map_err(|e| ProbeError::Cannot(e.to_string()))?;
+    crate::allowed(Policy::Fifo(options.priority + 1))?;
     Ok(Prepared::with(options, begin))
 }
 

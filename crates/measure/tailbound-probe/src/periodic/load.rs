@@ -135,8 +135,7 @@ impl Options {
 
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
-    crate::allowed(Policy::Fifo(options.priority))
-        .map_err(|e| ProbeError::Cannot(e.to_string()))?;
+    crate::allowed(Policy::Fifo(options.priority))?;
     Ok(Prepared::with(options, begin))
 }
 

@@ -77,11 +77,8 @@ impl Options {
             Some(_) => return Err(options.wrong("plant", "choose reversed")),
         };
         let tasks = cpus + extra;
-        let at_least = u8::try_from(tasks + 1).ok().filter(|p| *p <= 99).ok_or_else(|| {
-            ProbeError::Usage(format!(
-                "probe rt-migrate: {tasks} tasks need as many real-time priorities, and there are 98: name fewer --cpus"
-            ))
-        })?;
+        let at_least = u8::try_from(tasks + 1).ok().filter(|p| *p <= 99);
+        let at_least = at_least.ok_or(ProbeError::TooManyTasks { tasks })?;
         let priority = super::controller_priority(setup.plan, at_least)?;
         Ok(Self { cpus, tasks, busy_ns, reversed, priority })
     }
@@ -101,13 +98,10 @@ impl Options {
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
     let rounds = i64::try_from(options.tasks.div_ceil(options.cpus.max(1)) + 1).unwrap_or(2);
-    let wanted = options.busy_ns.saturating_mul(rounds);
-    if wanted > setup.plan.interval_ns {
-        return Err(ProbeError::Usage(format!(
-            "probe rt-migrate: the tasks are busy for {} of every {}: make --interval longer or --busy shorter",
-            span(wanted),
-            span(setup.plan.interval_ns)
-        )));
+    let busy_ns = options.busy_ns.saturating_mul(rounds);
+    let interval_ns = setup.plan.interval_ns;
+    if busy_ns > interval_ns {
+        return Err(ProbeError::TooBusy { busy_ns, interval_ns });
     }
     super::realtime_allowed(setup, options.priority)?;
     Ok(Prepared::with(options, begin))

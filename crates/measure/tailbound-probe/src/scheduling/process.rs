@@ -113,21 +113,16 @@ impl Options {
 
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let words = Options::of(setup)?;
-    let wanted = words.hold_ns.saturating_add(words.spin_ns).saturating_mul(2);
-    if wanted > setup.plan.interval_ns {
-        return Err(ProbeError::Usage(format!(
-            "probe pi-process: --hold and --spin leave no pause in {}: make --interval at least {}",
-            span(setup.plan.interval_ns),
-            span(wanted)
-        )));
+    let least_ns = words.hold_ns.saturating_add(words.spin_ns).saturating_mul(2);
+    let interval_ns = setup.plan.interval_ns;
+    if least_ns > interval_ns {
+        return Err(ProbeError::HeldTooLong { interval_ns, least_ns });
     }
     super::realtime_allowed(setup, words.priority)?;
     if let Locked::Refused(errno) = futex::try_lock_pi(&AtomicU32::new(1), gettid(), Scope::Shared)
         && errno == super::ENOSYS
     {
-        return Err(ProbeError::Cannot(
-            "probe pi-process: this kernel has no locks with priority inheritance (FUTEX_LOCK_PI); it needs CONFIG_FUTEX_PI".to_owned(),
-        ));
+        return Err(ProbeError::NoSharedPiLocks);
     }
     Ok(Prepared::with(words, begin))
 }

@@ -72,15 +72,11 @@ fn planted(setup: &Setup<'_>) -> Result<bool, ProbeError> {
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let planted = planted(setup)?;
     if cfg!(target_arch = "arm") {
-        return Err(ProbeError::Cannot(
-            "probe ptrace: 32-bit ARM has no single steps (PTRACE_SINGLESTEP); measure on a 64-bit kernel and program".to_owned(),
-        ));
+        return Err(ProbeError::NoSteps);
     }
     let scope = setup.root.parsed::<u32>("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0);
     if scope >= 3 {
-        return Err(ProbeError::Cannot(
-            "probe ptrace: nobody may trace here until the next boot (kernel.yama.ptrace_scope is 3); boot with another value".to_owned(),
-        ));
+        return Err(ProbeError::TracingForbidden);
     }
     let priority = super::controller_priority(setup.plan, 2)?;
     super::realtime_allowed(setup, priority)?;

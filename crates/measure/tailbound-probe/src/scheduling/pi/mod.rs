@@ -136,21 +136,15 @@ impl Options {
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
     let busy = options.lengths.hold_ns.saturating_add(options.lengths.spin_ns);
-    let twice = if options.control == 0 { busy } else { busy.saturating_mul(2) };
-    if twice.saturating_mul(2) > setup.plan.interval_ns {
-        return Err(ProbeError::Usage(format!(
-            "probe pi: --hold and --spin want {} of every {}: make --interval at least {}",
-            super::span(twice),
-            super::span(setup.plan.interval_ns),
-            super::span(twice.saturating_mul(2))
-        )));
+    let busy_ns = if options.control == 0 { busy } else { busy.saturating_mul(2) };
+    let (interval_ns, least_ns) = (setup.plan.interval_ns, busy_ns.saturating_mul(2));
+    if least_ns > interval_ns {
+        return Err(ProbeError::TrialTooLong { busy_ns, interval_ns, least_ns });
     }
     super::realtime_allowed(setup, options.priority)?;
     let word = AtomicU32::new(1);
     match futex::try_lock_pi(&word, gettid(), Scope::Private) {
-        Locked::Refused(errno) if errno == super::ENOSYS => Err(ProbeError::Cannot(
-            "this kernel has no locks with priority inheritance (FUTEX_LOCK_PI: not implemented); it needs CONFIG_FUTEX_PI".to_owned(),
-        )),
+        Locked::Refused(errno) if errno == super::ENOSYS => Err(ProbeError::NoPiLocks),
         _ => Ok(Prepared::with(options, begin)),
     }
 }
