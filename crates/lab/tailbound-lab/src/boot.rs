@@ -119,6 +119,13 @@ pub struct Booted {
     pub not_in_turn: Option<String>,
 }
 
+/// What a guest begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GuestOrigin {
+    Kernel,
+    Snapshot,
+}
+
 /// A boot that is watched.
 pub(crate) struct Watch<'a> {
     pub(crate) qmp: Qmp,
@@ -161,7 +168,10 @@ pub(crate) fn boot(
     let (mut running, stream) = Running::start(emulator, setup, boot_folder, incoming)?;
     let mut watch =
         Watch::open(&running, stream, setup, boot_folder, host_limit_s, stop, progress, begun)?;
-    let not_in_turn = watch.begin(incoming.is_some())?;
+    let not_in_turn = watch.begin(match incoming {
+        Some(_) => GuestOrigin::Snapshot,
+        None => GuestOrigin::Kernel,
+    })?;
     let make = match snapshot {
         Snapshot::Make(store, place) | Snapshot::Only(store, place) => Some((store, place)),
         _ => None,
@@ -222,7 +232,7 @@ pub(crate) fn until_stopped(
         progress,
         begun,
     )?;
-    let _not_in_turn = watch.begin(true)?;
+    let _not_in_turn = watch.begin(GuestOrigin::Snapshot)?;
     loop {
         match watch.qmp.hear(LOOK) {
             Heard::Event(event) if event == "STOP" => break,
@@ -283,13 +293,14 @@ impl<'a> Watch<'a> {
     }
 
     /// Lets the guest go; says why QEMU's threads are not kept in turn, where they are not.
-    fn begin(&mut self, incoming: bool) -> Result<Option<String>, LabError> {
+    fn begin(&mut self, origin: GuestOrigin) -> Result<Option<String>, LabError> {
         let not_in_turn = if self.kvm { None } else { self.take_turns()? };
-        if incoming {
-            self.phase = Phase::Loading;
-            self.resume()?;
-        } else {
-            self.qmp.ask("cont", &json!({}))?;
+        match origin {
+            GuestOrigin::Kernel => drop(self.qmp.ask("cont", &json!({}))?),
+            GuestOrigin::Snapshot => {
+                self.phase = Phase::Loading;
+                self.resume()?;
+            }
         }
         Ok(not_in_turn)
     }

@@ -159,7 +159,7 @@ fn keep<C: CampaignCaller<Error: Into<SearchError>>>(
 impl CampaignRequest<'_> {
     /// What the lab is asked for one part.
     fn of_part(&self, part: &Part) -> Result<Request, SearchError> {
-        let mut campaign = self.options.config(&self.chosen.file.name, part, true);
+        let mut campaign = self.options.lab_config(&self.chosen.file.name, part);
         let load = campaign.load.take().map_or_else(|| "none".to_owned(), |l| l.join(","));
         if part.only_work {
             (campaign.loops, campaign.duration) = (Some(BESIDE_WORKS), None);

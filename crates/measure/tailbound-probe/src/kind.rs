@@ -201,6 +201,24 @@ impl Setup<'_> {
     }
 }
 
+/// A fault that a probe has to notice, in a test of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlantedFault {
+    /// It measures as always.
+    #[default]
+    Absent,
+    /// Something is done wrong.
+    Present,
+}
+
+impl PlantedFault {
+    /// Is something done wrong?
+    #[must_use]
+    pub fn is_present(self) -> bool {
+        self == Self::Present
+    }
+}
+
 /// The options of a plan, read as what they are.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
@@ -222,6 +240,17 @@ impl<'a> Options<'a> {
             option: name.to_owned(),
             value: self.text(name).unwrap_or_default().to_owned(),
             why: why.to_string(),
+        }
+    }
+    /// The fault `word` of option `plant`.
+    ///
+    /// # Errors
+    /// [`ProbeError::Value`] for any other word.
+    pub fn plant(&self, word: &str) -> Result<PlantedFault, ProbeError> {
+        match self.text("plant") {
+            None => Ok(PlantedFault::Absent),
+            Some(given) if given == word => Ok(PlantedFault::Present),
+            Some(_) => Err(self.wrong("plant", format!("choose {word}"))),
         }
     }
     fn parse<T: FromStr>(&self, name: &str, what: &str) -> Result<T, ProbeError> {

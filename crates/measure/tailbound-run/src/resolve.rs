@@ -46,11 +46,11 @@ pub struct Resolved {
 }
 
 /// What a second kernel's sleep needs.
-fn second_kernel(means: Means, policy: Policy, paranoid: bool) -> Result<(), OptionError> {
+fn second_kernel(w: &RunConfig, means: Means, policy: Policy) -> Result<(), OptionError> {
     if !matches!(means, Means::Cobalt | Means::Evl) {
         return Ok(());
     }
-    if paranoid {
+    if w.paranoid == Some(true) {
         return Err(OptionError::SecondKernelFilter { means });
     }
     if !matches!(policy, Policy::Fifo(_)) {
@@ -75,7 +75,7 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
         (given, _) => policy(given, root, &mut findings)?,
     };
     let paranoid = w.paranoid.unwrap_or(false);
-    second_kernel(means, policy, paranoid)?;
+    second_kernel(w, means, policy)?;
     if read.timer_slack_ns.is_some() && policy.is_realtime() {
         findings.push(sleeps::unused_slack(policy));
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use tailbound_core::units;
-use tailbound_lab::{Bench, Emulator, Request, hash, program};
+use tailbound_lab::{Accelerator, Bench, Emulator, Request, hash, program};
 
 use super::answer::{Answered, Found};
 use super::ends::{limit, measured};
@@ -56,7 +56,11 @@ pub(super) fn readable(
         ));
     }
     if measure == Measure::Section {
-        tailbound_lab::paths::possible(base.arch()?, base.kvm, base.smp.unwrap_or(1))?;
+        tailbound_lab::paths::possible(
+            base.arch()?,
+            Accelerator::kvm_if(base.kvm),
+            base.smp.unwrap_or(1),
+        )?;
         tailbound_lab::paths::one_cpu("bisect", base.smp.unwrap_or(1))?;
     }
     Ok((measure, asked))

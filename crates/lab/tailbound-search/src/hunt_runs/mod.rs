@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tailbound_core::Run;
-use tailbound_lab::{Bench, Emulator, LabError, Request, paths};
+use tailbound_lab::{Accelerator, Bench, Emulator, LabError, Request, paths};
 use tailbound_report::Style;
 use tailbound_series::Caller;
 use tailbound_series::rounds::Progress;
@@ -35,7 +35,7 @@ pub use self::here::MachineHunt;
 pub use self::line::HuntLine;
 use crate::error::SearchError;
 use crate::hunt::{
-    Candidate, End, Entry, Evaluator, Origin, Outcome, Search, Shrunk, Space, lab, shrink,
+    Candidate, End, Entry, Evaluator, Guidance, Origin, Outcome, Search, Shrunk, Space, lab, shrink,
 };
 
 const LOOPS: u64 = 400;
@@ -244,13 +244,13 @@ fn in_lab<'a>(
     let begin = Instant::now();
     let until = options.length.map(|length| begin + length);
     guests.until = until;
-    let mut search = Search::new(lab(), header.seed, header.random);
+    let mut search = Search::new(lab(), header.seed, Guidance::chance_if(header.random));
     listener.begins();
     guests.shown = Box::new(move |runs| listener.searching(runs, until));
     let evaluations = options.evaluations;
     let end = searched(evaluations, &mut search, &mut folder, &mut guests, listener)?;
     let interrupted = bench.stopped() && end == End::Early;
-    let worst = chosen(&search, options.shrink, interrupted)?;
+    let worst = chosen(&search, options.shrink, SearchStop::by_signal_if(interrupted))?;
     guests.until = None;
     guests.shown = shrinking(listener);
     let (worst, latest_ns) = (worst.candidate.clone(), worst.latest_ns().unwrap_or(0));
@@ -430,8 +430,8 @@ fn smaller(
 }
 
 /// The candidate that is to be made smaller: that of this number, else the worst.
-fn chosen(search: &Search, nr: Option<u64>, interrupted: bool) -> Result<&Entry, SearchError> {
-    let worst = search.worst().ok_or_else(|| nothing(search, interrupted))?;
+fn chosen(search: &Search, nr: Option<u64>, stop: SearchStop) -> Result<&Entry, SearchError> {
+    let worst = search.worst().ok_or_else(|| nothing(search, stop))?;
     let Some(nr) = nr else { return Ok(worst) };
     let found = search.entries().iter().find(|e| e.nr == nr);
     found.filter(|e| e.latest_ns().is_some()).ok_or_else(|| {
@@ -442,9 +442,23 @@ fn chosen(search: &Search, nr: Option<u64>, interrupted: bool) -> Result<&Entry,
     })
 }
 
+/// What ended a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SearchStop {
+    /// Its time or its number was over.
+    Limit,
+    Signal,
+}
+
+impl SearchStop {
+    fn by_signal_if(interrupted: bool) -> Self {
+        if interrupted { Self::Signal } else { Self::Limit }
+    }
+}
+
 /// Why there is no worst one.
-fn nothing(search: &Search, interrupted: bool) -> SearchError {
-    if interrupted {
+fn nothing(search: &Search, stop: SearchStop) -> SearchError {
+    if stop == SearchStop::Signal {
         return SearchError::Interrupted("interrupted before any candidate ran".to_owned());
     }
     let why = search.entries().iter().find_map(|e| match &e.outcome {
@@ -513,7 +527,7 @@ fn watchable(options: &HuntOptions, words: &Request, emulator: &Emulator) -> Res
     if !options.has_sections {
         return Err(Unwatched::Unwanted);
     }
-    paths::possible(words.arch()?, false, 1)?;
+    paths::possible(words.arch()?, Accelerator::Tcg, 1)?;
     paths::plugin(emulator)?;
     Ok(())
 }
@@ -521,7 +535,7 @@ fn watchable(options: &HuntOptions, words: &Request, emulator: &Emulator) -> Res
 #[cfg(test)]
 mod tests {
     use super::{Candidate, CorpusHeader, End, Entry, Evaluator, Folder, Origin, Outcome};
-    use crate::hunt::{LEFT_OUT, Random, Values, lab};
+    use crate::hunt::{Guidance, LEFT_OUT, Random, Values, lab};
     use tailbound_core::Spec;
     use tailbound_core::calls::Calls;
     use tailbound_load::{CATALOGUE, check};
@@ -601,7 +615,7 @@ mod tests {
 
     #[test]
     fn any_mixture_is_one_that_loads_take() {
-        let mut search = crate::hunt::Search::new(lab(), 3, true);
+        let mut search = crate::hunt::Search::new(lab(), 3, Guidance::Chance);
         let mut random = Random::new(1);
         for _ in 0..20 {
             for proposal in search.generation() {

@@ -11,7 +11,9 @@ use tailbound_lab::bench::{self, Bench};
 use tailbound_lab::progress::{Moved, Step, TaskListener};
 use tailbound_lab::vary::{self, Rewound};
 use tailbound_lab::watching::{latencies, start};
-use tailbound_lab::{Arch, LabError, Means, Prepared, Progress, Target, paths, repeat};
+use tailbound_lab::{
+    Accelerator, Arch, LabError, Means, Prepared, Progress, Target, paths, repeat,
+};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
 use tailbound_paths::varied::{self, Sample, Variation, Varies};
@@ -83,7 +85,7 @@ impl GivenRun {
                 "{shown} is of {arch}: only runs of x86-64 guests can be varied from an instant on"
             )));
         }
-        paths::possible(arch, record.accelerator == "kvm", record.smp)?;
+        paths::possible(arch, Accelerator::kvm_if(record.accelerator == "kvm"), record.smp)?;
         paths::one_cpu("lab why", record.smp)?;
         if run.raw.is_empty() {
             return Err(SearchError::usage(format!(

@@ -188,7 +188,7 @@ fn sender(
         let remote = remote::Sender {
             cpu: group.sender,
             taken,
-            rehearse_ns: arrangement.rehearse_ns(group.receivers == [group.sender]),
+            rehearse_ns: arrangement.rehearse_ns(group),
             arrangement: *arrangement,
         };
         held.peers.push(remote.begin(setup, sender, beside, (memory, channels))?);
@@ -202,7 +202,7 @@ fn sender(
         outlet: channel(channels, 0)?.giver()?,
         answers,
         taken,
-        rehearse_ns: arrangement.rehearse_ns(group.receivers == [group.sender]),
+        rehearse_ns: arrangement.rehearse_ns(group),
         stall: arrangement.stall,
     };
     let spec = thread_spec(sender_policy(setup.plan), vec![group.sender]);

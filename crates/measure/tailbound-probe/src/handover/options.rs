@@ -9,6 +9,7 @@ use tailbound_rt::handover::line::RECEIVERS_MAX;
 use tailbound_sys::futex::Scope;
 use tailbound_sys::handover::Medium;
 
+use super::group::Group;
 use crate::error::ProbeError;
 use crate::kind::{ProbeOption, Setup};
 use crate::place::Where;
@@ -97,8 +98,8 @@ impl Arrangement {
         self.receiving() > 1
     }
     /// A sender on another CPU than its receiver gives it time to wait again.
-    pub(super) fn rehearse_ns(&self, same_cpu: bool) -> Option<i64> {
-        let preempts = same_cpu && !self.sender_is_level;
+    pub(super) fn rehearse_ns(&self, group: &Group) -> Option<i64> {
+        let preempts = group.receivers == [group.sender] && !self.sender_is_level;
         self.rehearse.then_some(if preempts { 0 } else { REHEARSED_NS })
     }
     pub(super) fn is_between_processes(&self) -> bool {

@@ -34,11 +34,15 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// A job that was done `done_ns` after the begin of its period.
     #[inline]
-    pub(super) fn job(&mut self, late: bool, within: bool) {
+    pub(super) fn job(&mut self, done_ns: i64, options: Options) {
         self.jobs = self.jobs.wrapping_add(1);
-        self.late = self.late.wrapping_add(u64::from(late));
-        self.late_within = self.late_within.wrapping_add(u64::from(late && within));
+        if done_ns > options.period_ns.max(1) {
+            let within = options.work_ns.cast_unsigned() <= options.runtime_ns;
+            self.late = self.late.wrapping_add(1);
+            self.late_within = self.late_within.wrapping_add(u64::from(within));
+        }
     }
     pub(super) fn add(&mut self, other: &Self) {
         self.jobs += other.jobs;

@@ -8,7 +8,7 @@ use tailbound_core::policy::Policy;
 use tailbound_sys::deadline::THREADS_MAX;
 
 use crate::error::ProbeError;
-use crate::kind::Setup;
+use crate::kind::{PlantedFault, Setup};
 
 /// What the options say.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Options {
     pub(super) runtime_ns: u64,
     pub(super) period_ns: i64,
     pub(super) work_ns: i64,
-    pub(super) planted: bool,
+    pub(super) planted: PlantedFault,
 }
 
 impl Options {
@@ -48,11 +48,7 @@ impl Options {
         };
         let busy = options.number("busy", 0.0..=10.0)?;
         let work_ns = (runtime_ns.real() * busy).whole_i64();
-        let planted = match options.text("plant") {
-            None => false,
-            Some("stall") => true,
-            Some(_) => return Err(options.wrong("plant", "choose stall")),
-        };
+        let planted = options.plant("stall")?;
         let threads = u32::try_from(threads).unwrap_or(1);
         Ok(Self { threads, runtime_ns, period_ns, work_ns, planted })
     }

@@ -25,7 +25,7 @@ use tailbound_sys::thread;
 use super::work::{self, Work};
 use super::{figure, span};
 use crate::error::ProbeError;
-use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
+use crate::kind::{PlantedFault, Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{
     ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, ThreadResult, thread_spec,
 };
@@ -77,18 +77,14 @@ struct Options {
     tick_ns: i64,
     tick_amount_ns: i64,
     priority: u8,
-    planted: bool,
+    planted: PlantedFault,
 }
 
 impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let never = options.text("tick") == Some("0");
-        let planted = match options.text("plant") {
-            None => false,
-            Some("more") => true,
-            Some(_) => return Err(options.wrong("plant", "choose more")),
-        };
+        let planted = options.plant("more")?;
         Ok(Self {
             amount_ns: options.time_ns("amount")?,
             tick_ns: if never { 0 } else { options.time_ns("tick")? },
@@ -175,7 +171,8 @@ fn one_cpu(
             let mut writer = Writer::new(recorder, schedule.first_ns, schedule.interval_ns);
             let ended = work::run(clock, schedule, &mut writer, thread.stop(), |due| {
                 let from = now_ns(clock);
-                let planted = options.planted && due.n.wrapping_add(1).is_multiple_of(PLANT_EVERY);
+                let planted = options.planted.is_present()
+                    && due.n.wrapping_add(1).is_multiple_of(PLANT_EVERY);
                 for _ in 0..if planted { PLANT_TIMES } else { 1 } {
                     job.job();
                 }

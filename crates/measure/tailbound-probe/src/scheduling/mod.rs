@@ -62,9 +62,19 @@ fn span(ns: i64) -> String {
     tailbound_core::units::format_ns(ns.real())
 }
 
-/// The recorder of the phase that runs: the measurement, or the warm-up before it.
-fn of_phase(recorders: &Recorders, measuring: bool) -> &Recorder {
-    if measuring { &recorders.measured } else { &recorders.warm_up }
+/// A part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    WarmUp,
+    Measurement,
+}
+
+/// The recorder of this part.
+fn of_phase(recorders: &Recorders, phase: Phase) -> &Recorder {
+    match phase {
+        Phase::WarmUp => &recorders.warm_up,
+        Phase::Measurement => &recorders.measured,
+    }
 }
 
 /// A count as a figure of the probe.

@@ -26,7 +26,7 @@ use super::count;
 use super::ledger::Ledger;
 use super::trials::{self, Timed};
 use crate::error::ProbeError;
-use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
+use crate::kind::{PlantedFault, Prepared, ProbeKind, ProbeOption, Setup};
 use crate::peer::{self, Peer, Role};
 use crate::thread_group::{
     Finished, ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec,
@@ -60,17 +60,8 @@ const BEGIN_NS: i64 = 60_000_000_000;
 /// The planted signal comes once per this many steps.
 const PLANTED_EVERY: u64 = 10;
 
-fn planted(setup: &Setup<'_>) -> Result<bool, ProbeError> {
-    let options = setup.options();
-    match options.text("plant") {
-        None => Ok(false),
-        Some("signal") => Ok(true),
-        Some(_) => Err(options.wrong("plant", "choose signal")),
-    }
-}
-
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
-    let planted = planted(setup)?;
+    let planted = setup.options().plant("signal")?;
     if cfg!(target_arch = "arm") {
         return Err(ProbeError::NoSteps);
     }
@@ -101,7 +92,10 @@ struct Sum {
     gone: bool,
 }
 
-fn begin(setup: &Setup<'_>, (priority, planted): (u8, bool)) -> Result<Running, ProbeError> {
+fn begin(
+    setup: &Setup<'_>,
+    (priority, planted): (u8, PlantedFault),
+) -> Result<Running, ProbeError> {
     let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Sum::default()));
     let cpus = setup.cpus();
@@ -146,7 +140,7 @@ struct Tracer {
     pid: Pid,
     cpu: u32,
     clock: i32,
-    planted: bool,
+    planted: PlantedFault,
     sum: Arc<Mutex<Sum>>,
 }
 
@@ -186,7 +180,7 @@ impl Tracer {
                 if moved != 0 {
                     found.ledger.enter(n, (self.cpu, Wrong::Moved(moved)));
                 }
-                if self.planted && n.is_multiple_of(PLANTED_EVERY) {
+                if self.planted.is_present() && n.is_multiple_of(PLANTED_EVERY) {
                     // Gone already shows in the step.
                     drop(process::kill(self.pid, SIGUSR1));
                 }

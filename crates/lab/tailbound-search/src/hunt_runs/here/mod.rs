@@ -30,10 +30,11 @@ use tailbound_stats::random::Random;
 use self::machine::Here;
 use super::corpus::{CorpusHeader, Folder, HereHow};
 use super::{
-    FolderReader, HuntCaller, HuntEnd, HuntListener, HuntOptions, MachineOptions, shrinking,
+    FolderReader, HuntCaller, HuntEnd, HuntListener, HuntOptions, MachineOptions, SearchStop,
+    shrinking,
 };
 use crate::error::SearchError;
-use crate::hunt::{Candidate, End, Entry, Origin, Search, Shrunk, machine as space};
+use crate::hunt::{Candidate, End, Entry, Guidance, Origin, Search, Shrunk, machine as space};
 
 const EACH_NS: i64 = 2_000_000_000;
 /// Shorter ones have no tail.
@@ -139,11 +140,11 @@ pub(super) fn hunt<C: Caller<Error: Into<SearchError>>>(
         interrupted: false,
         broken: None,
     };
-    let mut search = Search::new(space(), header.seed, header.random);
+    let mut search = Search::new(space(), header.seed, Guidance::chance_if(header.random));
     super::searched(options.evaluations, &mut search, &mut folder, &mut here, listener)?;
     here.broken.take().map_or(Ok(()), Err)?;
     let Some(worst) = search.worst().cloned() else {
-        return Err(super::nothing(&search, here.interrupted));
+        return Err(super::nothing(&search, SearchStop::by_signal_if(here.interrupted)));
     };
     here.until = None;
     let mut found = MachineHunt {
