@@ -17,7 +17,7 @@ use tailbound_host::clock_id;
 use tailbound_record::{Gap, Observer, trace_clock_id};
 use tailbound_rt::cyclic::{LoopEnd, Port, Schedule};
 use tailbound_rt::recorder::Recorder;
-use tailbound_rt::window::Windows;
+use tailbound_rt::window::{Absence, Windows};
 use tailbound_sys::SysError;
 use tailbound_sys::clock::{self, Nanosleep};
 
@@ -123,7 +123,7 @@ impl<'a> Eye<'a> {
 
     fn windows_until(&mut self, ns: i64) {
         while !self.windows.complete() && self.windows.end_ns() <= ns {
-            self.windows.close(self.windows.end_ns(), true);
+            self.windows.close(self.windows.end_ns(), Absence::Waited);
         }
     }
 
