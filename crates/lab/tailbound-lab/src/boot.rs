@@ -119,6 +119,15 @@ pub struct Booted {
     pub not_in_turn: Option<String>,
 }
 
+/// How it is known that a guest takes its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum JobTaking {
+    /// It lets its watchdog stop it at one instant of its time.
+    AtWatchdog,
+    /// It says so on its console.
+    AtConsoleWord,
+}
+
 /// What a guest begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GuestOrigin {
@@ -172,12 +181,11 @@ pub(crate) fn boot(
         Some(_) => GuestOrigin::Snapshot,
         None => GuestOrigin::Kernel,
     })?;
-    let make = match snapshot {
-        Snapshot::Make(store, place) | Snapshot::Only(store, place) => Some((store, place)),
-        _ => None,
+    let taking = match setup.machine.stops && incoming.is_none() {
+        true => JobTaking::AtWatchdog,
+        false => JobTaking::AtConsoleWord,
     };
-    let only = matches!(snapshot, Snapshot::Only(..));
-    let ended = watch.until_end(setup.machine.stops && incoming.is_none(), make, only)?;
+    let ended = watch.until_end(taking, snapshot)?;
     let ended = match ended {
         Ended::Quit(_) => Ended::Quit(boot_folder.complaint()),
         other => other,
@@ -339,16 +347,15 @@ impl<'a> Watch<'a> {
         (self.ready, self.phase) = (Some(self.begun.elapsed()), Phase::AtWork);
     }
 
-    fn until_end(
-        &mut self,
-        stops: bool,
-        make: Option<(&Store, &Place)>,
-        only: bool,
-    ) -> Result<Ended, LabError> {
+    fn until_end(&mut self, taking: JobTaking, snapshot: Snapshot<'_>) -> Result<Ended, LabError> {
+        let make = match snapshot {
+            Snapshot::Make(store, place) | Snapshot::Only(store, place) => Some((store, place)),
+            _ => None,
+        };
         loop {
             match self.qmp.hear(LOOK) {
                 Heard::Event(event) => match event.as_str() {
-                    "WATCHDOG" if stops && self.ready.is_none() => {
+                    "WATCHDOG" if taking == JobTaking::AtWatchdog && self.ready.is_none() => {
                         let since = Instant::now();
                         self.phase = Phase::Saving;
                         self.asleep()?;
@@ -360,7 +367,7 @@ impl<'a> Watch<'a> {
                             None => {}
                         }
                         self.count();
-                        if only {
+                        if matches!(snapshot, Snapshot::Only(..)) {
                             return Ok(Ended::Saved);
                         }
                         while since.elapsed() < EVENT_TIMER {
@@ -379,7 +386,10 @@ impl<'a> Watch<'a> {
                 },
                 Heard::Closed => return Ok(Ended::Quit(String::new())),
                 Heard::Silence => {
-                    if !stops && self.ready.is_none() && self.console_contains(READY) {
+                    if taking == JobTaking::AtConsoleWord
+                        && self.ready.is_none()
+                        && self.console_contains(READY)
+                    {
                         self.takes_its_job();
                     }
                     if let Some(ended) = self.look()? {

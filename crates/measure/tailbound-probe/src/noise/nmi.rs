@@ -22,7 +22,7 @@ use tailbound_sys::{SysError, counter};
 use crate::error::ProbeError;
 use crate::figures::of_cpu;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
-use crate::noise::gauge::Gauge;
+use crate::noise::gauge::{Gauge, KernelEntries};
 use crate::noise::polled;
 use crate::noise::poller::Poller;
 use crate::thread_group::{Finished, RecordSlot, Recorders, Running, ThreadContext, thread_spec};
@@ -134,7 +134,7 @@ struct Body {
 impl Body {
     fn run(self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let scale = self.gauge.scale();
-        let turn_ticks = Poller::new(false, None, 0).turn_ticks();
+        let turn_ticks = Poller::new(KernelEntries::Hidden, None, 0).turn_ticks();
         let samples = Samples::open(self.source, self.period)?;
         samples.enable()?;
         let mut port = Port { samples, scale };

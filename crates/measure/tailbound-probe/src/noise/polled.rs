@@ -18,7 +18,7 @@ use tailbound_sys::clock::{self, Nanosleep};
 use crate::error::ProbeError;
 use crate::kind::Setup;
 use crate::noise::findings;
-use crate::noise::gauge::Gauge;
+use crate::noise::gauge::{Gauge, KernelEntries};
 use crate::noise::interrupts::{Column, Interrupts};
 use crate::noise::poll_settings::{PollSettings, THRESHOLD_NS};
 use crate::noise::poller::{Nap, Poller, Stall};
@@ -136,7 +136,7 @@ struct Body {
 impl Body {
     fn run(self, thread: &ThreadContext) -> Result<Finished, tailbound_sys::SysError> {
         let reads = self.column.is_some();
-        let mut poller = Poller::new(self.gauge.tells, self.column, self.way.work_bytes);
+        let mut poller = Poller::new(self.gauge.entries, self.column, self.way.work_bytes);
         let turn_ticks = poller.turn_ticks();
         let scale = self.gauge.scale();
         poller.stalls(self.way.stands_still.then(|| Stall {
@@ -207,7 +207,7 @@ pub(super) fn threads(
     let n = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     for (&cpu, thread) in cpus.iter().zip(0u32..) {
         // Only where it matters, and only if the CPU does not tell: it costs a read after each gap.
-        let column = if way.outside_only && !gauge.tells {
+        let column = if way.outside_only && gauge.entries == KernelEntries::Hidden {
             Some(Column::open(setup.root, cpu).map_err(ProbeError::NoInterrupts)?)
         } else {
             None

@@ -19,7 +19,10 @@ pub(super) fn cache(args: &LabCacheArgs) -> Result<ExitCode, Failure> {
         (_, true) => cache::prune(&store, limits, CacheScope::Everything)?,
         _ => Vec::new(),
     };
-    let report = CacheReport::of(&store, limits, removed, args.verify)?;
+    let mut report = CacheReport::of(&store, limits, removed)?;
+    if args.verify {
+        report.verify(&store)?;
+    }
     match args.json {
         true => say::answer_json(&report.json())?,
         false => say::answer(&report.text())?,
