@@ -158,7 +158,7 @@ fn both<T, V: Variants<T>>(
         shown.note(&format!("looking at the sections of the kernel {what}"));
         let mut request = lab.variants.request(at, Arm::Itself).map_err(|e| match e {
             Unmade::Failed(e) => e,
-            Unmade::Unfit(why) => SearchError::cannot(why),
+            Unmade::Unfit(why) => SearchError::Unfit { why },
         })?;
         tailbound_lab::paths::possible(
             request.arch()?,

@@ -58,14 +58,11 @@ fn look(folder: &Path, subject: &str, existing: Existing) -> Result<Journal, Sea
         return Ok(Journal::new(subject));
     }
     let text = given::text(&path, limits::TEXT_BYTES_MAX)
-        .map_err(|e| SearchError::usage(format!("{}: {e}", path.display())))?;
+        .map_err(|e| SearchError::Journal { path: path.clone(), why: e.to_string() })?;
     match Journal::read(&text, subject) {
         Ok(journal) => Ok(journal),
         Err(_) if existing == Existing::Replace => Ok(Journal::new(subject)),
-        Err(e) => Err(SearchError::usage(format!(
-            "{}: {e}: choose another --out, or give --force to begin anew there",
-            path.display()
-        ))),
+        Err(e) => Err(SearchError::OtherJournal { path, why: e.to_string() }),
     }
 }
 

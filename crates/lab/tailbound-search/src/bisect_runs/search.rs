@@ -49,11 +49,9 @@ pub(super) fn readable(
 ) -> Result<(Measure, Option<i64>), SearchError> {
     let measure: Measure = options.measure.parse()?;
     let asked = options.limit.as_deref().map(units::parse_ns).transpose();
-    let asked = asked.map_err(|e| SearchError::usage(format!("--limit: {e}")))?;
+    let asked = asked.map_err(SearchError::Limit)?;
     if base.kvm {
-        return Err(SearchError::usage(
-            "bisect --kvm: in real time of a shared host one run answers nothing; leave it out",
-        ));
+        return Err(SearchError::RealTime);
     }
     if measure == Measure::Section {
         tailbound_lab::paths::possible(
@@ -120,11 +118,7 @@ fn interrupted(e: SearchError, folder: &Path, known: &str) -> SearchError {
     if !e.is_cut_off() {
         return e;
     }
-    let text = format!(
-        "interrupted: {known}; what was measured is kept in {}, and the same command goes on",
-        folder.display()
-    );
-    SearchError::Interrupted(text)
+    SearchError::Interrupted { known: known.to_owned(), folder: folder.to_owned() }
 }
 
 /// Among changes without an order.

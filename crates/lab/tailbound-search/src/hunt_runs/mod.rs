@@ -293,7 +293,7 @@ fn ready<'a>(
         kernel = Some(found.clone());
         Ok(found)
     })?;
-    let kernel = kernel.ok_or_else(|| SearchError::cannot("no kernel"))?;
+    let kernel = kernel.ok_or(SearchError::NoKernel)?;
     Guests::of(bench, emulator, words.clone(), kernel, bench.jobs())
 }
 
@@ -331,13 +331,10 @@ fn searched(
     if let Some(failure) = broken {
         return Err(failure);
     }
-    end.map_err(|line| {
-        SearchError::usage(format!(
-            "{}: candidate {}: {}: choose another folder with --out",
-            folder.path.join(corpus::CORPUS).display(),
-            line.nr,
-            line.why
-        ))
+    end.map_err(|line| SearchError::ForeignCandidate {
+        path: folder.path.join(corpus::CORPUS),
+        nr: line.nr,
+        why: line.why,
     })
 }
 
@@ -371,12 +368,13 @@ fn held(folder: &Folder, evaluator: &mut dyn Evaluator) -> Result<(), SearchErro
     for (entry, now) in asked.iter().zip(&again) {
         let (then, now) = (shown(&entry.outcome), shown(now));
         if then != now {
-            return Err(SearchError::usage(format!(
-                "{}: candidate {} ({}): {then} there, {now} when it is run again: this is no corpus of this kernel and program; choose another folder with --out",
-                folder.path.join(corpus::CORPUS).display(),
-                entry.nr,
-                entry.candidate
-            )));
+            return Err(SearchError::OtherResult {
+                path: folder.path.join(corpus::CORPUS),
+                nr: entry.nr,
+                candidate: entry.candidate.to_string(),
+                then,
+                now,
+            });
         }
     }
     Ok(())
@@ -434,12 +432,8 @@ fn chosen(search: &Search, nr: Option<u64>, stop: SearchStop) -> Result<&Entry, 
     let worst = search.worst().ok_or_else(|| nothing(search, stop))?;
     let Some(nr) = nr else { return Ok(worst) };
     let found = search.entries().iter().find(|e| e.nr == nr);
-    found.filter(|e| e.latest_ns().is_some()).ok_or_else(|| {
-        SearchError::usage(format!(
-            "--shrink {nr}: no such candidate ran; {} are in the folder, from 0",
-            search.entries().len()
-        ))
-    })
+    let ran = found.filter(|e| e.latest_ns().is_some());
+    ran.ok_or_else(|| SearchError::NoCandidate { nr, of: search.entries().len() })
 }
 
 /// What ended a search.
@@ -459,26 +453,25 @@ impl SearchStop {
 /// Why there is no worst one.
 fn nothing(search: &Search, stop: SearchStop) -> SearchError {
     if stop == SearchStop::Signal {
-        return SearchError::Interrupted("interrupted before any candidate ran".to_owned());
+        return SearchError::NothingRanYet;
     }
     let why = search.entries().iter().find_map(|e| match &e.outcome {
         Outcome::Failed(why) => Some(why.as_str()),
         Outcome::Ran(_) => None,
     });
-    SearchError::cannot(format!("no candidate ran: {}", why.unwrap_or("none was tried")))
+    SearchError::NothingRan { why: why.unwrap_or("none was tried").to_owned() }
 }
 
 /// The folder, and what the hunt is of.
 fn asked(options: &HuntOptions) -> Result<(PathBuf, CorpusHeader), SearchError> {
     if let Some(folder) = &options.resume {
-        let there = corpus::header(folder)?.ok_or_else(|| {
-            SearchError::usage(format!("--resume {}: there is no corpus.jsonl", folder.display()))
-        })?;
+        let there = corpus::header(folder)?
+            .ok_or_else(|| SearchError::NoCorpus { folder: folder.clone() })?;
         return Ok((folder.clone(), there));
     }
     let loops = options.loops.unwrap_or(LOOPS);
     if loops == 0 {
-        return Err(SearchError::usage("--loops: at least 1"));
+        return Err(SearchError::NoLoops);
     }
     let is_here = options.on_machine.is_some();
     let header = CorpusHeader {
