@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use tailbound_core::campaign::Part;
 use tailbound_core::plan::RunConfig;
 use tailbound_core::{Plan, Run};
 use tailbound_host::Root;
@@ -40,8 +41,8 @@ impl Caller for Machine {
 }
 
 impl CampaignCaller for Machine {
-    fn plan(&mut self, config: &RunConfig, bare: bool) -> Result<Plan, Failure> {
-        let request = Request { config: config.clone(), bare };
+    fn plan(&mut self, config: &RunConfig, part: &Part) -> Result<Plan, Failure> {
+        let request = Request { config: config.clone(), bare: part.only_work };
         Ok(resolve(&request, &Root::real())?.plan)
     }
 

@@ -4,14 +4,14 @@
 //! Drawn to standard error: standard output is for the answer.
 //! Not here: the looks (`tailbound_record::looks`), the live view of a run (`live`), the reading of files (`reading`).
 
-use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
+use tailbound_core::progress_writer::ProgressWriter;
 use tailbound_core::record::{Fact, Facts};
 use tailbound_record::looks::LookProgress;
 
 use crate::flags;
-use crate::say::{self, Failure};
+use crate::say::Failure;
 
 /// Before this nothing is said.
 const QUIET: Duration = Duration::from_secs(2);
@@ -30,21 +30,21 @@ pub(crate) fn virtual_machine(facts: &Facts) -> Option<bool> {
 
 /// See the module.
 pub(crate) struct ProgressLine {
-    quiet: bool,
-    terminal: bool,
+    writer: Option<ProgressWriter>,
     said: Option<Instant>,
 }
 
 impl ProgressLine {
-    pub(crate) fn new(quiet: bool) -> Self {
-        Self { quiet, terminal: io::stderr().is_terminal(), said: None }
+    pub(crate) fn new(writer: Option<ProgressWriter>) -> Self {
+        Self { writer, said: None }
     }
 }
 
 impl LookProgress for ProgressLine {
     fn look(&mut self, over: Duration, left: Option<Duration>, line: &mut dyn FnMut() -> String) {
-        let every = if self.terminal { EVERY[0] } else { EVERY[1] };
-        if self.quiet || over < QUIET || self.said.is_some_and(|at| at.elapsed() < every) {
+        let Some(writer) = self.writer else { return };
+        let every = if writer.redraw.is_some() { EVERY[0] } else { EVERY[1] };
+        if over < QUIET || self.said.is_some_and(|at| at.elapsed() < every) {
             return;
         }
         self.said = Some(Instant::now());
@@ -52,15 +52,14 @@ impl LookProgress for ProgressLine {
             || "Ctrl-C ends it".to_owned(),
             |l| format!("{} s left", l.as_secs_f64().round()),
         );
-        let line = format!("{}, {left}", line());
-        if self.terminal { say::redraw(&line) } else { say::note(&line) }
+        (writer.redraw.unwrap_or(writer.note))(&format!("{}, {left}", line()));
     }
 }
 
 impl Drop for ProgressLine {
     fn drop(&mut self) {
-        if self.terminal && self.said.is_some() {
-            say::redraw("");
+        if let (Some(redraw), Some(_)) = (self.writer.and_then(|w| w.redraw), self.said) {
+            redraw("");
         }
     }
 }

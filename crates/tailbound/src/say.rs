@@ -150,10 +150,12 @@ pub(crate) fn note(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", printable::text(text)));
 }
 
-/// Draws a line of progress over the last one; an empty one takes it away.
+/// Draws a line of progress over the last one, as far as the terminal is wide; an empty one takes it away.
 pub(crate) fn redraw(text: &str) {
     let mut out = io::stderr().lock();
-    drop(write!(out, "\r\x1b[K{}", printable::line(text)).and_then(|()| out.flush()));
+    let width = tailbound_sys::terminal::size(&out).map_or(80, |(columns, _)| columns);
+    let line: String = printable::line(text).chars().take(width.saturating_sub(1)).collect();
+    drop(write!(out, "\r\x1b[K{line}").and_then(|()| out.flush()));
 }
 
 /// Progress of a library's work on standard error; `quiet`: none.

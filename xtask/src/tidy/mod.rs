@@ -9,6 +9,7 @@ mod documents;
 mod edges;
 mod files;
 mod finding;
+mod hall;
 mod headers;
 mod names;
 mod promises;

@@ -5,7 +5,8 @@ use anyhow::bail;
 
 use super::finding::Finding;
 use super::{
-    documents, edges, files, headers, names, promises, purity, text, times, unpacking, writing,
+    documents, edges, files, hall, headers, names, promises, purity, text, times, unpacking,
+    writing,
 };
 use crate::root;
 
@@ -29,6 +30,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
         file.and_then(files::File::text).unwrap_or_default()
     };
     found.extend(names::check(&files));
+    found.extend(hall::check(&files));
     found.extend(promises::check(&files));
     found.extend(documents::check(&files));
     found.extend(text::changelog(read("CHANGELOG.md")));

@@ -26,6 +26,17 @@ use crate::watch_plan::WatchPlan;
 /// Looks between two scans of all threads: a scan reads a few files per thread.
 pub const SCAN_EVERY: u64 = 10;
 
+/// How much a look reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LookKind {
+    /// No threads: that takes a few files each.
+    Brief,
+    /// All threads too.
+    Whole,
+    /// The same, at the end of the run.
+    Last,
+}
+
 /// The eye on one run.
 pub struct Watch {
     root: Root,
@@ -66,7 +77,7 @@ impl Watch {
             reported: BTreeMap::new(),
             looks: 0,
         };
-        let first = watch.look(backlog, true, false);
+        let first = watch.look(backlog, LookKind::Whole);
         watch.disturbances = disturbances::all(&first, &watch.before, switches);
         watch
     }
@@ -80,8 +91,11 @@ impl Watch {
     /// Looks again, once a second: what is newly noticed, or is worse than when it was noticed.
     pub fn tick(&mut self) -> Vec<Finding> {
         self.looks = self.looks.saturating_add(1);
-        let scan = self.looks.is_multiple_of(SCAN_EVERY);
-        let findings = self.findings(scan, false);
+        let kind = match self.looks.is_multiple_of(SCAN_EVERY) {
+            true => LookKind::Whole,
+            false => LookKind::Brief,
+        };
+        let findings = self.findings(kind);
         let mut new = Vec::new();
         for finding in findings {
             let worse =
@@ -100,7 +114,7 @@ impl Watch {
     /// their counters.
     #[must_use]
     pub fn end(mut self, threads: &[ThreadRecord]) -> (Facts, Vec<Finding>) {
-        let mut findings = self.findings(true, true);
+        let mut findings = self.findings(LookKind::Last);
         let (fault_findings, fault_fact) = faults::judge(threads);
         findings.extend(fault_findings);
         findings.retain(|f| self.reported.get(&f.id) != Some(f));
@@ -157,13 +171,13 @@ impl Watch {
         }
     }
 
-    fn findings(&mut self, scan: bool, last: bool) -> Vec<Finding> {
+    fn findings(&mut self, kind: LookKind) -> Vec<Finding> {
         let records = self.log.read_new();
-        let look = self.look(records, scan, last);
+        let look = self.look(records, kind);
         self.disturbances.iter_mut().flat_map(|s| s.look(&look)).collect()
     }
 
-    fn look(&self, log: Vec<crate::kmsg::Record>, scan: bool, last: bool) -> Look {
+    fn look(&self, log: Vec<crate::kmsg::Record>, kind: LookKind) -> Look {
         Look {
             root: self.root.clone(),
             plan: self.plan.clone(),
@@ -171,10 +185,10 @@ impl Watch {
             online: cpus::online(&self.root),
             ticks: procstat::read(&self.root),
             uptime_s: uptime(&self.root),
-            tasks: scan.then(|| tasks::scan(&self.root, &self.cpus)),
+            tasks: (kind != LookKind::Brief).then(|| tasks::scan(&self.root, &self.cpus)),
             log,
             log_missing: self.log.missing.clone(),
-            last,
+            last: kind == LookKind::Last,
         }
     }
 }

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use crate::cyclic::{LoopEnd, Schedule};
 use crate::recorder::{Recorder, Writer};
 use crate::ticks::{Counter, Scale, Taker};
-use crate::window::Windows;
+use crate::window::{Absence, Windows};
 
 /// Longest time between two looks at the stop flag.
 const LOOK_NS: i64 = 1_000_000;
@@ -205,17 +205,18 @@ impl<C: Counter, R: Rest> Loop<'_, C, R> {
                 self.counter.work();
                 continue;
             }
-            let stood_still = turn > threshold;
-            if stood_still {
+            let turn_end = if turn > threshold {
                 self.gap(last, now);
+                Absence::StoodStill
             } else {
                 longest = longest.max(turn);
-            }
+                Absence::Waited
+            };
             if !self.what.settings.outside_only {
                 self.windows.see(self.beyond_a_turn(longest));
             }
             longest = 0;
-            self.close(now, stood_still);
+            self.close(now, turn_end);
             if self.windows.complete() {
                 break LoopEnd::Complete;
             }
@@ -246,7 +247,7 @@ impl<C: Counter, R: Rest> Loop<'_, C, R> {
             if !self.what.settings.outside_only {
                 self.windows.see(late_ns);
             }
-            self.windows.close(late_ns, self.what.settings.outside_only);
+            self.windows.close(late_ns, self.counted(Absence::StoodStill));
         }
         self.quiet_since = ticks;
         self.counter.arm();
@@ -296,10 +297,14 @@ impl<C: Counter, R: Rest> Loop<'_, C, R> {
         }
     }
 
+    /// What is looked for from outside only does not count where the loop stood still.
+    fn counted(&self, absence: Absence) -> Absence {
+        if self.what.settings.outside_only { Absence::Waited } else { absence }
+    }
+
     /// Closes the window that is over, and rests where the loop is to.
-    fn close(&mut self, now: u64, stood_still: bool) {
-        let counts = stood_still && !self.what.settings.outside_only;
-        self.windows.close(self.at_ns(now), !counts);
+    fn close(&mut self, now: u64, absence: Absence) {
+        self.windows.close(self.at_ns(now), self.counted(absence));
         let Some(polled) = self.rest.polled_ns() else { return };
         let at = self.at_ns(now);
         if self.windows.complete() || at < self.windows.begin_ns().saturating_add(polled) {
@@ -310,7 +315,7 @@ impl<C: Counter, R: Rest> Loop<'_, C, R> {
         let end = self.windows.end_ns();
         self.rest.until(end);
         let back = self.counter.ticks();
-        self.windows.close(self.at_ns(back).max(end), true);
+        self.windows.close(self.at_ns(back).max(end), Absence::Waited);
         self.quiet_since = back;
         let away = self.what.scale.ns(back.wrapping_sub(now));
         self.tally.rested_ns = self.tally.rested_ns.saturating_add(away);
@@ -325,7 +330,7 @@ impl<C: Counter, R: Rest> Loop<'_, C, R> {
             if own > limit.saturating_add(self.what.settings.threshold_ticks) {
                 // Recording was disturbed: what it took beyond itself is a gap too.
                 self.gap(since.wrapping_add(limit), last);
-                self.close(last, true);
+                self.close(last, Absence::StoodStill);
                 last = self.counter.ticks();
             }
             let kept = self.what.scale.ns(own.min(limit));

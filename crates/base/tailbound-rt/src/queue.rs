@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use crate::cyclic::{LoopEnd, Schedule};
 use crate::recorder::Recorder;
 use crate::ticks::{Counter, Scale};
-use crate::window::Windows;
+use crate::window::{Absence, Windows};
 
 /// Longest time between two looks at the stop flag.
 const LOOK_NS: i64 = 1_000_000;
@@ -91,6 +91,13 @@ impl Drained {
     pub fn remembered(&self) -> impl Iterator<Item = &Trial> {
         self.trials.iter().take(usize::try_from(self.trials_n).unwrap_or(TRIALS))
     }
+}
+
+/// How a trial of a rate ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TrialEnd {
+    Passed,
+    Overflowed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -172,7 +179,7 @@ impl Loop<'_> {
                 continue;
             }
             self.see();
-            self.windows.close(self.at_ns(now), false);
+            self.windows.close(self.at_ns(now), Absence::StoodStill);
             if self.windows.complete() {
                 break LoopEnd::Complete;
             }
@@ -248,7 +255,7 @@ impl Loop<'_> {
             return;
         }
         self.see();
-        self.remember(now, true);
+        self.remember(now, TrialEnd::Overflowed);
         let rate = self.rate();
         self.high = rate;
         if self.mode == Mode::Confirm {
@@ -268,7 +275,7 @@ impl Loop<'_> {
         if self.mode != Mode::Search || self.since_base_ns(now) < trial_ns {
             return;
         }
-        self.remember(now, false);
+        self.remember(now, TrialEnd::Passed);
         let rate = self.rate();
         self.low = rate;
         if self.high == 0 && rate < RATE_MAX {
@@ -288,11 +295,11 @@ impl Loop<'_> {
         self.at_rate(self.low.wrapping_add(between >> 1), now);
     }
 
-    fn remember(&mut self, now: u64, overflowed: bool) {
+    fn remember(&mut self, now: u64, end: TrialEnd) {
         let trial = Trial {
             rate: self.rate(),
             lasted_ns: self.since_base_ns(now),
-            overflowed,
+            overflowed: end == TrialEnd::Overflowed,
             confirming: self.mode == Mode::Confirm,
         };
         let place = usize::try_from(self.out.trials_n).ok();

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use crate::cyclic::{LoopEnd, Schedule};
 use crate::recorder::{Recorder, Writer};
 use crate::ticks::{Counter, Scale};
-use crate::window::Windows;
+use crate::window::{Absence, Windows};
 
 /// Longest time between two looks at the stop flag.
 const LOOK_NS: i64 = 1_000_000;
@@ -94,7 +94,7 @@ pub fn run<P: Struck>(port: &mut P, what: &Target<'_>) -> (LoopEnd, Strikes) {
             windows.see(way_ns);
         }
         // The loop is no measure of what else stands still: that is another probe's question.
-        windows.close(at_ns(now), true);
+        windows.close(at_ns(now), Absence::Waited);
         if windows.complete() {
             break LoopEnd::Complete;
         }

@@ -11,6 +11,16 @@
 use crate::cyclic::Schedule;
 use crate::recorder::{Recorder, Writer};
 
+/// Why a loop is beyond the end of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// It stood still: the windows that passed are as late as that.
+    StoodStill,
+    /// It was away for a reason that does not count: the windows that passed were not looked at (missed, with 0), and
+    /// the present one begins with nothing seen.
+    Waited,
+}
+
 /// The windows of one thread.
 #[derive(Debug)]
 pub struct Windows<'r> {
@@ -67,10 +77,7 @@ impl<'r> Windows<'r> {
     }
 
     /// The loop is at `now_ns`: closes the window if it is over, and those that passed with it.
-    /// `waited` says that the loop did not stand still beyond the end but was away for a reason that
-    /// does not count: then the windows that passed were not looked at (missed, with 0), and the
-    /// present one begins with nothing seen.
-    pub fn close(&mut self, now_ns: i64, waited: bool) {
+    pub fn close(&mut self, now_ns: i64, absence: Absence) {
         let end_ns = self.end_ns();
         if now_ns < end_ns || self.complete() {
             return;
@@ -82,7 +89,7 @@ impl<'r> Windows<'r> {
         let left = self.activations.wrapping_sub(self.activation);
         let beyond_ns = now_ns.saturating_sub(end_ns);
         let passed = beyond_ns.checked_div(self.interval_ns).map_or(0, i64::unsigned_abs).min(left);
-        if waited {
+        if absence == Absence::Waited {
             // Nobody looked: missed, and nothing known of how late they would have been served.
             self.writer.unseen(passed);
         } else {
@@ -92,7 +99,10 @@ impl<'r> Windows<'r> {
         self.activation = self.activation.wrapping_add(passed);
         // The window that the loop came back in: its beginning was not served either.
         let late_ns = now_ns.saturating_sub(self.begin_ns());
-        self.worst_ns = if waited { 0 } else { late_ns.max(0) };
+        self.worst_ns = match absence {
+            Absence::Waited => 0,
+            Absence::StoodStill => late_ns.max(0),
+        };
     }
 
     /// Publishes what is not published yet.

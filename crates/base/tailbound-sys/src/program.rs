@@ -42,7 +42,7 @@ impl fmt::Display for Missing {
 /// # Errors
 /// It is in no folder that counts.
 pub fn find(name: &str) -> Result<PathBuf, Missing> {
-    among(name, std::env::var_os("PATH").as_deref(), owner::effective_user() == 0)
+    among(name, std::env::var_os("PATH").as_deref(), Trusted::by(owner::effective_user()))
 }
 
 /// The same, looked for in `nearer` before the PATH.
@@ -52,7 +52,7 @@ pub fn find(name: &str) -> Result<PathBuf, Missing> {
 pub fn find_nearer(name: &str, nearer: &[PathBuf]) -> Result<PathBuf, Missing> {
     let path = folders(std::env::var_os("PATH").as_deref());
     let all = nearer.iter().filter(|folder| folder.is_absolute()).cloned().chain(path);
-    first(name, all, owner::effective_user() == 0)
+    first(name, all, Trusted::by(owner::effective_user()))
 }
 
 /// PATH for a program that is started: the folders that count, in their order.
@@ -79,14 +79,29 @@ fn folders(path: Option<&OsStr>) -> Vec<PathBuf> {
     all
 }
 
-fn among(name: &str, path: Option<&OsStr>, root: bool) -> Result<PathBuf, Missing> {
-    first(name, folders(path).into_iter(), root)
+/// Whose programs are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trusted {
+    /// Root's alone.
+    OfRoot,
+    OfAnybody,
+}
+
+impl Trusted {
+    /// Root runs what nobody else can change.
+    fn by(user: u32) -> Self {
+        if user == 0 { Self::OfRoot } else { Self::OfAnybody }
+    }
+}
+
+fn among(name: &str, path: Option<&OsStr>, trusted: Trusted) -> Result<PathBuf, Missing> {
+    first(name, folders(path).into_iter(), trusted)
 }
 
 fn first(
     name: &str,
     folders: impl Iterator<Item = PathBuf>,
-    root: bool,
+    trusted: Trusted,
 ) -> Result<PathBuf, Missing> {
     let mut passed_over = Vec::new();
     let plain = !name.is_empty() && !name.contains('/');
@@ -97,7 +112,7 @@ fn first(
             continue;
         }
         match owner::alone(&program) {
-            Err(foreign) if root => passed_over.push(format!(
+            Err(foreign) if trusted == Trusted::OfRoot => passed_over.push(format!(
                 "{} is passed over: {foreign}, and root runs only what is root's",
                 program.display()
             )),
@@ -129,13 +144,13 @@ mod tests {
         // As seen from it: a missing, an empty and a relative PATH.
         let relative = pathdiff_to(folder.path());
         for path in [None, Some(""), Some(":"), Some("."), Some(":/usr/bin:"), Some(&*relative)] {
-            assert!(among(name, path.map(OsStr::new), false).is_err(), "{path:?}");
+            assert!(among(name, path.map(OsStr::new), Trusted::OfAnybody).is_err(), "{path:?}");
         }
-        assert_eq!(among(name, Some(own), false), Ok(there));
-        assert!(among(&format!("./{name}"), Some(own), false).is_err());
-        assert!(among("", Some(own), false).is_err());
+        assert_eq!(among(name, Some(own), Trusted::OfAnybody), Ok(there));
+        assert!(among(&format!("./{name}"), Some(own), Trusted::OfAnybody).is_err());
+        assert!(among("", Some(own), Trusted::OfAnybody).is_err());
         assert_eq!(folders(None), std::env::split_paths(FOLDERS).collect::<Vec<_>>());
-        assert!(among("sh", None, true).is_ok(), "the system's shell");
+        assert!(among("sh", None, Trusted::OfRoot).is_ok(), "the system's shell");
         let nearer = |folder: &Path| find_nearer(name, &[folder.to_owned()]);
         assert!(nearer(folder.path()).is_ok() && nearer(Path::new(".")).is_err());
     }
@@ -152,12 +167,12 @@ mod tests {
         let own = Some(folder.path().as_os_str());
         program(folder.path(), "open", 0o777);
         program(folder.path(), "no-program", 0o644);
-        let missing = among("open", own, true).unwrap_err().to_string();
+        let missing = among("open", own, Trusted::OfRoot).unwrap_err().to_string();
         assert!(missing.contains("may be written by everybody"), "{missing}");
-        assert!(among("open", own, false).is_ok());
-        assert!(among("no-program", own, false).is_err());
+        assert!(among("open", own, Trusted::OfAnybody).is_ok());
+        assert!(among("no-program", own, Trusted::OfAnybody).is_err());
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         program(folder.path(), "closed", 0o755);
-        assert!(among("closed", own, true).is_err(), "its folder is everybody's");
+        assert!(among("closed", own, Trusted::OfRoot).is_err(), "its folder is everybody's");
     }
 }

@@ -199,7 +199,8 @@ impl Spawn<'_> {
             highest_fd: highest.unsigned_abs(),
             failed: None,
         };
-        let pid = clone_and_execute(&mut child, self.pid_namespace)?;
+        let pid =
+            clone_and_execute(&mut child, if self.pid_namespace { libc::CLONE_NEWPID } else { 0 })?;
         if let Some((call, errno)) = child.failed {
             // It ended with _exit before executing anything: collect it.
             // SAFETY: no status is asked for.
@@ -228,13 +229,11 @@ fn cpu_mask(cpus: &[u32]) -> Option<CpuMask> {
     (!cpus.is_empty()).then_some(mask)
 }
 
-fn clone_and_execute(child: &mut Child, pid_namespace: bool) -> Result<i32, SysError> {
+/// The child gets the new `namespaces`, which are flags of clone(2).
+fn clone_and_execute(child: &mut Child, namespaces: libc::c_int) -> Result<i32, SysError> {
     let mut stack = vec![0u8; STACK_BYTES];
     let top = stack.as_mut_ptr_range().end as usize & !15;
-    let mut flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    if pid_namespace {
-        flags |= libc::CLONE_NEWPID;
-    }
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | namespaces;
     // No handler of the parent may run in the child, which shares its memory.
     // SAFETY: all-zero bytes are valid sigset_t values, filled by the calls below.
     let (mut all, mut old): (libc::sigset_t, libc::sigset_t) =
@@ -249,7 +248,7 @@ fn clone_and_execute(child: &mut Child, pid_namespace: bool) -> Result<i32, SysE
     let pid = unsafe {
         libc::clone(in_child, top as *mut c_void, flags, std::ptr::from_mut(child).cast())
     };
-    let result = check(pid, "clone", if pid_namespace { "CLONE_NEWPID" } else { "" })
+    let result = check(pid, "clone", if namespaces == 0 { "" } else { "CLONE_NEWPID" })
         .map_err(|e| e.needs("CAP_SYS_ADMIN for a PID namespace"));
     // SAFETY: restores the mask saved above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut()) };
@@ -409,7 +408,7 @@ mod tests {
             highest_fd: 2,
             failed: None,
         };
-        let pid = clone_and_execute(&mut child, false).expect("a child");
+        let pid = clone_and_execute(&mut child, 0).expect("a child");
         // SAFETY: our own child; no status is asked for.
         unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
         child.failed

@@ -54,6 +54,23 @@ impl fmt::Debug for Client {
     }
 }
 
+/// May requests with a token go to another machine unencrypted, where it can be read on its way?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlainHttp {
+    /// To this machine alone.
+    Refused,
+    /// To any.
+    Allowed,
+}
+
+impl PlainHttp {
+    /// As `--insecure-http` says it.
+    #[must_use]
+    pub fn allowed_if(insecure: bool) -> Self {
+        if insecure { Self::Allowed } else { Self::Refused }
+    }
+}
+
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
@@ -63,8 +80,8 @@ pub struct Server {
     pub token_file: PathBuf,
     /// Authorities to believe, instead of the machine's own.
     pub ca: Option<PathBuf>,
-    /// Plain HTTP to another machine, where the token can be read on its way.
-    pub insecure_http: bool,
+    /// Plain HTTP to another machine.
+    pub plain_http: PlainHttp,
 }
 
 /// Why a request was not answered with what was asked for.
@@ -162,7 +179,7 @@ impl Client {
     /// # Errors
     /// What was given cannot be used.
     pub fn open(server: &Server) -> Result<Self, ClientError> {
-        let base = base(&server.url, server.insecure_http)?;
+        let base = base(&server.url, server.plain_http)?;
         let token = token(&server.token_file)?;
         let http = http(&server.url, server.ca.as_deref())?;
         Ok(Self { base, bearer: format!("Bearer {token}"), http })
@@ -317,7 +334,7 @@ pub(crate) fn http(url: &str, ca: Option<&Path>) -> Result<ureq::Agent, ClientEr
 }
 
 /// The server's address without a slash at its end, if it may be used.
-fn base(url: &str, insecure_http: bool) -> Result<String, ClientError> {
+fn base(url: &str, plain: PlainHttp) -> Result<String, ClientError> {
     let like = "write https://NAME or https://NAME:PORT";
     let uri: Uri = url.parse().map_err(|e| given(url, format!("{e}: {like}")))?;
     let Some(host) = uri.host().filter(|h| !h.is_empty()) else {
@@ -329,7 +346,7 @@ fn base(url: &str, insecure_http: bool) -> Result<String, ClientError> {
     if uri.authority().is_some_and(|a| a.as_str().contains('@')) {
         return Err(given(url, "a token belongs into --token-file, not into the address"));
     }
-    scheme_checked(url, host, uri.scheme_str(), insecure_http, like, TOKEN_READ)?;
+    scheme_checked(url, host, uri.scheme_str(), plain, like, TOKEN_READ)?;
     Ok(url.trim_end_matches('/').to_owned())
 }
 
@@ -338,7 +355,7 @@ pub(crate) fn scheme_checked(
     url: &str,
     host: &str,
     scheme: Option<&str>,
-    insecure_http: bool,
+    plain: PlainHttp,
     like: &str,
     why: &str,
 ) -> Result<(), ClientError> {
@@ -347,7 +364,7 @@ pub(crate) fn scheme_checked(
         || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
     match scheme {
         Some("https") => Ok(()),
-        Some("http") if is_local || insecure_http => Ok(()),
+        Some("http") if is_local || plain == PlainHttp::Allowed => Ok(()),
         Some("http") => Err(given(url, why)),
         _ => Err(given(url, like)),
     }
@@ -413,10 +430,14 @@ mod tests {
     #[test]
     fn a_token_goes_over_plain_http_to_this_machine_alone() {
         for url in ["https://farm.example", "https://farm.example:8787/", "http://127.0.0.1:1"] {
-            assert_eq!(base(url, false).ok().as_deref(), Some(url.trim_end_matches('/')), "{url}");
+            assert_eq!(
+                base(url, PlainHttp::Refused).ok().as_deref(),
+                Some(url.trim_end_matches('/')),
+                "{url}"
+            );
         }
         for url in ["http://[::1]:80", "http://LOCALHOST"] {
-            assert!(base(url, false).is_ok(), "{url}");
+            assert!(base(url, PlainHttp::Refused).is_ok(), "{url}");
         }
         for url in [
             "http://farm.example",
@@ -428,9 +449,9 @@ mod tests {
             "https://farm.example/path",
             "https://farm.example/?a=b",
         ] {
-            assert!(base(url, false).is_err(), "{url}");
+            assert!(base(url, PlainHttp::Refused).is_err(), "{url}");
         }
-        assert!(base("http://farm.example", true).is_ok());
+        assert!(base("http://farm.example", PlainHttp::Allowed).is_ok());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tailbound_core::printable;
 use tailbound_sys::given;
 use ureq::http::{StatusCode, Uri};
 
-use crate::client::{self, ClientError};
+use crate::client::{self, ClientError, PlainHttp};
 
 /// For all of it.
 const TIME: Duration = Duration::from_secs(30);
@@ -67,7 +67,7 @@ impl Hook {
         let host = uri.host().filter(|h| !h.is_empty());
         let host = host.ok_or_else(|| client::given("--webhook", like))?;
         let why = "without encryption it could be read on its way: write https://";
-        client::scheme_checked("--webhook", host, uri.scheme_str(), false, like, why)?;
+        client::scheme_checked("--webhook", host, uri.scheme_str(), PlainHttp::Refused, like, why)?;
         let secret = secret.map(read_secret).transpose()?;
         Ok(Self { url: url.to_owned(), secret, http: client::http(url, ca)? })
     }

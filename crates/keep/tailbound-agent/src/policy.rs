@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use tailbound_core::campaign::Part;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::limits::TEXT_BYTES_MAX;
 use tailbound_core::plan::RunConfig;
@@ -219,9 +220,9 @@ impl Policy {
         let mut all_ns = 0i64;
         let (mut with_cpus, mut without_cpus, mut commands) = (0, 0, false);
         for part in &parts {
-            let config = options.config(&chosen.file.name, part, false);
+            let config = options.config(&chosen.file.name, part);
             let refused = |why| Denial::Run { part: part.id.clone(), why: Box::new(why) };
-            commands |= self.options(&config, part.only_work).map_err(refused)?;
+            commands |= self.options(&config, part).map_err(refused)?;
             all_ns = all_ns.saturating_add(self.length_ns(&config).map_err(refused)?);
             match config.cpus.as_deref().filter(|_| order.cpus.is_none()) {
                 Some(cpus) => {
@@ -254,8 +255,8 @@ impl Policy {
         })
     }
 
-    /// Is all of it allowed? Whether it names commands. `bare`: no load unless one is named.
-    fn options(&self, config: &RunConfig, bare: bool) -> Result<bool, Denial> {
+    /// Is all of it allowed? Whether it names commands. `part`: what it is the configuration of.
+    fn options(&self, config: &RunConfig, part: &Part) -> Result<bool, Denial> {
         // By the names of the keys, so that none can be forgotten.
         let Ok(toml::Value::Table(said)) = toml::Value::try_from(config) else {
             return Err(Denial::Options);
@@ -266,7 +267,7 @@ impl Policy {
             }
         }
         let mut commands = config.load_cmd.is_some();
-        if config.load.is_none() && !commands && !bare {
+        if config.load.is_none() && !commands && !part.only_work {
             for name in LOADS_OF_A_RUN {
                 listed("loads", "the load", name, &self.loads)?;
             }

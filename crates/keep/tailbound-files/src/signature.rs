@@ -44,11 +44,20 @@ pub fn default_key() -> Result<PathBuf, FilesError> {
     Ok(Path::new(&home).join(".minisign/minisign.key"))
 }
 
+/// Who can use a secret key whose file they have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyProtection {
+    /// Who knows its password, which is asked for.
+    Password,
+    /// Anybody.
+    None,
+}
+
 /// Makes a key pair; yields where its public half is, and that half.
 ///
 /// # Errors
 /// A key is there already, has no password, or cannot be written.
-pub fn make(secret: &Path, password: bool) -> Result<(PathBuf, String), FilesError> {
+pub fn make(secret: &Path, protection: KeyProtection) -> Result<(PathBuf, String), FilesError> {
     let public = match secret.extension() {
         Some(e) if e == "key" => secret.with_extension("pub"),
         _ => with(secret, ".pub"),
@@ -58,10 +67,11 @@ pub fn make(secret: &Path, password: bool) -> Result<(PathBuf, String), FilesErr
             return Err(FilesError::KeyExists(path.to_owned()));
         }
     }
-    let pair = if password {
-        KeyPair::generate_encrypted_keypair(None).map_err(FilesError::Password)?
-    } else {
-        KeyPair::generate_unencrypted_keypair().map_err(FilesError::Key)?
+    let pair = match protection {
+        KeyProtection::Password => {
+            KeyPair::generate_encrypted_keypair(None).map_err(FilesError::Password)?
+        }
+        KeyProtection::None => KeyPair::generate_unencrypted_keypair().map_err(FilesError::Key)?,
     };
     let text = pair.sk.to_box(None).map_err(FilesError::Key)?.into_string();
     if let Some(folder) = secret.parent().filter(|f| !f.as_os_str().is_empty()) {

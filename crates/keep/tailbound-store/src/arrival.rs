@@ -64,9 +64,18 @@ pub(crate) enum Start {
     Arrival { at: String, clock_said: String },
 }
 
+/// The clock of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunClock {
+    /// Of the machine.
+    Machine,
+    /// Of a guest in virtual time.
+    Virtual,
+}
+
 impl Start {
-    pub(crate) fn of(said: &str, arrival: Arrival<'_>, is_virtual: bool) -> Self {
-        if is_virtual {
+    pub(crate) fn of(said: &str, arrival: Arrival<'_>, clock: RunClock) -> Self {
+        if clock == RunClock::Virtual {
             return Self::Virtual(arrival.at.to_owned());
         }
         let s = utc::from_rfc3339;
@@ -116,7 +125,7 @@ mod tests {
     fn a_clock_that_cannot_be_right_is_not_believed() {
         let came = "2026-11-25T06:00:00Z";
         let said = |text: &str, way: Way| {
-            Start::of(text, Arrival { at: came, way }, false).clock_said().is_some()
+            Start::of(text, Arrival { at: came, way }, RunClock::Machine).clock_said().is_some()
         };
         let both = |text: &str| [said(text, Way::Archive), said(text, Way::Machine)];
         for wrong in ["2099-01-01T00:00:00Z", "1970-01-01T00:03:00Z", "2026-11-25T07:00:01Z"] {
@@ -128,8 +137,11 @@ mod tests {
         // An archive may be old; a machine's own run that is half a year old has the clock of half a year ago.
         assert_eq!(both("2026-05-01T00:00:00Z"), [false, true]);
         assert_eq!(both("whenever"), [false; 2]);
-        let wrong =
-            Start::of("2099-01-01T00:00:00Z", Arrival { at: came, way: Way::Machine }, false);
+        let wrong = Start::of(
+            "2099-01-01T00:00:00Z",
+            Arrival { at: came, way: Way::Machine },
+            RunClock::Machine,
+        );
         assert_eq!((wrong.at(), wrong.instead_of_clock()), (came, Some(came)));
     }
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use crate::database::{Database, Dialect, PageCopy, all, one, whole};
 use crate::error::StoreError;
 use crate::schema::{self, SCHEMA};
-use crate::sqlite::Sqlite;
+use crate::sqlite::{IfMissing, Sqlite};
 use crate::store::Store;
 use crate::value::Value;
 
@@ -26,7 +26,7 @@ impl Store {
         // Hashes of tokens and the audit log are in it: for nobody else, whatever the umask.
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
         let pages = self.db().copy_pages(to)?;
-        let mut copy = Sqlite::open(to, true)?;
+        let mut copy = Sqlite::open(to, IfMissing::Make)?;
         if pages == PageCopy::NoPages {
             schema::migrate(&mut copy, &to.display().to_string(), now)?;
             // One moment for all tables.

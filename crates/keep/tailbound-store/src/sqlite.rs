@@ -34,6 +34,15 @@ const NAME_CHARS: usize = 40;
 /// Instructions of SQLite's machine between two looks at the clock.
 const STEPS: i32 = 10_000;
 
+/// What is done where there is no store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfMissing {
+    /// It is an error.
+    Fail,
+    /// One is made.
+    Make,
+}
+
 /// A connection to a file.
 pub(crate) struct Sqlite {
     connection: Connection,
@@ -41,16 +50,16 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the file; where there is none, makes it if `make`.
-    pub(crate) fn open(path: &Path, make: bool) -> Result<Self, StoreError> {
+    /// Opens the file.
+    pub(crate) fn open(path: &Path, missing: IfMissing) -> Result<Self, StoreError> {
         let place = path.display().to_string();
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        if make {
+        if missing == IfMissing::Make {
             flags |= OpenFlags::SQLITE_OPEN_CREATE;
         } else if !path.exists() {
             return Err(StoreError::Missing { place });
         }
-        if make {
+        if missing == IfMissing::Make {
             private(path)?;
         }
         let failed = |e: rusqlite::Error| database(&place, "it cannot be opened", &e);
@@ -230,7 +239,7 @@ impl Database for Sqlite {
     }
 
     fn copy_pages(&mut self, to: &Path) -> Result<PageCopy, StoreError> {
-        let mut to = Sqlite::open(to, true)?;
+        let mut to = Sqlite::open(to, IfMissing::Make)?;
         let failed = |e| database(&to.place, "the backup failed", &e);
         let copying = Backup::new(&self.connection, &mut to.connection).map_err(failed)?;
         // All pages in one step: the log lets others write meanwhile, and none of them makes it begin again.

@@ -18,7 +18,7 @@ use crate::place::StoreLocation;
 use crate::postgres::Postgres;
 use crate::reserve::Reserve;
 use crate::schema;
-use crate::sqlite::Sqlite;
+use crate::sqlite::{IfMissing, Sqlite};
 use crate::summary::{self, Row, Rows};
 use crate::value::Value;
 use crate::weight::{Consumption, WeighedSource};
@@ -206,7 +206,7 @@ impl Store {
     /// # Errors
     /// There is none, it is something else, or a later version made it.
     pub fn open(place: &StoreLocation, now: &str) -> Result<Self, StoreError> {
-        let mut it = Self::connected(place, false)?;
+        let mut it = Self::connected(place, IfMissing::Fail)?;
         if schema::found(it.db.as_mut())?.is_none() {
             return Err(StoreError::Missing { place: place.to_string() });
         }
@@ -219,25 +219,25 @@ impl Store {
     /// # Errors
     /// As [`Store::open`]; it cannot be made.
     pub fn open_or_make(place: &StoreLocation, now: &str) -> Result<Self, StoreError> {
-        let mut it = Self::connected(place, true)?;
+        let mut it = Self::connected(place, IfMissing::Make)?;
         schema::migrate(it.db.as_mut(), &place.to_string(), now)?;
         it.reserve.begin();
         Ok(it)
     }
 
     /// Where not even what connections share fits on the disk, the reserve makes room for it.
-    pub(crate) fn connected(place: &StoreLocation, make: bool) -> Result<Self, StoreError> {
-        match Self::connect(place, make) {
+    pub(crate) fn connected(place: &StoreLocation, missing: IfMissing) -> Result<Self, StoreError> {
+        match Self::connect(place, missing) {
             Err(StoreError::Full { .. }) if Reserve::of(place).release() => {
-                Self::connect(place, make)
+                Self::connect(place, missing)
             }
             connected => connected,
         }
     }
 
-    fn connect(place: &StoreLocation, make: bool) -> Result<Self, StoreError> {
+    fn connect(place: &StoreLocation, missing: IfMissing) -> Result<Self, StoreError> {
         let db: Box<dyn Database> = match place {
-            StoreLocation::File(path) => Box::new(Sqlite::open(path, make)?),
+            StoreLocation::File(path) => Box::new(Sqlite::open(path, missing)?),
             StoreLocation::Server(url) => Box::new(Postgres::open(url, place.to_string())?),
         };
         Ok(Self { db, place: place.clone(), reserve: Reserve::of(place) })

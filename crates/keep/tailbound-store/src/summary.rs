@@ -16,7 +16,7 @@ use tailbound_stats::analysis::Analysis;
 use tailbound_stats::change::Features;
 use tailbound_stats::summary::Summary;
 
-use crate::arrival::{Arrival, Start, Way};
+use crate::arrival::{Arrival, RunClock, Start, Way};
 use crate::buckets;
 use crate::value::Value;
 
@@ -152,7 +152,8 @@ pub(crate) fn rows_of(run: &Run, id: &str, system: &str, arrival: Arrival<'_>) -
         if is_virtual { "virtual" } else { "" },
     ]);
     let system_id = identity(&[system]);
-    let start = Start::of(&header.started, arrival, is_virtual);
+    let clock = if is_virtual { RunClock::Virtual } else { RunClock::Machine };
+    let start = Start::of(&header.started, arrival, clock);
     Rows {
         system: vec![
             ("id", system_id.clone().into()),

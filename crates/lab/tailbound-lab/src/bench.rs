@@ -12,7 +12,7 @@ use tailbound_core::runfile;
 use tailbound_sys::signal::Signals;
 
 use crate::arch::Arch;
-use crate::cache::{self, Limits, Working};
+use crate::cache::{self, CacheScope, Limits, Working};
 use crate::cell::Cell;
 use crate::emulator::{Asked, Emulator};
 use crate::error::LabError;
@@ -66,7 +66,7 @@ impl<'a> Bench<'a> {
     pub fn open(host: HostOptions, listener: Box<dyn Listener + 'a>) -> Result<Self, LabError> {
         let store = Store::of_user()?;
         let working = cache::working(&store)?;
-        let removed = cache::prune(&store, Limits::of_environment()?, false)?;
+        let removed = cache::prune(&store, Limits::of_environment()?, CacheScope::Remade)?;
         if !removed.is_empty() {
             listener.note(&format!(
                 "{} snapshots and the like, unused or beyond {}, were removed: see `tailbound lab cache`",

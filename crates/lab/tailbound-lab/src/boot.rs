@@ -119,6 +119,22 @@ pub struct Booted {
     pub not_in_turn: Option<String>,
 }
 
+/// How it is known that a guest takes its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum JobTaking {
+    /// It lets its watchdog stop it at one instant of its time.
+    AtWatchdog,
+    /// It says so on its console.
+    AtConsoleWord,
+}
+
+/// What a guest begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GuestOrigin {
+    Kernel,
+    Snapshot,
+}
+
 /// A boot that is watched.
 pub(crate) struct Watch<'a> {
     pub(crate) qmp: Qmp,
@@ -161,13 +177,15 @@ pub(crate) fn boot(
     let (mut running, stream) = Running::start(emulator, setup, boot_folder, incoming)?;
     let mut watch =
         Watch::open(&running, stream, setup, boot_folder, host_limit_s, stop, progress, begun)?;
-    let not_in_turn = watch.begin(incoming.is_some())?;
-    let make = match snapshot {
-        Snapshot::Make(store, place) | Snapshot::Only(store, place) => Some((store, place)),
-        _ => None,
+    let not_in_turn = watch.begin(match incoming {
+        Some(_) => GuestOrigin::Snapshot,
+        None => GuestOrigin::Kernel,
+    })?;
+    let taking = match setup.machine.stops && incoming.is_none() {
+        true => JobTaking::AtWatchdog,
+        false => JobTaking::AtConsoleWord,
     };
-    let only = matches!(snapshot, Snapshot::Only(..));
-    let ended = watch.until_end(setup.machine.stops && incoming.is_none(), make, only)?;
+    let ended = watch.until_end(taking, snapshot)?;
     let ended = match ended {
         Ended::Quit(_) => Ended::Quit(boot_folder.complaint()),
         other => other,
@@ -222,7 +240,7 @@ pub(crate) fn until_stopped(
         progress,
         begun,
     )?;
-    let _not_in_turn = watch.begin(true)?;
+    let _not_in_turn = watch.begin(GuestOrigin::Snapshot)?;
     loop {
         match watch.qmp.hear(LOOK) {
             Heard::Event(event) if event == "STOP" => break,
@@ -283,13 +301,14 @@ impl<'a> Watch<'a> {
     }
 
     /// Lets the guest go; says why QEMU's threads are not kept in turn, where they are not.
-    fn begin(&mut self, incoming: bool) -> Result<Option<String>, LabError> {
+    fn begin(&mut self, origin: GuestOrigin) -> Result<Option<String>, LabError> {
         let not_in_turn = if self.kvm { None } else { self.take_turns()? };
-        if incoming {
-            self.phase = Phase::Loading;
-            self.resume()?;
-        } else {
-            self.qmp.ask("cont", &json!({}))?;
+        match origin {
+            GuestOrigin::Kernel => drop(self.qmp.ask("cont", &json!({}))?),
+            GuestOrigin::Snapshot => {
+                self.phase = Phase::Loading;
+                self.resume()?;
+            }
         }
         Ok(not_in_turn)
     }
@@ -328,16 +347,15 @@ impl<'a> Watch<'a> {
         (self.ready, self.phase) = (Some(self.begun.elapsed()), Phase::AtWork);
     }
 
-    fn until_end(
-        &mut self,
-        stops: bool,
-        make: Option<(&Store, &Place)>,
-        only: bool,
-    ) -> Result<Ended, LabError> {
+    fn until_end(&mut self, taking: JobTaking, snapshot: Snapshot<'_>) -> Result<Ended, LabError> {
+        let make = match snapshot {
+            Snapshot::Make(store, place) | Snapshot::Only(store, place) => Some((store, place)),
+            _ => None,
+        };
         loop {
             match self.qmp.hear(LOOK) {
                 Heard::Event(event) => match event.as_str() {
-                    "WATCHDOG" if stops && self.ready.is_none() => {
+                    "WATCHDOG" if taking == JobTaking::AtWatchdog && self.ready.is_none() => {
                         let since = Instant::now();
                         self.phase = Phase::Saving;
                         self.asleep()?;
@@ -349,7 +367,7 @@ impl<'a> Watch<'a> {
                             None => {}
                         }
                         self.count();
-                        if only {
+                        if matches!(snapshot, Snapshot::Only(..)) {
                             return Ok(Ended::Saved);
                         }
                         while since.elapsed() < EVENT_TIMER {
@@ -368,7 +386,10 @@ impl<'a> Watch<'a> {
                 },
                 Heard::Closed => return Ok(Ended::Quit(String::new())),
                 Heard::Silence => {
-                    if !stops && self.ready.is_none() && self.console_contains(READY) {
+                    if taking == JobTaking::AtConsoleWord
+                        && self.ready.is_none()
+                        && self.console_contains(READY)
+                    {
                         self.takes_its_job();
                     }
                     if let Some(ended) = self.look()? {

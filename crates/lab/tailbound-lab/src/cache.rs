@@ -21,7 +21,7 @@ use crate::emulator;
 use crate::error::LabError;
 use crate::hash;
 use crate::kernel;
-use crate::snapshot;
+use crate::snapshot::{self, Hashing};
 use crate::store::Store;
 use crate::symbols;
 
@@ -137,13 +137,24 @@ pub struct Item {
 /// # Errors
 /// The folder cannot be read.
 pub fn items(store: &Store) -> Result<Vec<Item>, LabError> {
-    some(store, true)
+    some(store, CacheScope::Everything)
 }
 
-/// Everything, or only what is made again by itself: every run of the lab asks for that, and kernels and sources
-/// are tens of thousands of files.
-fn some(store: &Store, everything: bool) -> Result<Vec<Item>, LabError> {
-    let names = if everything { names(store)? } else { BTreeMap::new() };
+/// Which items of the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheScope {
+    /// What is made again by itself: every run of the lab asks for that, and kernels and sources are tens of thousands
+    /// of files.
+    Remade,
+    /// All.
+    Everything,
+}
+
+fn some(store: &Store, scope: CacheScope) -> Result<Vec<Item>, LabError> {
+    let names = match scope {
+        CacheScope::Remade => BTreeMap::new(),
+        CacheScope::Everything => names(store)?,
+    };
     let mut all = Vec::new();
     for (kind, remade) in ROOMS {
         let room = store.folder().join(kind);
@@ -157,7 +168,7 @@ fn some(store: &Store, everything: bool) -> Result<Vec<Item>, LabError> {
         for path in found {
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let remade = remade || file.starts_with(crate::store::PART);
-            if !remade && !everything {
+            if !remade && scope == CacheScope::Remade {
                 continue;
             }
             all.push(Item {
@@ -224,7 +235,8 @@ pub fn damaged(store: &Store) -> Result<Vec<(PathBuf, String)>, LabError> {
         };
         let why = match item.kind {
             "snapshots" if !item.remade || !file.starts_with(crate::store::PART) => {
-                let state = snapshot::usable(&item.path, true).err().map(|why| why.to_string());
+                let state =
+                    snapshot::usable(&item.path, Hashing::Always).err().map(|why| why.to_string());
                 state.or_else(|| symbols::damage(&item.path))
             }
             "kernels/debs" => same(&item.path, file.trim_end_matches(".deb")),
@@ -246,15 +258,15 @@ pub fn damaged(store: &Store) -> Result<Vec<(PathBuf, String)>, LabError> {
     Ok(found)
 }
 
-/// Removes what is made again by itself and is beyond `limits`, what was unused the longest first;
-/// everything else too where `all` says so. What was removed.
+/// Removes what is in `scope` and beyond `limits`, what was unused the longest first. What was removed.
 ///
 /// # Errors
 /// Cannot: somebody works with kernels and builds.
-pub fn prune(store: &Store, limits: Limits, all: bool) -> Result<Vec<Item>, LabError> {
+pub fn prune(store: &Store, limits: Limits, scope: CacheScope) -> Result<Vec<Item>, LabError> {
+    let all = scope == CacheScope::Everything;
     let _alone = if all { Some(alone(store)?) } else { None };
     let mut items: Vec<Item> =
-        some(store, all)?.into_iter().filter(|i| all || !in_use(i)).collect();
+        some(store, scope)?.into_iter().filter(|i| all || !in_use(i)).collect();
     items.sort_by_key(|i| std::cmp::Reverse(i.unused_s));
     let mut left: u64 = items.iter().map(|i| i.bytes).sum();
     let mut removed = Vec::new();
@@ -358,18 +370,18 @@ mod tests {
         let half = thing(&store, &format!("boots/.part-{}-0", std::process::id()), 64, 400);
         let limits = Limits { bytes: 1 << 30, age: Duration::from_secs(30 * DAY) };
         let names = |removed: Vec<Item>| removed.into_iter().map(|i| i.name).collect::<Vec<_>>();
-        assert_eq!(names(prune(&store, limits, false).unwrap()), ["old"]);
+        assert_eq!(names(prune(&store, limits, CacheScope::Remade).unwrap()), ["old"]);
         assert!(!old.exists() && middle.exists() && kernel.exists() && half.exists());
         let small = Limits { bytes: 700 << 10, ..limits };
-        assert_eq!(names(prune(&store, small, false).unwrap()), ["middle"]);
+        assert_eq!(names(prune(&store, small, CacheScope::Remade).unwrap()), ["middle"]);
         assert!(new.exists() && half.exists());
         // Everything, if nobody works there.
         let somebody = working(&store).unwrap();
-        let e = prune(&store, Limits { bytes: 0, ..limits }, true).unwrap_err();
+        let e = prune(&store, Limits { bytes: 0, ..limits }, CacheScope::Everything).unwrap_err();
         assert!(e.to_string().contains("another tailbound works"), "{e}");
         assert!(kernel.exists());
         drop(somebody);
-        prune(&store, Limits { bytes: 0, ..limits }, true).unwrap();
+        prune(&store, Limits { bytes: 0, ..limits }, CacheScope::Everything).unwrap();
         assert!(items(&store).unwrap().is_empty());
     }
 
@@ -386,7 +398,7 @@ mod tests {
         let together = std::sync::Barrier::new(4);
         let one = || {
             together.wait();
-            prune(&store, limits, false).unwrap()
+            prune(&store, limits, CacheScope::Remade).unwrap()
         };
         let removed: Vec<Item> = std::thread::scope(|scope| {
             let all: Vec<_> = (0..4).map(|_| scope.spawn(one)).collect();

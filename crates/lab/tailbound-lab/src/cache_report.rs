@@ -21,19 +21,22 @@ pub struct CacheReport {
 }
 
 impl CacheReport {
-    /// The folder as it is now, after `removed` went; with `verify` everything that has a hash is held against it.
+    /// The folder as it is now, after `removed` went.
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn of(
-        store: &Store,
-        limits: Limits,
-        removed: Vec<Item>,
-        verify: bool,
-    ) -> Result<Self, LabError> {
+    pub fn of(store: &Store, limits: Limits, removed: Vec<Item>) -> Result<Self, LabError> {
         let items = cache::items(store)?;
-        let damaged = if verify { Some(cache::damaged(store)?) } else { None };
-        Ok(Self { folder: store.folder().to_owned(), limits, items, removed, damaged })
+        Ok(Self { folder: store.folder().to_owned(), limits, items, removed, damaged: None })
+    }
+
+    /// Holds everything that has a hash against it.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn verify(&mut self, store: &Store) -> Result<(), LabError> {
+        self.damaged = Some(cache::damaged(store)?);
+        Ok(())
     }
 
     /// Something is not what it was.

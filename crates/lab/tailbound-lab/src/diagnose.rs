@@ -54,10 +54,19 @@ const SIGNS: &[(&str, &str)] = &[
 /// What is told of a guest that had taken its job and used up the host's patience.
 const SLOW: &str = "The kernel booted and the guest was at work: give fewer --cycles, a shorter --interval or a higher --host-limit. Threads that spin, as those of sched-football, execute every instruction of their time.";
 
-/// One sentence about the end, one about its meaning, and the console's last lines. `ready`: the
-/// guest took its job.
+/// How far a guest came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuestStage {
+    /// It did not take its job.
+    Booting,
+    /// It took its job.
+    AtWork,
+}
+
+/// One sentence about the end, one about its meaning, and the console's last lines.
 #[must_use]
-pub fn explain(ended: &Ended, console: &str, words: &[String], ready: bool) -> String {
+pub fn explain(ended: &Ended, console: &str, words: &[String], stage: GuestStage) -> String {
+    let ready = stage == GuestStage::AtWork;
     if let Some(refused) = refusal(ended, words) {
         return refused;
     }
@@ -141,26 +150,29 @@ mod tests {
     fn a_refusal_is_told_in_its_own_words() {
         let words =
             ["no veth", "tailbound: probe nmi: no counter", "exit status 3"].map(str::to_owned);
-        let text = explain(&Ended::Restarted, "reboot: Restarting\n", &words, true);
+        let text = explain(&Ended::Restarted, "reboot: Restarting\n", &words, GuestStage::AtWork);
         assert_eq!(text, "refused in the guest: probe nmi: no counter\n  guest: no veth");
         let died = ["tailbound: stopped", "ended by signal 11"].map(str::to_owned);
-        assert!(explain(&Ended::Restarted, "", &died, true).contains("without a result"));
+        assert!(
+            explain(&Ended::Restarted, "", &died, GuestStage::AtWork).contains("without a result")
+        );
     }
 
     #[test]
     fn the_reason_comes_before_the_consequence() {
         let console =
             "[1.0] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000004\n";
-        let text = explain(&Ended::Panicked, console, &[], false);
+        let text = explain(&Ended::Panicked, console, &[], GuestStage::Booting);
         assert!(text.starts_with("the guest's kernel panicked") && text.contains("plainer CPU"));
         assert!(text.contains("| [1.0] Kernel panic"));
         let trace = "[1.1]  ? __pfx_kernel_init+0x10/0x10\n".repeat(40);
-        let text = explain(&Ended::Panicked, &format!("{console}{trace}"), &[], false);
+        let text =
+            explain(&Ended::Panicked, &format!("{console}{trace}"), &[], GuestStage::Booting);
         assert_eq!(text.matches("Kernel panic").count(), 1, "above its trace: {text}");
         assert!(text.contains("| ...\n"), "{text}");
-        let silent = explain(&Ended::HostLimit(9), " \n", &[], false);
+        let silent = explain(&Ended::HostLimit(9), " \n", &[], GuestStage::Booting);
         assert!(silent.contains("--host-limit") && silent.contains("printed nothing"));
-        let slow = explain(&Ended::HostLimit(9), "", &[], true);
+        let slow = explain(&Ended::HostLimit(9), "", &[], GuestStage::AtWork);
         assert!(slow.contains("at work") && !slow.contains("printed nothing"));
     }
 }

@@ -56,7 +56,7 @@ pub use emulator::Emulator;
 pub use error::LabError;
 pub use keep::keep;
 pub use kernel::{BuildName, Kernel, KernelName};
-pub use machine::Machine;
+pub use machine::{Accelerator, Machine};
 pub use pool::{Happened, on_cores, run_all};
 pub use request::{Labelled, Request, System};
 pub use run::{Cost, Made, Means, run};

@@ -33,12 +33,33 @@ pub struct Machine {
     device_tree: Option<&'static str>,
 }
 
+/// Who executes the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accelerator {
+    /// QEMU, instruction by instruction: in virtual time.
+    Tcg,
+    /// The host's CPU.
+    Kvm,
+}
+
+impl Accelerator {
+    /// As `--kvm` says it.
+    #[must_use]
+    pub fn kvm_if(kvm: bool) -> Self {
+        if kvm { Self::Kvm } else { Self::Tcg }
+    }
+}
+
 impl Machine {
     /// The model for `arch`, or the one asked for.
     ///
     /// # Errors
     /// No such model is known for this architecture.
-    pub fn choose(arch: Arch, asked: Option<&str>, kvm: bool) -> Result<Self, LabError> {
+    pub fn choose(
+        arch: Arch,
+        asked: Option<&str>,
+        accelerator: Accelerator,
+    ) -> Result<Self, LabError> {
         let known = match arch {
             Arch::X86_64 => vec![Self::pc("pc"), Self::pc("q35")],
             Arch::Aarch64 => vec![Self::virt()],
@@ -61,7 +82,7 @@ impl Machine {
                 )));
             }
         };
-        if kvm {
+        if accelerator == Accelerator::Kvm {
             "host".clone_into(&mut machine.cpu);
         }
         Ok(machine)
@@ -209,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_model_is_one_of_ours_with_options_that_touch_no_host() {
-        let chosen = |arch, model| Machine::choose(arch, Some(model), false);
+        let chosen = |arch, model| Machine::choose(arch, Some(model), Accelerator::Tcg);
         for (arch, model) in [
             (Arch::X86_64, "pc"),
             (Arch::X86_64, "q35,hpet=off"),

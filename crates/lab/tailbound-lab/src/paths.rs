@@ -12,6 +12,7 @@ use crate::boot::Progress;
 use crate::cell::{Cell, Prepared};
 use crate::emulator::Emulator;
 use crate::error::LabError;
+use crate::machine::Accelerator;
 use crate::run::{self, Made, Means, Watched};
 use crate::symbols;
 
@@ -35,9 +36,9 @@ pub fn guest(arch: Arch) -> Guest {
 ///
 /// # Errors
 /// Usage: why not, and what can.
-pub fn possible(arch: Arch, kvm: bool, smp: u32) -> Result<(), LabError> {
+pub fn possible(arch: Arch, accelerator: Accelerator, smp: u32) -> Result<(), LabError> {
     let no = |why: &str| Err(LabError::usage(format!("lab paths: {why}")));
-    if kvm {
+    if accelerator == Accelerator::Kvm {
         return no(
             "with --kvm the host executes the guest, and nothing can be watched: leave it out",
         );

@@ -5,7 +5,6 @@
 //! A thread of its own draws the line, so that it also moves while the calling one reads a log or waits for apt.
 //! Not here: the words of the line ([`crate::progress`]).
 
-use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -58,8 +57,6 @@ impl State {
         self.last = now;
         if let Some(redraw) = writer.redraw {
             self.drawn = true;
-            let width = tailbound_sys::terminal::size(&io::stderr()).map_or(80, |(c, _)| c);
-            let line: String = line.chars().take(width.saturating_sub(1)).collect();
             redraw(&line);
         } else {
             (writer.note)(&line);

@@ -14,7 +14,7 @@ use crate::elf;
 use crate::error::LabError;
 use crate::hash;
 use crate::kernel::{Kernel, KernelName};
-use crate::machine::Machine;
+use crate::machine::{Accelerator, Machine};
 use crate::run::Made;
 use crate::slices::Slice;
 use crate::target::Target;
@@ -51,7 +51,7 @@ pub fn cell(
     if record.files.len() > FILES_MAX {
         return refused(&format!("it names more than {FILES_MAX} files"));
     }
-    let machine = Machine::choose(arch, Some(&record.machine), false)?;
+    let machine = Machine::choose(arch, Some(&record.machine), Accelerator::Tcg)?;
     let kernel = kernel(record, arch, obtain)?;
     let mut files = BTreeMap::new();
     for (path, sha256) in &record.files {
@@ -304,7 +304,10 @@ mod tests {
             ..good.clone()
         };
         let cell = repeated(&lying).unwrap();
-        assert_eq!(cell.machine, Machine::choose(Arch::X86_64, Some("pc"), false).unwrap());
+        assert_eq!(
+            cell.machine,
+            Machine::choose(Arch::X86_64, Some("pc"), Accelerator::Tcg).unwrap()
+        );
         assert!(cell.append.is_empty());
     }
 

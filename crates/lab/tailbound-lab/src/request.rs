@@ -18,7 +18,7 @@ use crate::cell::Cell;
 use crate::elf;
 use crate::error::LabError;
 use crate::kernel::{self, Kernel, KernelName};
-use crate::machine::Machine;
+use crate::machine::{Accelerator, Machine};
 use crate::needs;
 use crate::slices::Slice;
 use crate::store::Store;
@@ -321,7 +321,8 @@ impl Request {
             kernel.config = Some(config.clone());
         }
         let unchecked = target.checks(&kernel.image, kernel.config.as_deref())?;
-        let machine = Machine::choose(target.arch, self.machine.as_deref(), self.kvm)?;
+        let machine =
+            Machine::choose(target.arch, self.machine.as_deref(), Accelerator::kvm_if(self.kvm))?;
         let append = format!("{} {}", target.append, system.append);
         let tester = system.tester.as_deref().map(|t| target.tester(t).cloned()).transpose()?;
         let mut cell = self.cell(&kernel, &machine, &append)?;
@@ -392,7 +393,8 @@ impl Request {
         obtain: &mut dyn FnMut(&KernelName, Arch) -> Result<Kernel, LabError>,
     ) -> Result<Vec<Labelled>, LabError> {
         let arch = self.arch()?;
-        let machine = Machine::choose(arch, self.machine.as_deref(), self.kvm)?;
+        let machine =
+            Machine::choose(arch, self.machine.as_deref(), Accelerator::kvm_if(self.kvm))?;
         let systems = self.all_systems();
         let targets = self.targets(&systems)?;
         let systems: Vec<System> =

@@ -20,7 +20,7 @@ use crate::boot::{self, Booted, Ended, Progress, Snapshot};
 use crate::boot_files;
 use crate::boot_folder::BootFolder;
 use crate::cell::{Cell, Prepared};
-use crate::diagnose;
+use crate::diagnose::{self, GuestStage};
 use crate::emulator::Emulator;
 use crate::error::LabError;
 use crate::hash;
@@ -219,11 +219,14 @@ impl Over {
 
     fn failed(&self, prepared: &Prepared, words: &[String]) -> LabError {
         let console = String::from_utf8_lossy(&self.console);
-        let ready = self.booted.ready.is_some();
+        let stage = match self.booted.ready {
+            Some(_) => GuestStage::AtWork,
+            None => GuestStage::Booting,
+        };
         LabError::cannot(format!(
             "{}: {}",
             prepared.record.kernel.name,
-            diagnose::explain(&self.booted.ended, &console, words, ready)
+            diagnose::explain(&self.booted.ended, &console, words, stage)
         ))
     }
 }

@@ -191,8 +191,8 @@ mod tests {
     #[test]
     fn slices_are_short_where_they_can_be_and_what_was_asked_for_is_never_left_out() {
         let (new, old) = (emulator("10.0.13"), emulator("7.2.22"));
-        let pc = Machine::choose(Arch::X86_64, None, false).unwrap();
-        let board = Machine::choose(Arch::Arm, None, false).unwrap();
+        let pc = Machine::choose(Arch::X86_64, None, crate::Accelerator::Tcg).unwrap();
+        let board = Machine::choose(Arch::Arm, None, crate::Accelerator::Tcg).unwrap();
         let us = |slice: Slice, cpus, machine, qemu| slice.us(cpus, machine, qemu);
         assert_eq!(us(Slice::Usual, 2, &pc, &new).unwrap(), SLICE_US);
         for (cpus, machine, qemu) in

@@ -87,7 +87,7 @@ impl Place {
         if !self.folder.exists() {
             return None;
         }
-        match usable(&self.folder, false) {
+        match usable(&self.folder, Hashing::IfTouched) {
             Ok(file) => Some(file),
             Err(why) => {
                 self.forget(&why.to_string(), note);
@@ -141,8 +141,16 @@ pub(crate) enum Unusable {
     Content,
 }
 
-/// Is the snapshot in `folder` what it was? Its file, opened; `fully`: hashed in any case.
-pub(crate) fn usable(folder: &Path, fully: bool) -> Result<File, Unusable> {
+/// When a snapshot is hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hashing {
+    Always,
+    /// Where its file may have changed since it was hashed last.
+    IfTouched,
+}
+
+/// Is the snapshot in `folder` what it was? Its file, opened.
+pub(crate) fn usable(folder: &Path, hashing: Hashing) -> Result<File, Unusable> {
     let path = folder.join(CHECK);
     let text = fs::read(&path).map_err(Unusable::Check)?;
     let check: Check = serde_json::from_slice(&text).map_err(Unusable::Form)?;
@@ -152,7 +160,7 @@ pub(crate) fn usable(folder: &Path, fully: bool) -> Result<File, Unusable> {
         return Err(Unusable::Size { has, wanted: check.bytes });
     }
     let now = Seen::now(&state)?;
-    if fully || now.boot.is_empty() || check.seen.as_ref() != Some(&now) {
+    if hashing == Hashing::Always || now.boot.is_empty() || check.seen.as_ref() != Some(&now) {
         if hash::of_file(&folder.join(FILE))? != check.sha256 {
             return Err(Unusable::Content);
         }

@@ -22,6 +22,7 @@ use crate::boot::Progress;
 use crate::cell::Cell;
 use crate::emulator::Emulator;
 use crate::error::LabError;
+use crate::machine::Accelerator;
 use crate::paths;
 use crate::pool::{Happened, on_cores};
 use crate::progress::{Counted, Moved, Step, Steps, TaskListener};
@@ -158,7 +159,7 @@ fn watch_as(
     tell: &mut dyn FnMut(Moved),
 ) -> Result<Watched, LabError> {
     paths::plugin(emulator)?;
-    paths::possible(cell.kernel.arch, cell.kvm, cell.smp)?;
+    paths::possible(cell.kernel.arch, Accelerator::kvm_if(cell.kvm), cell.smp)?;
     if depth == Depth::Bound {
         theory_possible(cell.smp)?;
     }
@@ -296,7 +297,7 @@ pub fn all(
 /// Why not.
 pub fn possible(words: &Request) -> Result<(), LabError> {
     let smp = words.smp.unwrap_or(1);
-    paths::possible(words.arch()?, words.kvm, smp)?;
+    paths::possible(words.arch()?, Accelerator::kvm_if(words.kvm), smp)?;
     let cpus = words.campaign.cpus.as_deref().map(str::parse::<CpuSet>);
     let one = cpus.is_some_and(|cpus| cpus.is_ok_and(|cpus| cpus.iter().count() == 1));
     if smp > 1 && !one {

@@ -95,13 +95,13 @@ impl<F: Fn(u64) -> bool> Interrupts<F> {
     pub fn add(&mut self, r: &Record, mut ended: impl FnMut(InterruptExecution)) {
         match r.kind {
             kind::ENTER => self.enter(r),
-            kind::LEAVE if r.state & state::USER != 0 => self.end_all(r.t_ns, true, &mut ended),
+            kind::LEAVE if r.state & state::USER != 0 => self.forget_all(r.t_ns, &mut ended),
             kind::LEAVE => self.leave(r.t_ns, &mut ended),
-            kind::STATE if r.state & state::USER != 0 => self.end_all(r.t_ns, true, &mut ended),
+            kind::STATE if r.state & state::USER != 0 => self.forget_all(r.t_ns, &mut ended),
             kind::STATE if r.state & OFF == 0 => self.enabled(r.t_ns, &mut ended),
-            kind::POINT if r.value == self.schedule => self.end_all(r.t_ns, false, &mut ended),
+            kind::POINT if r.value == self.schedule => self.end_all(r.t_ns, &mut ended),
             kind::SWITCH => {
-                self.end_all(r.t_ns, false, &mut ended);
+                self.end_all(r.t_ns, &mut ended);
                 self.thread = r.value;
             }
             _ => {}
@@ -150,13 +150,18 @@ impl<F: Fn(u64) -> bool> Interrupts<F> {
         }
     }
 
-    fn end_all(&mut self, t_ns: u64, forget: bool, ended: &mut impl FnMut(InterruptExecution)) {
+    fn end_all(&mut self, t_ns: u64, ended: &mut impl FnMut(InterruptExecution)) {
         while self.depth > 0
             && self.frames.get(&self.thread).is_some_and(|f| f.iter().any(|f| f.executes))
         {
             self.end(t_ns, ended);
         }
-        if forget && let Some(frames) = self.frames.get_mut(&self.thread) {
+    }
+
+    /// The thread is in user mode: whatever it was in is over.
+    fn forget_all(&mut self, t_ns: u64, ended: &mut impl FnMut(InterruptExecution)) {
+        self.end_all(t_ns, ended);
+        if let Some(frames) = self.frames.get_mut(&self.thread) {
             frames.clear();
         }
     }

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use tailbound_core::Run;
 use tailbound_core::campaign::Part;
-use tailbound_core::units::format_span;
 use tailbound_lab::{Bench, Emulator, LabError, Labelled, Made, Request};
 use tailbound_series::SeriesError;
 use tailbound_series::campaign::{CampaignCaller, CampaignEnd, Chosen, Folder, Options, folder};
@@ -159,7 +158,7 @@ fn keep<C: CampaignCaller<Error: Into<SearchError>>>(
 impl CampaignRequest<'_> {
     /// What the lab is asked for one part.
     fn of_part(&self, part: &Part) -> Result<Request, SearchError> {
-        let mut campaign = self.options.config(&self.chosen.file.name, part, true);
+        let mut campaign = self.options.lab_config(&self.chosen.file.name, part);
         let load = campaign.load.take().map_or_else(|| "none".to_owned(), |l| l.join(","));
         if part.only_work {
             (campaign.loops, campaign.duration) = (Some(BESIDE_WORKS), None);
@@ -188,11 +187,6 @@ impl CampaignRequest<'_> {
         if self.may_be_long {
             return Ok(());
         }
-        Err(SearchError::usage(format!(
-            "{} would take {} of virtual time, of which a second costs this machine many: give --scale {} or less, or --yes",
-            long.part,
-            format_span(long.ns),
-            long.scale
-        )))
+        Err(SearchError::TooLong { part: long.part, ns: long.ns, scale: long.scale })
     }
 }

@@ -70,13 +70,11 @@ pub fn changes(
     caller: &ChangesCaller<'_>,
 ) -> Result<(Design, ExperimentResult), SearchError> {
     if candidates.is_empty() {
-        return Err(SearchError::usage(DesignError::Nothing));
+        return Err(DesignError::Nothing.into());
     }
     let rounds = request.rounds.unwrap_or(ROUNDS);
     if !(ROUNDS..=ROUNDS_MAX).contains(&rounds) {
-        return Err(SearchError::usage(format!(
-            "--rounds {rounds}: write {ROUNDS} or more: fewer give no intervals"
-        )));
+        return Err(SearchError::TooFewRounds { rounds, least: ROUNDS });
     }
     let design = Design::of_rounds(rounds);
     let folder = &request.folder;
@@ -195,8 +193,10 @@ impl auto::Bench for Stages<'_> {
                     note
                 }
                 Err(e) => {
-                    let note = format!("round {}, {name}: {e}", round + 1);
-                    broken.get_or_insert_with(|| SearchError::cannot(&note));
+                    let (set, why) = (name.to_owned(), e.to_string());
+                    let failed = SearchError::RoundFailed { round: round + 1, set, why };
+                    let note = failed.to_string();
+                    broken.get_or_insert(failed);
                     note
                 }
             }

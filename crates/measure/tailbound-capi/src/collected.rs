@@ -110,11 +110,11 @@ impl Side {
 
     /// Ends a stretch when it is long enough for the length the run has come to (how long it will
     /// be, nobody said), or when the loop is over.
-    fn cut(&mut self, finished: bool) {
+    fn cut(&mut self, progress: &Progress) {
         let Some(newest) = self.seconds.last().map(|s| s.second) else { return };
         let passed = newest.saturating_add(1);
         let run_ns = i64::try_from(passed).unwrap_or(i64::MAX).saturating_mul(1_000_000_000);
-        if passed.saturating_sub(self.cut_s) < length_s(run_ns) && !finished {
+        if passed.saturating_sub(self.cut_s) < length_s(run_ns) && !progress.finished {
             return;
         }
         self.cut_s = passed;
@@ -150,7 +150,7 @@ impl Collected {
                 let event = Occurrence::Threshold { note: &note }.at(now.saturating_sub(first));
                 self.events.push(event);
             }
-            side.cut(progress.finished);
+            side.cut(&progress);
         }
         progress
     }

@@ -27,7 +27,7 @@ pub(crate) fn of(kept: &mut Collected, machine: Facts) -> Run {
     for side in kept.sides() {
         run.seconds.extend(side.seconds.iter().cloned());
         run.exceedances.extend(side.exceedances.iter().cloned());
-        let mut record = thread(side, kept.setup.cpu, progress.finished);
+        let mut record = thread(side, kept.setup.cpu, &progress);
         record.requirement = Some(Box::new(requirement(side, kept.setup.confidence)));
         run.threads.push(record);
     }
@@ -156,7 +156,7 @@ fn events(kept: &Collected, progress: &Progress) -> Vec<Event> {
     out
 }
 
-fn thread(side: &Side, cpu: Option<u32>, finished: bool) -> ThreadRecord {
+fn thread(side: &Side, cpu: Option<u32>, progress: &Progress) -> ThreadRecord {
     let (wakeup, missed) = side.distributions();
     let (exceedances, seconds, _) = side.recorder.dropped();
     let dropped = [("exceedances", exceedances), ("seconds", seconds)];
@@ -171,7 +171,7 @@ fn thread(side: &Side, cpu: Option<u32>, finished: bool) -> ThreadRecord {
             .filter(|(_, n)| *n > 0)
             .map(|(name, n)| (name.to_owned(), n))
             .collect(),
-        ended: if finished { ThreadEnd::Complete } else { ThreadEnd::Running },
+        ended: if progress.finished { ThreadEnd::Complete } else { ThreadEnd::Running },
         ..ThreadRecord::default()
     }
 }

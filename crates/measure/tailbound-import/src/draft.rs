@@ -72,9 +72,18 @@ pub(crate) struct Stated {
     pub(crate) beyond_ns: Option<i64>,
 }
 
+/// What a stated average counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Average {
+    /// The values themselves.
+    OfValues,
+    /// Buckets of a histogram, perhaps.
+    OfBuckets,
+}
+
 impl Stated {
     /// Why least, average and greatest cannot be of the same values; of a histogram the average may count in steps of buckets.
-    fn out_of_order(&self, alone: bool) -> Option<String> {
+    fn out_of_order(&self, average: Average) -> Option<String> {
         let shown = tailbound_core::units::format_ns_i64;
         let (least, greatest) = self.min_ns.zip(self.max_ns).filter(|_| self.n != Some(0))?;
         if least > greatest {
@@ -86,7 +95,10 @@ impl Stated {
         }
         // An average may be cut to whole units.
         let step = i64::try_from(self.resolution_ns).unwrap_or(i64::MAX);
-        let mean = self.mean_ns.filter(|_| alone).and_then(crate::text::float_ns)?;
+        let mean = self
+            .mean_ns
+            .filter(|_| average == Average::OfValues)
+            .and_then(crate::text::float_ns)?;
         let within = least.saturating_sub(step)..=greatest.saturating_add(step);
         (!within.contains(&mean)).then(|| {
             format!(
@@ -345,9 +357,12 @@ impl Draft {
             .zip(stated.min_ns)
             .filter(|(seen, said)| seen.saturating_add(step) <= *said && stated.n != Some(0));
         let shown = tailbound_core::units::format_ns_i64;
-        let alone = d.late.total().saturating_add(d.early.total()) == 0;
+        let average = match d.late.total().saturating_add(d.early.total()) {
+            0 => Average::OfValues,
+            _ => Average::OfBuckets,
+        };
         let found = above.map(|pair| ("greatest", pair)).or(below.map(|pair| ("least", pair)));
-        let against = match (found, stated.out_of_order(alone)) {
+        let against = match (found, stated.out_of_order(average)) {
             (Some((which, (seen, said))), _) => format!(
                 "the {which} latency is {} as the file states it, its histogram holds one of {}",
                 shown(said),

@@ -47,23 +47,34 @@ pub(crate) fn json(bytes: &[u8]) -> Result<Draft, Fault> {
     for (_, t, path) in json::numbered(threads, "thread")? {
         cores.push(core(t, &path)?);
     }
-    let fine = fine_keys(threads);
-    finish(&mut draft, cores, fine, width)?;
+    let keys = keys_of(threads);
+    finish(&mut draft, cores, keys, width)?;
     Ok(draft)
 }
 
-/// Keys with decimals: minimum and maximum are in ns then.
-fn fine_keys(threads: &Object) -> bool {
-    threads
-        .values()
-        .filter_map(|t| t.get("histogram").and_then(Value::as_object))
-        .any(|h| h.keys().any(|k| k.contains('.')))
+/// What the keys of a histogram count in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keys {
+    /// Whole µs, rounded up.
+    Whole,
+    /// µs with decimals: minimum and maximum are in ns then.
+    Decimal,
+}
+
+impl Keys {
+    fn of<'k>(mut keys: impl Iterator<Item = &'k String>) -> Self {
+        if keys.any(|key| key.contains('.')) { Self::Decimal } else { Self::Whole }
+    }
+}
+
+fn keys_of(threads: &Object) -> Keys {
+    let histograms = threads.values().filter_map(|t| t.get("histogram").and_then(Value::as_object));
+    Keys::of(histograms.flat_map(|h| h.keys()))
 }
 
 fn core(t: &Object, path: &str) -> Result<Core, Fault> {
     let histogram = json::object(t, "histogram", path)?;
     let path_h = json::join(path, "histogram");
-    let fine = histogram.keys().any(|k| k.contains('.'));
     let mut buckets = Vec::new();
     for key in histogram.keys() {
         let edge = scaled(key, 1000).filter(|e| *e > 0).ok_or_else(|| {
@@ -72,7 +83,10 @@ fn core(t: &Object, path: &str) -> Result<Core, Fault> {
         buckets.push((edge, json::count(histogram, key, &path_h)?.unwrap_or(0)));
     }
     buckets.sort_unstable();
-    let unit = if fine { 1 } else { 1000 };
+    let unit = match Keys::of(histogram.keys()) {
+        Keys::Whole => 1000,
+        Keys::Decimal => 1,
+    };
     let duration = t.get("duration").and_then(Value::as_f64);
     Ok(Core {
         cpu: json::cpu(t, "cpu"),
@@ -88,7 +102,7 @@ fn core(t: &Object, path: &str) -> Result<Core, Fault> {
 pub(crate) fn text(bytes: &[u8]) -> Result<Draft, Fault> {
     let mut draft = Draft::new("oslat", "text");
     let mut cores: Vec<Core> = Vec::new();
-    let (mut fine, mut ended) = (false, false);
+    let (mut keys, mut ended) = (Keys::Whole, false);
     for entry in Lines::new(bytes) {
         let (n, line) = entry?;
         let line = line.trim();
@@ -136,7 +150,9 @@ pub(crate) fn text(bytes: &[u8]) -> Result<Draft, Fault> {
             }
             _ if label.ends_with("(us)") && !cores.is_empty() => {
                 let key = label.trim_end_matches("(us)").trim();
-                fine |= key.contains('.');
+                if key.contains('.') {
+                    keys = Keys::Decimal;
+                }
                 let edge = scaled(key, 1000).filter(|e| *e > 0).ok_or_else(|| {
                     Fault::line(n, format!("the bucket `{}` is not a time", excerpt(key)))
                 })?;
@@ -149,7 +165,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<Draft, Fault> {
         }
     }
     draft.cut_off = !ended;
-    finish(&mut draft, cores, fine, None)?;
+    finish(&mut draft, cores, keys, None)?;
     Ok(draft)
 }
 
@@ -170,7 +186,7 @@ fn priority(text: &str) -> Policy {
 fn finish(
     draft: &mut Draft,
     cores: Vec<Core>,
-    fine: bool,
+    keys: Keys,
     width: Option<i64>,
 ) -> Result<(), Fault> {
     draft.no_schedule = true;
@@ -185,11 +201,11 @@ fn finish(
         draft.duration_ns = draft.duration_ns.max(c.duration_ns);
         let number = u32::try_from(i).unwrap_or(u32::MAX);
         let cpu = c.cpu;
-        let d = one(draft, i, c, fine, width, top);
+        let d = one(draft, i, c, keys, width, top);
         draft.thread(number, cpu, Context::User, d)?;
     }
     not_realtime(draft);
-    if !fine {
+    if keys == Keys::Whole {
         draft.lose("oslat rounds up to whole µs: a gap of 1 µs in the file is one of 0 to 1 µs.");
     }
     draft.lose("oslat's average takes every gap as its bucket's upper edge, and adds the first thread's gaps beyond the buckets to every thread.");
@@ -210,11 +226,14 @@ fn one(
     draft: &mut Draft,
     i: usize,
     c: Core,
-    fine: bool,
+    keys: Keys,
     width: i64,
     top: Option<i64>,
 ) -> tailbound_core::Distribution {
-    let step = if fine { 0 } else { 1000 };
+    let step = match keys {
+        Keys::Whole => 1000,
+        Keys::Decimal => 0,
+    };
     let least = c.min_ns.map(|m| m.saturating_sub(step).max(0));
     let mut d = coarse();
     let (mut all, mut beyond_ns) = (0u64, None);

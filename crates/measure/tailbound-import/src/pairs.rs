@@ -54,7 +54,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     let mut draft = Draft::new(ANY, "text, extremes only");
     draft.command = fields::command(bytes, &PROGRAMS);
     let mut pairs: BTreeMap<u32, Pair> = BTreeMap::new();
-    let (mut timeouts, mut signals) = (false, false);
+    let (mut timeouts, mut rows) = (false, Rows::OfPairs);
     for entry in Lines::new(bytes) {
         let (n, line) = entry?;
         let line = line.trim();
@@ -62,7 +62,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
             timeouts |= line.contains(", TO ");
             pair(&mut pairs, line, n)?
         } else if is_signaltest(line) {
-            signals = true;
+            rows = Rows::OfSignals;
             signal(&mut pairs, line, n)?
         } else {
             continue;
@@ -72,13 +72,13 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
         }
     }
     let program = draft.command.first().and_then(|c| c.rsplit('/').next()).map(str::to_owned);
-    draft.tool = match (program, signals, timeouts) {
+    draft.tool = match (program, rows, timeouts) {
         (Some(program), ..) => program,
-        (None, true, _) => "signaltest".to_owned(),
+        (None, Rows::OfSignals, _) => "signaltest".to_owned(),
         (None, _, true) => "pmqtest".to_owned(),
         _ => ANY.to_owned(),
     };
-    finish(&mut draft, pairs, signals, options)?;
+    finish(&mut draft, pairs, rows, options)?;
     Ok(draft)
 }
 
@@ -148,17 +148,25 @@ fn signal(pairs: &mut BTreeMap<u32, Pair>, line: &str, n: u64) -> Result<u32, Fa
     Ok(number)
 }
 
+/// What the rows of figures are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rows {
+    /// Pairs of threads or processes.
+    OfPairs,
+    /// Threads of signaltest.
+    OfSignals,
+}
+
 fn finish(
     draft: &mut Draft,
     pairs: BTreeMap<u32, Pair>,
-    signals: bool,
+    rows: Rows,
     options: &Options,
 ) -> Result<(), Fault> {
     draft.clock = Some(Clock::Monotonic);
-    if signals {
-        rttests::signaltests_pause(draft);
-    } else {
-        rttests::wrapping_clock(draft);
+    match rows {
+        Rows::OfSignals => rttests::signaltests_pause(draft),
+        Rows::OfPairs => rttests::wrapping_clock(draft),
     }
     let words = Arguments::new(&draft.command, &CYCLICTEST);
     draft.duration_ns = words.span_ns("D").filter(|d| *d > 0);

@@ -31,16 +31,25 @@ pub(crate) fn begins(line: &str) -> bool {
     first && has("Percentile") && has("TotalCount") && has("1/(1-Percentile)")
 }
 
-fn words(line: &str, comma: bool) -> Vec<&str> {
-    line.split(|c: char| if comma { c == ',' } else { c.is_whitespace() })
-        .map(|w| w.trim().trim_matches('"'))
-        .filter(|w| !w.is_empty())
-        .collect()
+/// What parts the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Separator {
+    Spaces,
+    Comma,
+}
+
+fn words(line: &str, separator: Separator) -> Vec<&str> {
+    let parts = |c: char| match separator {
+        Separator::Spaces => c.is_whitespace(),
+        Separator::Comma => c == ',',
+    };
+    line.split(parts).map(|w| w.trim().trim_matches('"')).filter(|w| !w.is_empty()).collect()
 }
 
 pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     let mut draft = Draft::new("HdrHistogram", "percentile text");
-    let (mut inside, mut ended, mut separated) = (false, false, false);
+    let (mut inside, mut ended) = (false, false);
+    let mut separator = Separator::Spaces;
     let mut values: Vec<(String, f64, u64, u64)> = Vec::new();
     let (mut mean, mut max, mut total) = (None, None, None);
     for entry in Lines::new(bytes) {
@@ -52,7 +61,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
                 break;
             }
             inside = true;
-            separated = line.contains(',');
+            separator = if line.contains(',') { Separator::Comma } else { Separator::Spaces };
         } else if let Some(rest) = line.strip_prefix("#[").filter(|_| inside) {
             ended = true;
             let after = |key: &str| {
@@ -63,7 +72,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
             max = max.or(after("Max"));
             total = total.or(after("Total count"));
         } else if inside && line.starts_with(|c: char| c.is_ascii_digit()) && !ended {
-            let words = words(line, separated);
+            let words = words(line, separator);
             let [value, p, count, ..] = words.as_slice() else {
                 return Err(Fault::line(
                     n,
@@ -71,7 +80,7 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
                 ));
             };
             let p: f64 = p.parse().ok().filter(|p| (0.0..=1.0).contains(p)).ok_or_else(|| {
-                let comma = text::has_comma(p) && !separated;
+                let comma = text::has_comma(p) && separator == Separator::Spaces;
                 let why = if comma { text::COMMA } else { "is no share from 0 to 1" };
                 Fault::line(n, format!("`{}` {why}", excerpt(p)))
             })?;

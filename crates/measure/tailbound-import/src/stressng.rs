@@ -145,12 +145,19 @@ fn finish(draft: &mut Draft, found: Found, d: Distribution) -> Result<(), Fault>
     }
     let width = i64::try_from(found.width_ns).unwrap_or(i64::MAX);
     let end = found.last.map(|l| l.saturating_add(width));
-    let cut = end.zip(found.stated.max_ns).is_some_and(|(e, m)| m >= e);
-    let n = kept.unwrap_or_else(|| at_least(draft, &found, binned, cut)).max(binned);
+    let end_of = match end.zip(found.stated.max_ns) {
+        Some((end, max)) if max >= end => DistributionEnd::Cut,
+        _ => DistributionEnd::Whole,
+    };
+    let n = kept.unwrap_or_else(|| at_least(draft, &found, binned, end_of)).max(binned);
     let stated = Stated {
         n: Some(n),
         resolution_ns: found.width_ns.max(1),
-        beyond_ns: if cut { end } else { found.stated.min_ns.filter(|_| binned == 0) },
+        beyond_ns: if end_of == DistributionEnd::Cut {
+            end
+        } else {
+            found.stated.min_ns.filter(|_| binned == 0)
+        },
         ..found.stated
     };
     not_all(draft, &found, n);
@@ -160,18 +167,29 @@ fn finish(draft: &mut Draft, found: Found, d: Distribution) -> Result<(), Fault>
     draft.thread(0, None, Context::User, d)
 }
 
+/// Does the distribution hold the greatest latency?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DistributionEnd {
+    Whole,
+    /// Samples lie beyond it.
+    Cut,
+}
+
 /// The number of samples that is certain where none is told.
-fn at_least(draft: &mut Draft, found: &Found, binned: u64, cut: bool) -> u64 {
+fn at_least(draft: &mut Draft, found: &Found, binned: u64, end: DistributionEnd) -> u64 {
     if binned == 0 {
         draft.lose("How many samples there were is not in the file; the run counts those that are certain.");
         return if found.stated.min_ns < found.stated.max_ns { 2 } else { 1 };
     }
-    if cut {
-        draft.lose(
-            "How many samples are beyond the distribution is not in the file; at least one is.",
-        );
+    match end {
+        DistributionEnd::Whole => binned,
+        DistributionEnd::Cut => {
+            draft.lose(
+                "How many samples are beyond the distribution is not in the file; at least one is.",
+            );
+            binned.saturating_add(1)
+        }
     }
-    binned.saturating_add(u64::from(cut))
 }
 
 /// Only the first samples are kept: a note says how many more there were, and else the length of the run.

@@ -21,20 +21,26 @@ use crate::failure::{Explain, Failure};
 /// As much of what was said as is kept.
 const LAST_WORDS_BYTES: usize = 2048;
 
+/// What becomes of a program's standard output; its errors are always kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StandardOutput {
+    Dropped,
+    Kept,
+}
+
 /// Starts programs and listens to them.
 pub(crate) struct Child {
     null: File,
     messages: PipeReader,
     messages_writer: OwnedFd,
     last_words: Vec<u8>,
-    /// Is what it says on standard output kept too?
-    keeps_output: bool,
+    output: StandardOutput,
     environment: Environment,
     since: Instant,
 }
 
 impl Child {
-    pub(crate) fn new(keeps_output: bool, environment: Environment) -> Result<Self, Failure> {
+    pub(crate) fn new(output: StandardOutput, environment: Environment) -> Result<Self, Failure> {
         let null = File::options().read(true).write(true).open("/dev/null");
         let (messages, writer) = io::pipe().on("pipe")?;
         Ok(Self {
@@ -42,7 +48,7 @@ impl Child {
             messages,
             messages_writer: writer.into(),
             last_words: Vec::new(),
-            keeps_output,
+            output,
             environment,
             since: Instant::now(),
         })
@@ -56,7 +62,10 @@ impl Child {
         more: Option<BorrowedFd<'_>>,
     ) -> Result<Pid, Failure> {
         let (null, messages) = (self.null.as_fd(), self.messages_writer.as_fd());
-        let out = if self.keeps_output { messages } else { null };
+        let out = match self.output {
+            StandardOutput::Dropped => null,
+            StandardOutput::Kept => messages,
+        };
         let mut descriptors = vec![(null, 0), (out, 1), (messages, 2)];
         descriptors.extend(more.map(|fd| (fd, 3)));
         self.since = Instant::now();

@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, Pid};
 
-use crate::child::Child;
+use crate::child::{Child, StandardOutput};
 use crate::error::LoadError;
 use crate::failure::Failure;
 use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
@@ -60,7 +60,7 @@ fn start(options: Options, _: Note<'_>) -> Started {
         // live with that where it is not permitted.
         let _masked = process::own_proc();
     }
-    let mut child = Child::new(false, Environment::Users)?;
+    let mut child = Child::new(StandardOutput::Dropped, Environment::Users)?;
     let shell = run(&mut child, &options.line)?;
     Ok(Box::new(Command { options, child, shell, runs: 1 }))
 }

@@ -175,7 +175,7 @@ impl Wires {
         while left > 0 {
             let batch = left.min(BATCH);
             for _ in 0..batch {
-                if self.ipc == Ipc::Futex { self.turn(task) } else { self.byte(task, begins) }?;
+                if self.ipc == Ipc::Futex { self.turn(task) } else { self.byte(task) }?;
             }
             if begins {
                 count(batch);
@@ -194,7 +194,8 @@ impl Wires {
         Ok(turns.give(other)?)
     }
 
-    fn byte(&self, task: usize, begins: bool) -> Result<(), Failure> {
+    fn byte(&self, task: usize) -> Result<(), Failure> {
+        let begins = task.is_multiple_of(2);
         let Some((from, to)) = self.sides.get(task) else {
             return Err(Failure::Plain("no such task"));
         };

@@ -20,7 +20,7 @@ use tailbound_sys::environment::Environment;
 use tailbound_sys::process::Pid;
 use tailbound_sys::{private, program, sched};
 
-use crate::child::Child;
+use crate::child::{Child, StandardOutput};
 use crate::error::LoadError;
 use crate::failure::{Explain, Failure};
 use crate::kind::{CPUS, Load, LoadKind, Note, Start, Started, Turn};
@@ -125,7 +125,7 @@ fn start(options: Options, note: Note<'_>) -> Started {
         arguments: words.into_iter().map(OsString::from).collect(),
         stressor: options.stressor,
         slice_s: options.slice_s,
-        child: Child::new(true, Environment::Clean)?,
+        child: Child::new(StandardOutput::Kept, Environment::Clean)?,
         metrics,
         pid: Pid(0),
         done: 0,

@@ -62,30 +62,44 @@ fn start(options: Options, note: Note<'_>) -> Started {
         let why = "a CPU alone shoots at nobody";
         return Err(Failure::TooFewCpus { option: "shootdown=yes", why });
     }
-    let shootdown = options.shootdown.unwrap_or(cpus.len() > 1);
+    let after_walk = match options.shootdown.unwrap_or(cpus.len() > 1) {
+        true => AfterWalk::Shootdown,
+        false => AfterWalk::NextWalk,
+    };
     let bytes = machine::block_bytes(options.size, SIZE_DEFAULT_BYTES, cpus.len(), note)?;
     note(format!(
         "{} bytes under each of {} threads, {}",
         units::grouped(bytes as u64),
         cpus.len(),
-        if shootdown { "with shoot-downs" } else { "without shoot-downs" }
+        match after_walk {
+            AfterWalk::Shootdown => "with shoot-downs",
+            AfterWalk::NextWalk => "without shoot-downs",
+        }
     ));
     let threads = Threads::new(cpus.len())?;
     for (slot, cpu) in cpus.into_iter().enumerate() {
         threads.spawn(slot, Some(cpu), move |count| {
-            walk(bytes, shootdown, count).remedy("write a smaller size=")
+            walk(bytes, after_walk, count).remedy("write a smaller size=")
         })?;
     }
     Ok(Box::new(threads))
 }
 
-fn walk(bytes: usize, shootdown: bool, count: &dyn Fn(u64)) -> Result<(), SysError> {
+/// What a thread does after each walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AfterWalk {
+    NextWalk,
+    /// Pages lose a permission, and are unmapped.
+    Shootdown,
+}
+
+fn walk(bytes: usize, after: AfterWalk, count: &dyn Fn(u64)) -> Result<(), SysError> {
     let mut mapping = Mapping::new(bytes)?;
     // Written: pages only read would all be the one page of zeros.
     mapping.touch(1, &|_| {});
     loop {
         mapping.walk(count);
-        if shootdown {
+        if after == AfterWalk::Shootdown {
             let mut shot = Mapping::new(SHOT_BYTES)?;
             shot.touch(1, &|_| {});
             shot.protect(Access::Read)?;

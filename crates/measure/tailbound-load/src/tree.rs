@@ -20,7 +20,7 @@ use tailbound_sys::environment::Environment;
 use tailbound_sys::private;
 use tailbound_sys::process::{self, Pid};
 
-use crate::child::Child;
+use crate::child::{Child, StandardOutput};
 use crate::error::LoadError;
 use crate::failure::{Explain, Failure};
 use crate::kind::{Load, Note, Started, Turn};
@@ -108,7 +108,7 @@ pub(crate) fn start(options: &Options, jobs: usize, loops: Option<u64>, note: No
         options: Options { tree, ..options.clone() },
         at,
         command,
-        child: Child::new(true, Environment::Clean)?,
+        child: Child::new(StandardOutput::Kept, Environment::Clean)?,
         shell: Pid(0),
         before: 0,
         now: 0,

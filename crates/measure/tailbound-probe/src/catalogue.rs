@@ -61,15 +61,13 @@ pub static CATALOGUE: &[&ProbeKind] = &[
 /// The probe of this name.
 ///
 /// # Errors
-/// [`ProbeError::Usage`]: no such probe.
+/// [`ProbeError::UnknownProbe`].
 pub fn kind(name: &str) -> Result<&'static ProbeKind, ProbeError> {
     let names = || CATALOGUE.iter().map(|k| k.name);
-    CATALOGUE.iter().find(|k| k.name == name).copied().ok_or_else(|| {
-        ProbeError::Usage(format!(
-            "no probe is called `{name}`{}; choose {}",
-            did_you_mean(name, names()),
-            names().collect::<Vec<_>>().join(", ")
-        ))
+    CATALOGUE.iter().find(|k| k.name == name).copied().ok_or_else(|| ProbeError::UnknownProbe {
+        name: name.to_owned(),
+        near: did_you_mean(name, names()),
+        names: names().collect(),
     })
 }
 
@@ -82,7 +80,7 @@ pub fn takers(option: PlanOption) -> Vec<&'static str> {
 /// The probe of a spec, and its options with their defaults filled in.
 ///
 /// # Errors
-/// [`ProbeError::Usage`]: no such probe, no such option.
+/// [`ProbeError::UnknownProbe`], [`ProbeError::UnknownOption`].
 pub fn known(spec: &Spec) -> Result<(&'static ProbeKind, BTreeMap<String, String>), ProbeError> {
     let kind = kind(&spec.name)?;
     let known = kind.options;
@@ -90,13 +88,13 @@ pub fn known(spec: &Spec) -> Result<(&'static ProbeKind, BTreeMap<String, String
         known.iter().map(|o| (o.name.to_owned(), o.default.to_owned())).collect();
     for (name, value) in &spec.options {
         if !known.iter().any(|o| o.name == name) {
-            let shown: Vec<&str> = known.iter().filter(|o| !o.hidden).map(|o| o.name).collect();
-            let has = if shown.is_empty() { "it has none".to_owned() } else { shown.join(", ") };
-            return Err(ProbeError::Usage(format!(
-                "probe {} has no option `{name}`{}: {has}",
-                spec.name,
-                did_you_mean(name, shown)
-            )));
+            let options: Vec<&str> = known.iter().filter(|o| !o.hidden).map(|o| o.name).collect();
+            return Err(ProbeError::UnknownOption {
+                probe: spec.name.clone(),
+                option: name.clone(),
+                near: did_you_mean(name, options.iter().copied()),
+                options,
+            });
         }
         all.insert(name.clone(), value.clone());
     }
@@ -107,7 +105,7 @@ pub fn known(spec: &Spec) -> Result<(&'static ProbeKind, BTreeMap<String, String
 /// Reads the options of the plan's probe and refuses what cannot work, before anything starts.
 ///
 /// # Errors
-/// [`ProbeError::Usage`], [`ProbeError::Cannot`].
+/// [`ProbeError`].
 pub fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     (kind(&setup.plan.probe)?.prepare)(setup)
 }

@@ -82,8 +82,7 @@ pub struct ProbeKind {
     pub hog: bool,
     /// Which options of a plan mean something to it, of those that not all probes have.
     pub takes: &'static [PlanOption],
-    /// Reads its options and refuses what cannot work, before anything starts:
-    /// [`ProbeError::Usage`] for impossible options, [`ProbeError::Cannot`] with the remedy for
+    /// Reads its options and refuses what cannot work, before anything starts: impossible options, and
     /// what this machine lacks.
     pub prepare: fn(&Setup<'_>) -> Result<Prepared, ProbeError>,
 }
@@ -202,6 +201,24 @@ impl Setup<'_> {
     }
 }
 
+/// A fault that a probe has to notice, in a test of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlantedFault {
+    /// It measures as always.
+    #[default]
+    Absent,
+    /// Something is done wrong.
+    Present,
+}
+
+impl PlantedFault {
+    /// Is something done wrong?
+    #[must_use]
+    pub fn is_present(self) -> bool {
+        self == Self::Present
+    }
+}
+
 /// The options of a plan, read as what they are.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
@@ -218,8 +235,23 @@ impl<'a> Options<'a> {
     /// Refuses the value of option `name`.
     #[must_use]
     pub fn wrong(&self, name: &str, why: impl std::fmt::Display) -> ProbeError {
-        let value = self.text(name).unwrap_or_default();
-        ProbeError::Usage(format!("probe {}: --{name} {value}: {why}", self.probe))
+        ProbeError::Value {
+            probe: self.probe.to_owned(),
+            option: name.to_owned(),
+            value: self.text(name).unwrap_or_default().to_owned(),
+            why: why.to_string(),
+        }
+    }
+    /// The fault `word` of option `plant`.
+    ///
+    /// # Errors
+    /// [`ProbeError::Value`] for any other word.
+    pub fn plant(&self, word: &str) -> Result<PlantedFault, ProbeError> {
+        match self.text("plant") {
+            None => Ok(PlantedFault::Absent),
+            Some(given) if given == word => Ok(PlantedFault::Present),
+            Some(_) => Err(self.wrong("plant", format!("choose {word}"))),
+        }
     }
     fn parse<T: FromStr>(&self, name: &str, what: &str) -> Result<T, ProbeError> {
         let text = self.text(name).ok_or_else(|| self.wrong(name, format!("write {what}")))?;
@@ -228,7 +260,7 @@ impl<'a> Options<'a> {
     /// A whole number in `range`.
     ///
     /// # Errors
-    /// [`ProbeError::Usage`] with the range.
+    /// [`ProbeError::Value`] with the range.
     pub fn count(
         &self,
         name: &str,
@@ -243,7 +275,7 @@ impl<'a> Options<'a> {
     /// One of `options`; yields its position.
     ///
     /// # Errors
-    /// [`ProbeError::Usage`] with the options.
+    /// [`ProbeError::Value`] with the options.
     pub fn word(&self, name: &str, options: &[&str]) -> Result<usize, ProbeError> {
         let text = self.text(name).unwrap_or_default();
         options.iter().position(|w| *w == text).ok_or_else(|| {
@@ -254,14 +286,14 @@ impl<'a> Options<'a> {
     /// `yes` or `no`.
     ///
     /// # Errors
-    /// [`ProbeError::Usage`] for any other word.
+    /// [`ProbeError::Value`] for any other word.
     pub fn flag(&self, name: &str) -> Result<bool, ProbeError> {
         self.word(name, &["no", "yes"]).map(|i| i == 1)
     }
     /// A time with its unit, more than 0.
     ///
     /// # Errors
-    /// [`ProbeError::Usage`].
+    /// [`ProbeError::Value`].
     pub fn time_ns(&self, name: &str) -> Result<i64, ProbeError> {
         let text = self.text(name).unwrap_or_default();
         let ns = units::parse_ns(text).map_err(|e| self.wrong(name, e))?;
@@ -270,7 +302,7 @@ impl<'a> Options<'a> {
     /// A number in `range`.
     ///
     /// # Errors
-    /// [`ProbeError::Usage`] with the range.
+    /// [`ProbeError::Value`] with the range.
     pub fn number(
         &self,
         name: &str,

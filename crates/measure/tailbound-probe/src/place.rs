@@ -44,11 +44,7 @@ impl<'a> Places<'a> {
     /// # Errors
     /// This machine has no such place.
     pub(crate) fn second(&self, cpu: u32, place: Where) -> Result<u32, ProbeError> {
-        let none = |what: &str| {
-            ProbeError::Cannot(format!(
-                "CPU {cpu} has no {what} here; choose another --where, or a machine that has one"
-            ))
-        };
+        let none = |what| ProbeError::NoPlace { cpu, what };
         match place {
             Where::Same => Ok(cpu),
             Where::Sibling => self

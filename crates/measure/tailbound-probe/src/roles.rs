@@ -23,7 +23,7 @@ static ROLES: &[Role] = &[
 /// No such role, or what kept it from its work.
 pub fn run_peer(role: &str, descriptors: u32, words: &[String]) -> Result<(), ProbeError> {
     let Some(role) = ROLES.iter().find(|r| r.name == role) else {
-        return Err(ProbeError::Usage(format!("no peer is called `{role}`")));
+        return Err(ProbeError::UnknownPeer { role: role.to_owned() });
     };
     let end = FIRST_FD.saturating_add(i32::try_from(descriptors).unwrap_or(0));
     let mut own = Vec::new();

@@ -17,6 +17,7 @@ use tailbound_sys::signal::{self, Signals};
 
 use crate::error::RunError;
 use crate::journal::Journal;
+use crate::option_error::OptionError;
 use crate::output::Output;
 use crate::session::Session;
 use crate::view::View;
@@ -93,7 +94,7 @@ pub fn measure_benchmarks(
     show: &mut dyn FnMut(View<'_>),
 ) -> Result<(Run, Option<PathBuf>), RunError> {
     if session.plan.work.is_none() {
-        return Err(RunError::Usage("no benchmark: name one, such as `messages`".to_owned()));
+        return Err(OptionError::NoBenchmark.into());
     }
     let mut journal = Journal::new(output, session.header());
     journal.run.header.machine = session.inventory();

@@ -13,13 +13,14 @@ use tailbound_core::plan::{
 use tailbound_core::policy::Policy;
 use tailbound_core::purpose::Purpose;
 use tailbound_core::requirement::{Class, Rate, Requirement};
-use tailbound_core::units::{self, format_ns_i64, parse_ns};
+use tailbound_core::units::parse_ns;
 use tailbound_core::{Spec, split_loads};
 use tailbound_probe::{PlanOption, ProbeKind, catalogue};
 use tailbound_sys::clock;
 
 use crate::defaults;
 use crate::error::RunError;
+use crate::option_error::OptionError;
 use crate::option_text::{parse_or, span, time, usage};
 use crate::sleeps;
 
@@ -55,30 +56,25 @@ pub(crate) struct Options {
 /// Refuses options that mean nothing on any machine, for runs that are made elsewhere: in a guest.
 ///
 /// # Errors
-/// [`RunError::Usage`] with the option's name.
+/// [`RunError::Option`], [`RunError::Until`] with the option's name.
 pub fn check_options(config: &RunConfig) -> Result<(), RunError> {
     Options::read(config).map(drop)
 }
 
 impl Options {
     /// # Errors
-    /// [`RunError::Usage`] with the option's name.
+    /// [`RunError::Option`], [`RunError::Until`]; [`RunError::Clock`].
     pub(crate) fn read(w: &RunConfig) -> Result<Self, RunError> {
         let clock = parse_or(w.clock.as_deref(), "--clock", Clock::Monotonic)?;
         let means = parse_or(w.sleep.as_deref(), "--sleep", Means::Nanosleep)?;
         let (kind, options) = probe(w)?;
         let interval_ns = time(w.interval.as_deref().unwrap_or(kind.interval), "--interval")?;
         if !(INTERVAL_MIN_NS..=INTERVAL_MAX_NS).contains(&interval_ns) {
-            return Err(RunError::Usage(format!(
-                "--interval: {} is outside {} to {}: below that the loop itself would fill the CPU",
-                format_ns_i64(interval_ns),
-                format_ns_i64(INTERVAL_MIN_NS),
-                units::format_span(INTERVAL_MAX_NS)
-            )));
+            return Err(OptionError::Interval { ns: interval_ns }.into());
         }
         let warm_up_ns = span(w.warm_up.as_deref().unwrap_or(defaults::WARM_UP), "--warm-up")?;
         if !(0..=DURATION_MAX_NS).contains(&warm_up_ns) {
-            return Err(RunError::Usage("--warm-up: write 0s or more".to_owned()));
+            return Err(OptionError::WarmUp.into());
         }
         let mut requirement = requirement(w, clock)?;
         let until = crate::until::until(w, &mut requirement)?;
@@ -100,7 +96,7 @@ impl Options {
             until,
             spread: sleeps::spread(w.interval_spread.as_deref(), means)?,
             timer_slack_ns: sleeps::timer_slack(w.timer_slack.as_deref())?,
-            purpose: Purpose::stated(w).map_err(|e| RunError::Usage(e.to_string()))?,
+            purpose: Purpose::stated(w).map_err(OptionError::from)?,
             tasks: tasks(w.tasks)?,
             cpu_dma_latency_us: w.cpu_dma_latency.as_deref().map(dma_latency).transpose()?,
             loads: loads(w)?,
@@ -112,8 +108,8 @@ impl Options {
 /// `auto`, or a latency; `,if-possible` may follow.
 ///
 /// # Errors
-/// [`RunError::Usage`].
-pub(crate) fn blame(text: &str) -> Result<BlamePlan, RunError> {
+/// No such time.
+pub(crate) fn blame(text: &str) -> Result<BlamePlan, OptionError> {
     let (limit, optional) = match text.strip_suffix(",if-possible") {
         Some(limit) => (limit, true),
         None => (text, false),
@@ -126,7 +122,7 @@ pub(crate) fn blame(text: &str) -> Result<BlamePlan, RunError> {
 }
 
 /// The probe and its options; options that mean nothing to it are refused.
-fn probe(w: &RunConfig) -> Result<(&'static ProbeKind, BTreeMap<String, String>), RunError> {
+fn probe(w: &RunConfig) -> Result<(&'static ProbeKind, BTreeMap<String, String>), OptionError> {
     let spec = match &w.probe {
         Some(text) => text.parse::<Spec>().map_err(usage("--probe"))?,
         None => Spec::named(catalogue::DEFAULT.name),
@@ -142,18 +138,14 @@ fn probe(w: &RunConfig) -> Result<(&'static ProbeKind, BTreeMap<String, String>)
     };
     let foreign = |option: &&PlanOption| given(option) && !kind.takes.contains(option);
     if let Some(option) = PlanOption::ALL.iter().find(foreign) {
-        return Err(RunError::Usage(format!(
-            "--{} has no meaning for the probe {}: it belongs to {}",
-            option.name(),
-            kind.name,
-            catalogue::takers(*option).join(", ")
-        )));
+        let (option, takers) = (option.name(), catalogue::takers(*option));
+        return Err(OptionError::OtherProbe { option, probe: kind.name, takers });
     }
     Ok((kind, options))
 }
 
 /// The loads that are named, each of them known.
-fn loads(w: &RunConfig) -> Result<Vec<Spec>, RunError> {
+fn loads(w: &RunConfig) -> Result<Vec<Spec>, OptionError> {
     let mut loads = Vec::new();
     for written in w.load.iter().flatten() {
         let texts = named(written, split_loads(written), "--load", ", or `none`")?;
@@ -175,8 +167,8 @@ fn loads(w: &RunConfig) -> Result<Vec<Spec>, RunError> {
 /// The benchmarks that were asked for, their amounts filled in.
 ///
 /// # Errors
-/// [`RunError::Usage`]: no such benchmark, or no number of repetitions.
-fn benchmarks(w: &RunConfig) -> Result<Option<BenchmarkPlan>, RunError> {
+/// No such benchmark, or no number of repetitions.
+fn benchmarks(w: &RunConfig) -> Result<Option<BenchmarkPlan>, OptionError> {
     let mut texts = Vec::new();
     for written in w.work.iter().flatten() {
         texts.extend(named(written, split_benchmarks(written), "--work", "")?);
@@ -184,14 +176,12 @@ fn benchmarks(w: &RunConfig) -> Result<Option<BenchmarkPlan>, RunError> {
     if texts.is_empty() {
         return match w.repeat {
             None => Ok(None),
-            Some(_) => Err(RunError::Usage(
-                "--repeat: there is no benchmark to repeat; name one with --work".to_owned(),
-            )),
+            Some(_) => Err(OptionError::NothingToRepeat),
         };
     }
     let repeat = w.repeat.unwrap_or(defaults::REPEAT);
     if !(1..=REPEAT_MAX).contains(&repeat) {
-        return Err(RunError::Usage(format!("--repeat: {repeat} is not from 1 to {REPEAT_MAX}")));
+        return Err(OptionError::Number { flag: "--repeat", value: repeat, max: REPEAT_MAX });
     }
     let benchmarks =
         texts.iter().map(|text| tailbound_load::benchmark(text).map_err(usage("--work")));
@@ -199,20 +189,20 @@ fn benchmarks(w: &RunConfig) -> Result<Option<BenchmarkPlan>, RunError> {
     if let Some(twice) =
         benchmarks.iter().enumerate().find(|(i, w)| benchmarks.iter().take(*i).any(|o| o == *w))
     {
-        return Err(RunError::Usage(format!(
-            "--work: {} is given twice; --repeat says how many times it is run",
-            twice.1
-        )));
+        return Err(OptionError::BenchmarkTwice { benchmark: twice.1.clone() });
     }
     Ok(Some(BenchmarkPlan { benchmarks, repeat }))
 }
 
 /// The names in one value of an option that takes a list of them; a value without any is refused.
-fn named(written: &str, names: Vec<String>, flag: &str, or: &str) -> Result<Vec<String>, RunError> {
+fn named(
+    written: &str,
+    names: Vec<String>,
+    flag: &'static str,
+    or: &'static str,
+) -> Result<Vec<String>, OptionError> {
     if names.is_empty() {
-        return Err(RunError::Usage(format!(
-            "{flag}: `{written}` names nothing: write a name{or}"
-        )));
+        return Err(OptionError::NoNames { flag, written: written.to_owned(), or });
     }
     Ok(names)
 }
@@ -227,65 +217,48 @@ fn split_benchmarks(text: &str) -> Vec<String> {
     }
 }
 
-fn tasks(tasks: Option<u32>) -> Result<Option<u32>, RunError> {
+fn tasks(tasks: Option<u32>) -> Result<Option<u32>, OptionError> {
     let Some(n) = tasks else { return Ok(None) };
     if !(1..=TASKS_MAX).contains(&n) {
-        return Err(RunError::Usage(format!("--tasks: {n} is not from 1 to {TASKS_MAX}")));
+        return Err(OptionError::Number { flag: "--tasks", value: n, max: TASKS_MAX });
     }
     Ok(Some(n))
 }
 
-fn activations(w: &RunConfig, interval_ns: i64) -> Result<u64, RunError> {
+fn activations(w: &RunConfig, interval_ns: i64) -> Result<u64, OptionError> {
     let n = match (w.loops, w.duration.as_deref()) {
-        (Some(_), Some(_)) => {
-            return Err(RunError::Usage(
-                "--loops and --duration: give one of them, the other follows from the interval"
-                    .to_owned(),
-            ));
-        }
+        (Some(_), Some(_)) => return Err(OptionError::LoopsAndDuration),
         (Some(loops), None) => loops,
         (None, duration) => {
             let duration_ns = span(duration.unwrap_or(defaults::DURATION), "--duration")?;
             if duration_ns < interval_ns {
-                return Err(RunError::Usage(format!(
-                    "--duration: {} is shorter than one interval of {}",
-                    format_ns_i64(duration_ns),
-                    format_ns_i64(interval_ns)
-                )));
+                return Err(OptionError::ShorterThanInterval { duration_ns, interval_ns });
             }
             u64::try_from(duration_ns / interval_ns).unwrap_or(0)
         }
     };
     if n == 0 {
-        return Err(RunError::Usage("--loops: 0 loops measure nothing".to_owned()));
+        return Err(OptionError::NoLoops);
     }
     let total = i128::from(n) * i128::from(interval_ns);
     if total > i128::from(DURATION_MAX_NS) {
-        return Err(RunError::Usage(format!(
-            "{} loops of {} are more than a year: write a smaller --loops or --duration",
-            units::grouped(n),
-            format_ns_i64(interval_ns)
-        )));
+        return Err(OptionError::TooLong { loops: n, interval_ns });
     }
     Ok(n)
 }
 
 fn requirement(w: &RunConfig, clock: Clock) -> Result<Requirement, RunError> {
     let resolution = clock::resolution_ns(tailbound_host::clock_id(clock))
-        .map_err(|e| RunError::Cannot(format!("--clock {clock}: {e}")))?;
-    let limit = |text: Option<&str>, flag: &str| -> Result<Option<i64>, RunError> {
+        .map_err(|source| RunError::Clock { clock, source })?;
+    let limit = |text: Option<&str>, flag: &'static str| -> Result<Option<i64>, OptionError> {
         let Some(ns) = text.map(|t| time(t, flag)).transpose()? else { return Ok(None) };
         if ns <= 0 {
-            return Err(RunError::Usage(format!("{flag}: must be more than 0")));
+            return Err(OptionError::NotPositive { flag });
         }
         // A clock read costs tens of ns: a deadline below that says nothing about the machine.
-        let floor = resolution.max(100);
-        if ns < floor {
-            return Err(RunError::Usage(format!(
-                "{flag}: {} is below the resolution of the {clock} clock here ({})",
-                format_ns_i64(ns),
-                format_ns_i64(floor)
-            )));
+        let floor_ns = resolution.max(100);
+        if ns < floor_ns {
+            return Err(OptionError::BelowResolution { flag, ns, clock, floor_ns });
         }
         Ok(Some(ns))
     };
@@ -293,9 +266,7 @@ fn requirement(w: &RunConfig, clock: Clock) -> Result<Requirement, RunError> {
     let rate = w.rate.as_deref().map(|t| t.parse::<Rate>().map_err(usage("--rate"))).transpose()?;
     let confidence = w.confidence.unwrap_or(0.95);
     if !(0.5..1.0).contains(&confidence) {
-        return Err(RunError::Usage(format!(
-            "--confidence: {confidence} is not between 0.5 and 1, for example 0.95"
-        )));
+        return Err(OptionError::Confidence { confidence }.into());
     }
     let requirement = Requirement {
         deadline_ns: limit(w.deadline.as_deref(), "--deadline")?,
@@ -306,29 +277,19 @@ fn requirement(w: &RunConfig, clock: Clock) -> Result<Requirement, RunError> {
     };
     let asks_more = w.class.is_some() || rate.is_some() || requirement.early_ns.is_some();
     if requirement.deadline_ns.is_none() && asks_more {
-        return Err(RunError::Usage(
-            "--class, --rate and --early belong to a deadline: add for example --deadline 100us"
-                .to_owned(),
-        ));
+        return Err(OptionError::NoDeadline.into());
     }
     if class == Class::Safe && rate.is_none() {
-        return Err(RunError::Usage(
-            "--class safe needs the rate to be demonstrated: add for example --rate 1/24h"
-                .to_owned(),
-        ));
+        return Err(OptionError::NoRate.into());
     }
     Ok(requirement)
 }
 
-fn dma_latency(text: &str) -> Result<i32, RunError> {
+fn dma_latency(text: &str) -> Result<i32, OptionError> {
     // The kernel's unit is µs, and its users write `0`: a bare 0 is no mistake.
     let ns = if text.trim() == "0" { 0 } else { time(text, "--cpu-dma-latency")? };
-    i32::try_from(ns / 1000).ok().filter(|us| *us >= 0 && ns % 1000 == 0).ok_or_else(|| {
-        RunError::Usage(
-            "--cpu-dma-latency: write whole microseconds from 0, for example `0` or `50us`"
-                .to_owned(),
-        )
-    })
+    let us = i32::try_from(ns / 1000).ok().filter(|us| *us >= 0 && ns % 1000 == 0);
+    us.ok_or(OptionError::DmaLatency)
 }
 
 #[cfg(test)]

@@ -84,23 +84,16 @@ impl Output {
         if path == Path::new("-") {
             return Ok(Self::to(Some(Box::new(io::stdout()))));
         }
-        let shown = path.display();
-        let cannot = |e: io::Error| {
-            RunError::Cannot(format!("{shown} cannot be written: {e}; choose another --out"))
-        };
+        let cannot = |source| RunError::Unwritable { path: path.to_owned(), source };
         let new = NewFile::open(path, existing).map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => RunError::Usage(format!(
-                "{shown} exists already: choose another --out, or give --force to overwrite it"
-            )),
-            io::ErrorKind::InvalidInput => RunError::Usage(format!("{shown} is not written: {e}")),
+            io::ErrorKind::AlreadyExists => RunError::Exists { path: path.to_owned() },
+            io::ErrorKind::InvalidInput => RunError::InTheWay { path: path.to_owned(), source: e },
             _ => cannot(e),
         })?;
         let room = new.is_file().then(|| Room::take(new.file(), path, plan)).transpose();
         let room = room.map_err(|why| {
-            RunError::Cannot(format!(
-                "{shown}: no room for the run file (about {} MiB for this plan): {why}; choose another --out or a shorter run",
-                Estimate::of(plan).total().div_ceil(1 << 20)
-            ))
+            let mib = Estimate::of(plan).total().div_ceil(1 << 20);
+            RunError::NoRoom { path: path.to_owned(), mib, why }
         })?;
         let (is_file, replaces) = (new.is_file(), path.symlink_metadata().is_ok());
         let disk = OnDisk { path: path.to_owned(), new: Some(new), room };
@@ -185,10 +178,7 @@ impl Output {
         let reason = run.end_reason();
         let measured_ns = run.end.as_ref().map_or(0, |e| e.measured_ns);
         if self.replaces && !self.placed && measured_ns == 0 && !reason.is_as_planned() {
-            return Err(RunError::Cannot(format!(
-                "ended before the measurement began: {} is unchanged",
-                self.path.as_deref().unwrap_or(Path::new("")).display()
-            )));
+            return Err(RunError::Unchanged { path: self.path.unwrap_or_default() });
         }
         let ended = match (self.to.take(), self.failed.take()) {
             (None, None) => return Ok(None),
@@ -215,16 +205,11 @@ impl Output {
                 None => disk::save(&path, run),
             };
             if saved.is_ok() {
-                let before = if self.placed { " and holds what came before" } else { "" };
-                return RunError::Cannot(format!(
-                    "{shown} could not be written ({why}){before}; the result was saved as {}",
-                    path.display()
-                ));
+                let why = why.to_string();
+                return RunError::SavedElsewhere { shown, why, placed: self.placed, saved: path };
             }
         }
-        RunError::Cannot(format!(
-            "{shown} could not be written ({why}), and neither could /dev/shm, the temporary folder or this one"
-        ))
+        RunError::Lost { shown, why: why.to_string() }
     }
 }
 

@@ -4,18 +4,18 @@
 //! Context: SETUP. Units: text in, ns out. Everything that can be wrong with words,
 //! permissions or the machine is found here, before anything is started.
 
-use tailbound_core::Spec;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::{BlamePlan, Clock, Means, Observe, Plan, RunConfig};
 use tailbound_core::policy::Policy;
 use tailbound_core::purpose::Purpose;
-use tailbound_core::units::format_ns_i64;
+use tailbound_core::{FailureKind, Spec};
 use tailbound_host::{RealtimeRight, Root};
-use tailbound_probe::{Prepared, ProbeError, Setup};
+use tailbound_probe::{Prepared, Setup};
 
 use crate::defaults;
 use crate::error::RunError;
+use crate::option_error::OptionError;
 use crate::option_text::usage;
 use crate::options::{self, Options};
 use crate::{no_load, sleeps};
@@ -46,19 +46,15 @@ pub struct Resolved {
 }
 
 /// What a second kernel's sleep needs.
-fn second_kernel(means: Means, policy: Policy, paranoid: bool) -> Result<(), RunError> {
+fn second_kernel(w: &RunConfig, means: Means, policy: Policy) -> Result<(), OptionError> {
     if !matches!(means, Means::Cobalt | Means::Evl) {
         return Ok(());
     }
-    if paranoid {
-        return Err(RunError::Usage(format!(
-            "--paranoid cannot be given with --sleep {means}: Linux cannot filter the system calls of a second kernel"
-        )));
+    if w.paranoid == Some(true) {
+        return Err(OptionError::SecondKernelFilter { means });
     }
     if !matches!(policy, Policy::Fifo(_)) {
-        return Err(RunError::Usage(format!(
-            "--sleep {means} needs a real-time priority, for the second kernel too: --policy fifo:N"
-        )));
+        return Err(OptionError::SecondKernelPolicy { means });
     }
     Ok(())
 }
@@ -66,8 +62,7 @@ fn second_kernel(means: Means, policy: Policy, paranoid: bool) -> Result<(), Run
 /// Makes the plan.
 ///
 /// # Errors
-/// [`RunError::Usage`] for impossible options, [`RunError::Cannot`] for what this machine or
-/// user cannot do.
+/// [`RunError`]: impossible options, or what this machine or user cannot do.
 pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
     let w = &request.config;
     let mut findings = Vec::new();
@@ -80,15 +75,13 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
         (given, _) => policy(given, root, &mut findings)?,
     };
     let paranoid = w.paranoid.unwrap_or(false);
-    second_kernel(means, policy, paranoid)?;
+    second_kernel(w, means, policy)?;
     if read.timer_slack_ns.is_some() && policy.is_realtime() {
         findings.push(sleeps::unused_slack(policy));
     }
     if let (Policy::Deadline { period_ns, .. }, true) = (policy, w.cpus.is_some()) {
-        return Err(RunError::Usage(format!(
-            "--cpus cannot be given with --policy {policy}: the kernel refuses to pin SCHED_DEADLINE threads (one with a period of {} runs per online CPU, unpinned)",
-            format_ns_i64(period_ns.cast_signed())
-        )));
+        let period_ns = period_ns.cast_signed();
+        return Err(OptionError::PinnedDeadline { policy, period_ns }.into());
     }
     let loads_by_default = !request.bare && w.load.is_none() && w.load_cmd.is_none();
     let loads = match loads_by_default {
@@ -140,31 +133,26 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
 /// Refuses a plan whose probe cannot work here, before anything is started.
 ///
 /// # Errors
-/// [`RunError::Usage`], [`RunError::Cannot`] with the remedy.
+/// [`RunError::ProbeOption`], [`RunError::Probe`] with the remedy.
 fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, RunError> {
     let exe = std::env::current_exe().unwrap_or_default();
     let setup =
         Setup { plan, root, exe: &exe, stop: &tailbound_sys::limits::STOP, begin_at_ns: None };
-    tailbound_probe::prepare(&setup).map_err(|e| match e {
-        ProbeError::Usage(text) => RunError::Usage(text),
-        other => RunError::Cannot(format!("probe {}: {other}", plan.probe)),
+    tailbound_probe::prepare(&setup).map_err(Box::new).map_err(|source| match source.kind() {
+        FailureKind::Usage => RunError::ProbeOption(source),
+        _ => RunError::Probe { probe: plan.probe.clone(), source },
     })
 }
 
-fn unpinned(tasks: Option<u32>, policy: Policy) -> Result<Option<u32>, RunError> {
+fn unpinned(tasks: Option<u32>, policy: Policy) -> Result<Option<u32>, OptionError> {
     match policy {
-        Policy::Deadline { .. } if tasks.is_some() => Err(RunError::Usage(format!(
-            "--tasks cannot be given with --policy {policy}: there is one such thread per online CPU"
-        ))),
+        Policy::Deadline { .. } if tasks.is_some() => Err(OptionError::DeadlineTasks { policy }),
         _ => Ok(tasks),
     }
 }
 
 fn observe(word: &str, root: &Root, clock: Clock, means: Means) -> Result<Observe, RunError> {
-    tailbound_record::observe::choose(word, root, clock, means).map_err(|e| {
-        let text = format!("--observe: {e}");
-        if e.is_usage() { RunError::Usage(text) } else { RunError::Cannot(text) }
-    })
+    tailbound_record::observe::choose(word, root, clock, means).map_err(RunError::Observe)
 }
 
 /// Which late wake-ups are to be taken apart, where this machine and user allow it.
@@ -174,23 +162,19 @@ fn blame(w: &RunConfig, root: &Root) -> Result<Option<BlamePlan>, RunError> {
     if w.observe.is_some() {
         return match plan.optional {
             true => Ok(None),
-            false => Err(RunError::Usage(
-                "--blame cannot be given with --observe: each would measure the other's cost"
-                    .to_owned(),
-            )),
+            false => Err(OptionError::BlameAndObserve.into()),
         };
     }
     match tailbound_record::blame::possible(root) {
         Ok(()) => Ok(Some(plan)),
         Err(_) if plan.optional => Ok(None),
-        Err(e) => Err(RunError::Cannot(format!("--blame: {e}"))),
+        Err(e) => Err(RunError::Blame(e)),
     }
 }
 
 fn cpus(text: &str, root: &Root) -> Result<CpuSet, RunError> {
-    let machine =
-        tailbound_host::Cpus::read(root).map_err(|e| RunError::Cannot(format!("--cpus: {e}")))?;
-    machine.resolve(text).map_err(|e| RunError::Usage(format!("--cpus: {e}")))
+    let machine = tailbound_host::Cpus::read(root).map_err(RunError::Machine)?;
+    Ok(machine.resolve(text).map_err(usage("--cpus"))?)
 }
 
 /// The policy asked for, which must be allowed; or FIFO as high as allowed; or what is left.
@@ -200,13 +184,12 @@ fn policy(
     findings: &mut Vec<Finding>,
 ) -> Result<Policy, RunError> {
     if let Some(policy) = given {
-        tailbound_probe::allowed(policy).map_err(|e| {
-            if !e.is_permission() || !matches!(policy, Policy::Fifo(_) | Policy::Rr(_)) {
-                return RunError::Cannot(format!("--policy {policy}: {e}"));
+        tailbound_probe::allowed(policy).map_err(|source| {
+            if !source.is_permission() || !matches!(policy, Policy::Fifo(_) | Policy::Rr(_)) {
+                return RunError::Policy { policy, source };
             }
             let right = RealtimeRight::refused(root);
-            let (cause, remedy) = (right.cause(), right.remedy());
-            RunError::Cannot(format!("--policy {policy} is refused: {cause}\nDo: {remedy}"))
+            RunError::NoRight { policy, cause: right.cause(), remedy: right.remedy() }
         })?;
         if !policy.is_realtime() {
             findings.push(
@@ -261,7 +244,9 @@ mod tests {
         ];
         for (edit, hint) in cases {
             match resolve(&request(edit), &Root::real()) {
-                Err(RunError::Usage(text)) => assert!(text.contains(hint), "{text} lacks {hint}"),
+                Err(e) if e.kind() == FailureKind::Usage => {
+                    assert!(e.to_string().contains(hint), "{e} lacks {hint}");
+                }
                 other => panic!("{hint}: {other:?}"),
             }
         }
@@ -278,7 +263,7 @@ mod tests {
         });
         match resolve(&urgent, &root) {
             Ok(r) => assert!(r.findings.iter().any(|f| f.id == "timer-slack-unused")),
-            Err(RunError::Cannot(why)) => tailbound_testing::skip("rt", why),
+            Err(e) if e.kind() == FailureKind::Cannot => tailbound_testing::skip("rt", e),
             Err(e) => panic!("{e}"),
         }
     }

@@ -61,17 +61,29 @@ impl Estimate {
 
 /// Why a file's room cannot be had.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoRoom {
+pub enum NoRoom {
     /// The file system has too little.
     #[error(
         "disk full: {free_mib} MiB free, {need_mib} MiB needed, plus {margin_mib} MiB left for others"
     )]
-    Disk { free_mib: u64, need_mib: u64, margin_mib: u64 },
+    Disk {
+        /// What is free.
+        free_mib: u64,
+        /// What the run needs.
+        need_mib: u64,
+        /// What is left for others.
+        margin_mib: u64,
+    },
     /// The memory has too little.
     #[error(
         "the folder lies in memory: {available_mib} MiB available, of which a quarter is left for others, {need_mib} MiB needed"
     )]
-    Memory { available_mib: u64, need_mib: u64 },
+    Memory {
+        /// What is available.
+        available_mib: u64,
+        /// What the run needs.
+        need_mib: u64,
+    },
     /// It was refused.
     #[error(transparent)]
     Refused(#[from] io::Error),

@@ -20,7 +20,7 @@ use tailbound_host::machine_lock::Shared;
 use tailbound_host::{Switches, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
 use tailbound_probe::{Prepared, Running, Setup, ThreadResult, catalogue};
-use tailbound_record::{Blamer, ObserveError, Observed, Observer};
+use tailbound_record::{Blamer, Observed, Observer};
 use tailbound_rt::LoopEnd;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, limits, mem, resident, sched};
@@ -59,7 +59,7 @@ pub fn run(
     show: &mut dyn FnMut(View<'_>),
 ) -> Result<(Run, Option<PathBuf>), RunError> {
     if let Some(word) = session.plan.unknown_words().first() {
-        return Err(RunError::Usage(format!("{word} is not known to this version")));
+        return Err(RunError::UnknownWord { word: word.to_string() });
     }
     let tuned = Tuned::apply(session.plan.tune.as_ref(), &session.root)?;
     let mut journal = Journal::new(output, session.header());
@@ -244,14 +244,13 @@ impl Session {
         show: &mut dyn FnMut(View<'_>),
     ) -> Result<(Loads, RunGuards, Running), RunError> {
         let loads = match self.start_loads(show) {
-            Err(RunError::Cannot(why)) if self.loads_optional => {
+            Err(e @ RunError::Load(_)) if self.loads_optional => {
                 journal.finding(
-                    Finding::new("load-failed", Impact::Doubt, format!("no default load: {why}"))
+                    Finding::new("load-failed", Impact::Doubt, format!("no default load: {e}"))
                         .meaning("The machine was measured without load; under load latencies are larger.")
                         .remedy("Name loads that can run here with --load, or --load none."),
                 );
-                Loads::start(&[], &StartOptions::new(&self.exe))
-                    .map_err(|e| RunError::Cannot(format!("load: {e}")))?
+                Loads::start(&[], &StartOptions::new(&self.exe)).map_err(RunError::Load)?
             }
             other => other?,
         };
@@ -264,7 +263,7 @@ impl Session {
             stop: &limits::STOP,
             begin_at_ns: self.begin_at_ns,
         };
-        let running = probe.begin(&setup).map_err(|e| RunError::Cannot(e.to_string()))?;
+        let running = probe.begin(&setup).map_err(Box::new).map_err(RunError::Threads)?;
         Ok((loads, held, running))
     }
 
@@ -274,7 +273,7 @@ impl Session {
         journal: &mut Journal,
         signals: &Signals,
     ) -> Result<Option<Observer>, RunError> {
-        let cannot = |e: ObserveError| RunError::Cannot(format!("--observe: {e}"));
+        let cannot = RunError::Observe;
         let mut observer = Observer::prepare(&self.root, &self.plan, &self.exe).map_err(cannot)?;
         if let Some(observer) = &mut observer {
             for note in observer.take_notes() {
@@ -287,9 +286,7 @@ impl Session {
             };
             observer.look_alone(&self.plan, &mut pause).map_err(cannot)?;
             if ended {
-                return Err(RunError::Cannot(
-                    "ended by a signal before the measurement".to_owned(),
-                ));
+                return Err(RunError::Ended);
             }
         }
         Ok(observer)
@@ -297,8 +294,8 @@ impl Session {
 
     /// The trace that late wake-ups are explained from, set up and off.
     fn blamer(&self, journal: &mut Journal) -> Result<Option<Blamer>, RunError> {
-        let cannot = |e: ObserveError| RunError::Cannot(format!("--blame: {e}"));
-        let mut blamer = Blamer::prepare(&self.root, &self.plan, &self.exe).map_err(cannot)?;
+        let prepared = Blamer::prepare(&self.root, &self.plan, &self.exe);
+        let mut blamer = prepared.map_err(RunError::Blame)?;
         if let Some(blamer) = &mut blamer {
             for note in blamer.take_notes() {
                 journal.event(-self.plan.warm_up_ns, Occurrence::Blame { note: &note });
@@ -310,7 +307,7 @@ impl Session {
     }
 
     fn start_loads(&self, show: &mut dyn FnMut(View<'_>)) -> Result<Loads, RunError> {
-        let cannot = |e: LoadError| RunError::Cannot(format!("load: {e}"));
+        let cannot = RunError::Load;
         let mut loads =
             Loads::start(&self.plan.loads, &StartOptions::new(&self.exe)).map_err(cannot)?;
         let [soon, late] = LOADS_PATIENCE;
@@ -331,7 +328,7 @@ impl Session {
         let guarded = limits::guard_realtime(if hog { busy_ns } else { 0 });
         // Ordinary threads need none.
         if self.plan.policy.is_realtime() {
-            guarded.map_err(|e| RunError::Cannot(format!("real-time guard: {e}")))?;
+            guarded.map_err(RunError::Guard)?;
         }
         if !self.inventory_late && self.is_wholly_fetched() {
             // Start-up memory, some megabytes, is released before the rest is locked. Where the kernel refuses, it stays.
@@ -345,7 +342,7 @@ impl Session {
             .cpu_dma_latency_us
             .map(dma_latency::hold)
             .transpose()
-            .map_err(|e| RunError::Cannot(format!("--cpu-dma-latency: {e}")))?;
+            .map_err(RunError::DmaLatency)?;
         let before = sched::affinity(0).ok();
         let free: CpuSet =
             before.iter().flatten().copied().collect::<CpuSet>().minus(&self.plan.cpus);
@@ -401,10 +398,7 @@ impl Session {
         ended: Option<EndReason>,
     ) -> Result<(), RunError> {
         if threads.iter().any(|t| t.result.finished.overloaded) {
-            return Err(RunError::Cannot(format!(
-                "--interval {}: the measured threads used more than 90 % of their CPUs in the warm-up; choose a longer interval",
-                tailbound_core::units::exact(self.plan.interval_ns)
-            )));
+            return Err(RunError::Overloaded { interval_ns: self.plan.interval_ns });
         }
         let mut measured = self.plan.activations;
         for WatchedThread { collector, p2, result } in &threads {

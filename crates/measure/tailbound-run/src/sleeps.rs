@@ -8,35 +8,34 @@
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::{IntervalSpread, Means};
 use tailbound_core::policy::Policy;
-use tailbound_core::units::parse_ns;
 
-use crate::error::RunError;
+use crate::option_error::OptionError;
+use crate::option_text::{time, usage};
 
 /// `--interval-spread`.
 ///
 /// # Errors
-/// [`RunError::Usage`]: no such share, or a periodic timer, whose intervals are even.
-pub(crate) fn spread(text: Option<&str>, means: Means) -> Result<Option<IntervalSpread>, RunError> {
+/// No such share, or a periodic timer, whose intervals are even.
+pub(crate) fn spread(
+    text: Option<&str>,
+    means: Means,
+) -> Result<Option<IntervalSpread>, OptionError> {
     let Some(text) = text else { return Ok(None) };
     if matches!(means, Means::Timerfd | Means::PosixTimer) {
-        return Err(RunError::Usage(format!(
-            "--interval-spread cannot be given with --sleep {means}: that is a periodic timer, whose intervals are all equal"
-        )));
+        return Err(OptionError::EvenIntervals { means });
     }
-    let spread = text.parse().map_err(|e| RunError::Usage(format!("--interval-spread: {e}")))?;
-    Ok(Some(spread))
+    text.parse().map(Some).map_err(usage("--interval-spread"))
 }
 
 /// `--timer-slack`.
 ///
 /// # Errors
-/// [`RunError::Usage`]: no such time.
-pub(crate) fn timer_slack(text: Option<&str>) -> Result<Option<i64>, RunError> {
+/// No such time.
+pub(crate) fn timer_slack(text: Option<&str>) -> Result<Option<i64>, OptionError> {
     let Some(text) = text else { return Ok(None) };
-    let usage = |e: String| RunError::Usage(format!("--timer-slack: {e}"));
-    let ns = parse_ns(text).map_err(|e| usage(e.to_string()))?;
+    let ns = time(text, "--timer-slack")?;
     if ns <= 0 {
-        return Err(usage("write 1ns or more; to the kernel 0 means its default".to_owned()));
+        return Err(OptionError::NoSlack);
     }
     Ok(Some(ns))
 }
@@ -55,14 +54,12 @@ pub(crate) fn unused_slack(policy: Policy) -> Finding {
 /// What the interval timer needs: a process has one.
 ///
 /// # Errors
-/// [`RunError::Usage`] for several threads.
-pub(crate) fn one_itimer(means: Means, threads: u64) -> Result<(), RunError> {
+/// Several threads.
+pub(crate) fn one_itimer(means: Means, threads: u64) -> Result<(), OptionError> {
     if means != Means::Itimer || threads == 1 {
         return Ok(());
     }
-    Err(RunError::Usage(format!(
-        "--sleep itimer: a process has one such timer, so it serves one thread and not {threads}: add --cpus with one CPU, or --tasks 1"
-    )))
+    Err(OptionError::OneItimer { threads })
 }
 
 #[cfg(test)]

@@ -264,13 +264,13 @@ impl<'a, W: World> Supervisor<'a, W> {
 
     /// What there is when every thread has ended: its last records were taken by the last look.
     pub(crate) fn into_watched(mut self) -> Result<SupervisionOutcome<W>, RunError> {
-        self.flush_raw(true);
+        self.flush_raw(1);
         self.flush_last_block();
         self.journal.flush();
         let raw = self.session.plan.raw;
         let observed = self.observer.take().map(Observer::end);
         let blamed = self.blamer.take().map(Blamer::end);
-        let (result, output) = self.running.join().map_err(|e| RunError::Cannot(e.to_string()))?;
+        let (result, output) = self.running.join().map_err(Box::new).map_err(RunError::Threads)?;
         let threads = self.followers.into_iter().zip(result).map(|(follower, result)| {
             let p2 = if raw { follower.p2.estimates() } else { Vec::new() };
             WatchedThread { collector: follower.collector, p2, result }
@@ -339,7 +339,7 @@ impl<'a, W: World> Supervisor<'a, W> {
             }
         }
         self.flush_seconds();
-        self.flush_raw(false);
+        self.flush_raw(RAW_CHUNK);
     }
 
     /// Says so, and picks, from the warm-up, the latency above which wake-ups are logged one by one.
@@ -420,9 +420,10 @@ impl<'a, W: World> Supervisor<'a, W> {
         }
     }
 
-    fn flush_raw(&mut self, last: bool) {
+    /// Writes the samples of each thread that has `least` of them or more.
+    fn flush_raw(&mut self, least: usize) {
         for ((slot, _), follower) in self.running.recorders().zip(&mut self.followers) {
-            if follower.raw.len() >= RAW_CHUNK || (last && !follower.raw.is_empty()) {
+            if follower.raw.len() >= least {
                 self.journal.line(Line::Raw(pack_raw(
                     slot.thread,
                     follower.raw_from,

@@ -12,18 +12,19 @@ use tailbound_tune::typed::profile;
 use tailbound_tune::{ForNow, Plan, Profile, Recipe};
 
 use crate::error::RunError;
+use crate::option_error::OptionError;
+use crate::option_text::usage;
 
 /// What `--tune` and `--rt-cpus` ask for; the CPUs are the measured ones where none are named.
-pub(crate) fn wanted(w: &RunConfig, measured: &str) -> Result<Option<TuneJob>, RunError> {
+pub(crate) fn wanted(w: &RunConfig, measured: &str) -> Result<Option<TuneJob>, OptionError> {
     let Some(name) = &w.tune else {
         return match w.rt_cpus {
-            Some(_) => Err(RunError::Usage("--rt-cpus: only with --tune PROFILE".to_owned())),
+            Some(_) => Err(OptionError::NoProfile),
             None => Ok(None),
         };
     };
-    let usage = |e: &dyn std::fmt::Display| RunError::Usage(format!("--tune: {e}"));
-    let written = profile(name).map_err(|e| usage(&e))?;
-    let needs_cpus = Profile::of(written.clone()).map_err(|e| usage(&e))?.needs_cpus();
+    let written = profile(name).map_err(usage("--tune"))?;
+    let needs_cpus = Profile::of(written.clone()).map_err(usage("--tune"))?.needs_cpus();
     let rt_cpus = match &w.rt_cpus {
         Some(given) => given.clone(),
         None if needs_cpus => measured.to_owned(),
@@ -40,10 +41,7 @@ pub(crate) fn wanted(w: &RunConfig, measured: &str) -> Result<Option<TuneJob>, R
 pub(crate) fn plan(job: &TuneJob, root: &Root) -> Result<Plan, RunError> {
     let recipe =
         Recipe { profile: job.profile.clone(), rt_cpus: job.rt_cpus.clone(), ..Recipe::default() };
-    recipe.plan(root).map_err(|e| match e.is_of_machine() {
-        true => RunError::Cannot(format!("--tune: {e}")),
-        false => RunError::Usage(format!("--tune: {e}")),
-    })
+    recipe.plan(root).map_err(RunError::Tune)
 }
 
 /// A profile that is in force.
@@ -58,7 +56,7 @@ impl Tuned {
     pub(crate) fn apply(job: Option<&TuneJob>, root: &Root) -> Result<Option<Self>, RunError> {
         let Some(job) = job else { return Ok(None) };
         let plan = plan(job, root)?;
-        let held = ForNow::apply(&plan).map_err(|e| RunError::Cannot(format!("--tune: {e}")))?;
+        let held = ForNow::apply(&plan).map_err(RunError::Apply)?;
         let (made, skipped) = held.applied().map_or((0, 0), |a| (a.made, a.skipped.len()));
         let missing: Vec<String> = plan
             .left_out

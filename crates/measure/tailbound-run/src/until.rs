@@ -8,12 +8,12 @@ use tailbound_core::Requirement;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::plan::{DURATION_MAX_NS, RunConfig, StopRule, Until};
 use tailbound_core::requirement::Class;
-use tailbound_core::units::format_span;
 use tailbound_stats::stopping::PRECISE_FIRST_S;
 use tailbound_stats::{anytime, rates};
 
 use crate::error::RunError;
 use crate::option_text::span;
+use crate::until_error::UntilError;
 
 /// What `--precision` is when it is not given.
 const PRECISION: &str = "5%:p50,p99,p99.9";
@@ -24,42 +24,34 @@ const PRECISE_FIRST_NS: i64 = PRECISE_FIRST_S.cast_signed() * 1_000_000_000;
 /// Exceedances that the longest time of `anytime` forgives, when none is given.
 const FORGIVEN: u64 = 3;
 
-fn usage(text: impl Into<String>) -> RunError {
-    RunError::Usage(text.into())
-}
-
 /// The rule, if one was asked for. A rate to be demonstrated is judged as class safe, unless a
 /// class was given.
 pub(crate) fn until(
     w: &RunConfig,
     requirement: &mut Requirement,
-) -> Result<Option<Until>, RunError> {
+) -> Result<Option<Until>, UntilError> {
     let Some(word) = w.until.as_deref() else {
         return match &w.precision {
-            Some(_) => Err(usage("--precision belongs to a rule: add --until precision")),
+            Some(_) => Err(UntilError::NoRule),
             None => Ok(None),
         };
     };
-    let rule: StopRule = word.parse().map_err(|e| usage(format!("--until: {e}")))?;
+    let rule: StopRule = word.parse().map_err(UntilError::Rule)?;
     if rule == StopRule::Precision {
         let (precision, quantiles) = precision(w.precision.as_deref().unwrap_or(PRECISION))?;
         return Ok(Some(Until { rule, precision: Some(precision), quantiles }));
     }
     if w.precision.is_some() {
-        return Err(usage(format!("--precision has no meaning with --until {rule}")));
+        return Err(UntilError::OtherRule { rule });
     }
     if rule == StopRule::Exceedance {
         if requirement.deadline_ns.is_none() {
-            return Err(usage(
-                "--until exceedance needs a deadline: add for example --deadline 100us, or write --break 100us",
-            ));
+            return Err(UntilError::NoDeadline);
         }
         return Ok(Some(Until { rule, precision: None, quantiles: Vec::new() }));
     }
     if requirement.deadline_ns.is_none() || requirement.rate.is_none() {
-        return Err(usage(format!(
-            "--until {rule} needs a deadline and a rate: add for example --deadline 100us --rate 1/24h"
-        )));
+        return Err(UntilError::NoRate { rule });
     }
     if w.class.is_none() {
         requirement.class = Class::Safe;
@@ -68,12 +60,8 @@ pub(crate) fn until(
 }
 
 /// `5%` or `5%:p50,p99`.
-fn precision(text: &str) -> Result<(f64, Vec<f64>), RunError> {
-    let wrong = || {
-        usage(format!(
-            "--precision: `{text}` is not a half-width: write for example `5%` or `5%:p50,p99,p99.9`"
-        ))
-    };
+fn precision(text: &str) -> Result<(f64, Vec<f64>), UntilError> {
+    let wrong = || UntilError::Precision { text: text.to_owned() };
     let standard = PRECISION.split_once(':').map_or("", |p| p.1);
     let (share, quantiles) = text.split_once(':').unwrap_or((text, standard));
     let hundredths: f64 =
@@ -106,12 +94,9 @@ pub(crate) fn longest(
         (None, None) => None,
     };
     let Some(rate) = requirement.rate.filter(|_| until.rule != StopRule::Precision) else {
-        if let Some(short) = given_ns.filter(|ns| *ns < PRECISE_FIRST_NS) {
-            return Err(usage(format!(
-                "--until precision: {} are too short: the precision must hold at three checks in a row, each at twice the length of the one before, so that no run ends by it before {}; leave --duration out, or --until",
-                format_span(short),
-                format_span(PRECISE_FIRST_NS),
-            )));
+        if let Some(given_ns) = given_ns.filter(|ns| *ns < PRECISE_FIRST_NS) {
+            let first_ns = PRECISE_FIRST_NS;
+            return Err(UntilError::TooShortToBePrecise { given_ns, first_ns }.into());
         }
         return Ok((!given).then(|| count(PRECISE_AT_LAST_NS, interval_ns)));
     };
@@ -126,20 +111,15 @@ pub(crate) fn longest(
         }
     };
     if longest_s.ceil() * 1e9 > DURATION_MAX_NS.real() {
-        return Err(usage(format!(
-            "--until {}: to show {rate} takes more than a year on one machine; `tailbound plan --rate {rate}` says how long, and on how many",
-            until.rule
-        )));
+        return Err(UntilError::TooRare { rule: until.rule, rate }.into());
     }
     let ns = |s: f64| s.ceil().whole_i64() * 1_000_000_000;
     match given_ns {
         // The bound is a whole second above: a run of exactly the printed length is let pass.
-        Some(given) if given < ns(least_s) - 1_000_000_000 => Err(usage(format!(
-            "--until {}: {} cannot show {rate}: a run without exceedances takes {}; leave --duration out, or ask for a higher rate",
-            until.rule,
-            format_span(given),
-            format_span(ns(least_s)),
-        ))),
+        Some(given_ns) if given_ns < ns(least_s) - 1_000_000_000 => {
+            let least_ns = ns(least_s);
+            Err(UntilError::TooShortToShow { rule: until.rule, rate, given_ns, least_ns }.into())
+        }
         Some(_) => Ok(None),
         None => Ok(Some(count(ns(longest_s), interval_ns))),
     }
@@ -151,6 +131,8 @@ fn count(ns: i64, interval_ns: i64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use tailbound_core::units::format_span;
+
     use super::*;
 
     fn request(until: &str, edit: impl FnOnce(&mut RunConfig)) -> RunConfig {

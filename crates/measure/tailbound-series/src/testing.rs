@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use tailbound_core::campaign::Part;
 use tailbound_core::plan::{Clock, Means, RunConfig};
 use tailbound_core::record::{End, Header, SCHEMA};
 use tailbound_core::requirement::Requirement;
@@ -121,7 +122,7 @@ impl Caller for Fake {
 }
 
 impl CampaignCaller for Fake {
-    fn plan(&mut self, config: &RunConfig, _: bool) -> Result<Plan, SeriesError> {
+    fn plan(&mut self, config: &RunConfig, _: &Part) -> Result<Plan, SeriesError> {
         match &config.cpus {
             Some(cpus) if cpus == "none" => Err(SeriesError::Config("no CPU".to_owned())),
             _ => Ok(plan()),

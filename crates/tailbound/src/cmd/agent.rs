@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tailbound_agent::agent::{self, AgentError, Settings, Summary};
-use tailbound_agent::client::{ClientError, Server};
+use tailbound_agent::client::{ClientError, PlainHttp, Server};
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{owner, process};
 
@@ -41,7 +41,7 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<ExitCode, Failure> {
             url: args.server.clone(),
             token_file: args.token_file.clone(),
             ca: args.ca.clone(),
-            insecure_http: args.insecure_http,
+            plain_http: PlainHttp::allowed_if(args.insecure_http),
         },
         policy: args.policy.clone(),
         spool: args.spool.clone().map_or_else(spool, Ok)?,

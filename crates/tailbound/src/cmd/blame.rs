@@ -90,7 +90,7 @@ fn process(args: &BlameArgs, pid: u32) -> Result<LateWakeups, Failure> {
         plain: args.plain,
         virtual_machine: looking::virtual_machine(&tailbound_host::inventory(&root)),
     };
-    let mut line = ProgressLine::new(false);
+    let mut line = ProgressLine::new(say::progress(false));
     let ended = follow(root, &exe, request, looks, &mut line);
     drop(line);
     let FollowEnd { mut found, notes: told } =

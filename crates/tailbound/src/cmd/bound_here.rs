@@ -22,7 +22,7 @@ use super::bound_theory::Theory;
 use crate::cli_bound::BoundArgs;
 use crate::flags;
 use crate::looking::{self, ProgressLine};
-use crate::say::Failure;
+use crate::say::{self, Failure};
 
 /// How long it is recorded where nobody says.
 const DURATION: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ pub(super) fn record(args: &BoundArgs) -> Result<Theory, Failure> {
     let counts = || RecordingCounts::read(&root, smi::count(&root, first));
     let before = counts();
     let mut looks = Looks::begin(Some(duration)).map_err(Failure::cannot)?;
-    let mut line = ProgressLine::new(args.quiet);
+    let mut line = ProgressLine::new(say::progress(args.quiet));
     let mut trace = SectionTrace::begin(&root, &exe, &list).map_err(|e| cannot(&e))?;
     let begin_ns = clock::now_ns(clock::CLOCK_MONOTONIC).max(0).cast_unsigned();
     let mut all: Vec<CpuEvents> = list.iter().map(|cpu| CpuEvents::new(*cpu, begin_ns)).collect();

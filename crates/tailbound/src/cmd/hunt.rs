@@ -5,13 +5,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tailbound_search::hunt_runs::{
-    self, HuntCaller, HuntEnd, HuntListener, HuntOptions, MachineOptions,
+    self, HuntCaller, HuntEnd, HuntLine, HuntListener, HuntOptions, MachineOptions,
 };
 use tailbound_series::rounds::SeriesLine;
 
 use crate::caller::Machine;
 use crate::cli_hunt::HuntArgs;
-use crate::cmd::hunt_line::Line;
 use crate::cmd::lab::bench;
 use crate::flags;
 use crate::input;
@@ -23,15 +22,15 @@ const LENGTH: Duration = Duration::from_secs(30 * 60);
 pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
     asked_well(args)?;
     let options = options(args)?;
-    let quiet = args.host.quiet;
-    let line = Line::new(quiet);
+    let writer = say::progress(args.host.quiet);
+    let line = HuntLine::new(writer);
     let found = hunt_runs::hunt(
         &options,
         &mut HuntCaller {
             open: &|| Ok(bench::open(&args.host)?),
             listener: &line as &dyn HuntListener,
             machine: Machine::default(),
-            rounds: &mut SeriesLine(say::progress(quiet)),
+            rounds: &mut SeriesLine(writer),
             runs: &|folder| Ok(input::runs(&input::in_folder(folder)?)?),
         },
     )?;

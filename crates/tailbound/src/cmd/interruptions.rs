@@ -25,7 +25,7 @@ pub(crate) fn interruptions(args: &InterruptionsArgs) -> Result<ExitCode, Failur
     let chosen = chosen(args, &machine, &mut notes)?;
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let looks = Looks::begin(Some(length)).map_err(Failure::cannot)?;
-    let mut line = ProgressLine::new(false);
+    let mut line = ProgressLine::new(say::progress(false));
     let ended = record(&root, &exe, (&machine, chosen), looks, &mut line);
     drop(line);
     let InterruptionEnd { found, notes: told, lost } =

@@ -25,8 +25,6 @@ mod history;
 mod hot;
 #[cfg(feature = "lab")]
 mod hunt;
-#[cfg(feature = "lab")]
-mod hunt_line;
 mod import;
 mod interruptions;
 #[cfg(feature = "lab")]

@@ -14,7 +14,7 @@ mod with {
     use std::io;
     use std::time::Duration;
 
-    use tailbound_agent::client::{ClientError, Server};
+    use tailbound_agent::client::{ClientError, PlainHttp, Server};
     use tailbound_agent::outbox::{HandIn, Outbox, Standing};
     use tailbound_core::units::grouped;
     use tailbound_monitor::{OutboxState, Upload};
@@ -89,7 +89,7 @@ mod with {
             url: url.clone(),
             token_file: token_file.clone(),
             ca: args.ca.clone(),
-            insecure_http: args.insecure_http,
+            plain_http: PlainHttp::allowed_if(args.insecure_http),
         };
         let note = |text: &str| say::note(&format!("tailbound: monitor: upload: {text}"));
         HandIn::begin(outbox, server, note).map(Some).map_err(|e| match e {

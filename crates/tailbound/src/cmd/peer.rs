@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use tailbound_probe::ProbeError;
+use tailbound_core::FailureKind;
 
 use crate::say::Failure;
 
@@ -11,7 +11,7 @@ use crate::say::Failure;
 pub(crate) fn peer(role: &str, descriptors: u32, words: &[String]) -> Result<ExitCode, Failure> {
     match tailbound_probe::run_peer(role, descriptors, words) {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(ProbeError::Usage(text)) => Err(Failure::usage(text)),
+        Err(e) if e.kind() == FailureKind::Usage => Err(Failure::usage(e)),
         Err(e) => Err(Failure::cannot(format!("peer {role}: {e}"))),
     }
 }

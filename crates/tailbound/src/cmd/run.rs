@@ -71,8 +71,11 @@ pub(crate) fn one(asked: OneRun<'_>) -> Result<ExitCode, Failure> {
         None if own => Some(names::write(&input::sibling(&out, ".html"), &page(), existing)?),
         None => None,
     };
-    answer(&analysis, plan, to_stdout)?;
-    if !plan.json && !plan.brief && !to_stdout {
+    if to_stdout {
+        return Ok(status(&run));
+    }
+    answer(&analysis, plan)?;
+    if !plan.json && !plan.brief {
         say::answer(&tailbound_report::decide::benchmarks::text(&run))?;
         written(&[("Run file", path.as_deref()), ("Report", report.as_deref())])?;
     }
@@ -98,8 +101,11 @@ pub(crate) fn probe(probe: &ProbeArgs) -> Result<ExitCode, Failure> {
     let out = args.plan.out.as_deref();
     let to_stdout = out == Some(Path::new("-"));
     let (run, path) = measured(&request, &args.plan, out, None)?;
-    answer(&Analysis::of(&run), &args.plan, to_stdout)?;
-    if !args.plan.json && !args.plan.brief && !to_stdout {
+    if to_stdout {
+        return Ok(status(&run));
+    }
+    answer(&Analysis::of(&run), &args.plan)?;
+    if !args.plan.json && !args.plan.brief {
         written(&[("Run file", path.as_deref())])?;
     }
     Ok(status(&run))
@@ -129,10 +135,7 @@ pub(crate) fn measured(
     Ok(made?)
 }
 
-fn answer(analysis: &Analysis<'_>, args: &PlanArgs, to_stdout: bool) -> Result<(), Failure> {
-    if to_stdout {
-        return Ok(());
-    }
+fn answer(analysis: &Analysis<'_>, args: &PlanArgs) -> Result<(), Failure> {
     if args.brief {
         return say::answer(&tailbound_report::brief(analysis));
     }

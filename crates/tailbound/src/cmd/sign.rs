@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tailbound_files::read::CheckedFile;
-use tailbound_files::signature::{self, PublicKey};
+use tailbound_files::signature::{self, KeyProtection, PublicKey};
 use tailbound_report::integrity::{Intactness, IntegrityReport, SignatureState, changed};
 
 use crate::cli_sign::{SignArgs, VerifyArgs};
@@ -24,7 +24,9 @@ pub(crate) fn sign(args: &SignArgs) -> Result<ExitCode, Failure> {
         None => signature::default_key()?,
     };
     if args.new_key {
-        let (public, text) = signature::make(&key, !args.no_password)?;
+        let protection =
+            if args.no_password { KeyProtection::None } else { KeyProtection::Password };
+        let (public, text) = signature::make(&key, protection)?;
         say::answer(&format!(
             "Secret key  {}\nPublic key  {}\n            {text}",
             key.display(),

@@ -90,7 +90,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     };
     let command = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
     let ground = WatchGround { command, machine, began };
-    let mut line = ProgressLine::new(args.quiet);
+    let mut line = ProgressLine::new(say::progress(args.quiet));
     let watched = tailbound_run::watch::watch(root, &exe, request, looks, ground, &mut line);
     drop(line);
     let WatchedRun { run, notes, events, event_ns, status } = watched.map_err(failure)?;

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tailbound_agent::client::{Client, Server};
+use tailbound_agent::client::{Client, PlainHttp, Server};
 
 use crate::certificates;
 
@@ -193,7 +193,7 @@ impl Farm {
             url: self.url(port),
             token_file: self.at("desk.token"),
             ca: self.tls.then(|| self.at("farm.pem")),
-            insecure_http: false,
+            plain_http: PlainHttp::Refused,
         };
         Client::open(&server).unwrap()
     }

@@ -98,14 +98,22 @@ impl Times {
     }
 }
 
+/// A culprit's share of a sample, beside those of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SampleShare {
+    Greatest,
+    Lesser,
+}
+
 impl Culprit {
     fn new(cause: Cause, who: String) -> Self {
         let sureness = Sureness::Sure;
         Self { cause, who, samples: 0, worst_ns: 0, part_ns_max: 0, total_ns: 0, sureness }
     }
 
-    /// It took `ns` of a sample, more than anybody else where `is_main`.
-    fn absorb(&mut self, latency_ns: i64, ns: i64, is_main: bool) {
+    /// It took `ns` of a sample.
+    fn absorb(&mut self, latency_ns: i64, ns: i64, share: SampleShare) {
+        let is_main = share == SampleShare::Greatest;
         if is_main && self.samples == 0 {
             self.worst_ns = latency_ns;
         }
@@ -142,14 +150,17 @@ impl Ranking {
                 }
             }
             for (cause, who, times) in seen {
-                let is_main = (cause, &who) == (main.0, &main.1);
+                let share = match (cause, &who) == (main.0, &main.1) {
+                    true => SampleShare::Greatest,
+                    false => SampleShare::Lesser,
+                };
                 let at = culprits.iter().position(|(c, _)| c.cause == cause && c.who == who);
                 let at = at.unwrap_or_else(|| {
                     culprits.push((Culprit::new(cause, who), Times::default()));
                     culprits.len().saturating_sub(1)
                 });
                 let Some((culprit, all)) = culprits.get_mut(at) else { continue };
-                culprit.absorb(record.latency_ns, times.all(), is_main);
+                culprit.absorb(record.latency_ns, times.all(), share);
                 all.absorb(times);
             }
         }

@@ -327,6 +327,13 @@ pub struct SlotState {
     shows: [Option<u8>; SLOTS as usize],
 }
 
+/// What a call leaves in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SlotContent {
+    Nothing,
+    Object,
+}
+
 impl SlotState {
     /// Does this slot hold something?
     #[must_use]
@@ -340,11 +347,11 @@ impl SlotState {
         (0..SLOTS).filter(|slot| self.holds(class, *slot)).collect()
     }
 
-    fn set(&mut self, class: Class, slot: u8, full: bool) {
+    fn set(&mut self, class: Class, slot: u8, content: SlotContent) {
         if let Some(it) =
             self.full.get_mut(class as usize).and_then(|all| all.get_mut(usize::from(slot)))
         {
-            *it = full;
+            *it = content == SlotContent::Object;
         }
         let shows = self.shows.get_mut(usize::from(slot));
         match (class, shows) {
@@ -388,7 +395,7 @@ impl SlotState {
         }
         if let Some(class) = form.makes {
             let slot = call.slots.first().copied().unwrap_or(0);
-            self.set(class, slot, true);
+            self.set(class, slot, SlotContent::Object);
             if call.op == Op::MapFile
                 && let (Some(shows), Some((_, file))) =
                     (self.shows.get_mut(usize::from(slot)), first)
@@ -399,7 +406,7 @@ impl SlotState {
         if form.ends
             && let Some((class, slot)) = first
         {
-            self.set(class, slot, false);
+            self.set(class, slot, SlotContent::Nothing);
         }
         Ok(())
     }

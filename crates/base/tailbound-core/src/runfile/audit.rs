@@ -98,16 +98,17 @@ fn name(t: &ThreadRecord) -> String {
 fn record(run: &Run, t: &ThreadRecord, out: &mut Vec<String>) {
     for (d, what) in [(&t.wakeup, "wake-ups"), (&t.missed, "missed activations")] {
         let mut wrong = Vec::new();
-        distribution(d, is_final(t), is_ours(run), &mut wrong);
+        distribution(d, run, t, &mut wrong);
         let name = name(t);
         out.extend(wrong.into_iter().map(|w| format!("{name}, {what}: {w}")));
     }
 }
 
 /// Counts, sums and extremes of one distribution.
-fn distribution(d: &Distribution, is_final: bool, ours: bool, out: &mut Vec<String>) {
+fn distribution(d: &Distribution, run: &Run, t: &ThreadRecord, out: &mut Vec<String>) {
+    let is_final = is_final(t);
     let binned = d.late.total().saturating_add(d.early.total()).saturating_add(d.unbinned);
-    if binned > d.n || ours && binned < d.n {
+    if binned > d.n || is_ours(run) && binned < d.n {
         out.push(format!("the histogram holds {} of {}", grouped(binned), grouped(d.n)));
     }
     if let Some(sums) = &d.sums
@@ -129,13 +130,14 @@ fn distribution(d: &Distribution, is_final: bool, ours: bool, out: &mut Vec<Stri
         }
     }
     if d.unbinned == 0 && binned == d.n {
-        extremes(d, (min, max), is_final, out);
+        extremes(d, (min, max), t, out);
     }
 }
 
 /// The extremes lie in the outermost buckets. A thread that ran on while it was read may have
 /// had more extreme ones than its histogram, never less extreme ones.
-fn extremes(d: &Distribution, (min, max): (i64, i64), is_final: bool, out: &mut Vec<String>) {
+fn extremes(d: &Distribution, (min, max): (i64, i64), t: &ThreadRecord, out: &mut Vec<String>) {
+    let is_final = is_final(t);
     let step = i64::try_from(d.resolution_ns).unwrap_or(i64::MAX);
     let low = |b: Bucket| b.low_ns.cast_signed();
     let end = |b: Bucket| {

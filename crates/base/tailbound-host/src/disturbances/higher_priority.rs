@@ -42,14 +42,21 @@ fn comes_before(task: &Task, policy: Policy) -> bool {
     }
 }
 
+/// When a thread was there for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FirstSight {
+    BeforeRun,
+    DuringRun,
+}
+
 impl HigherPriority {
     pub(crate) fn begin(first: &Look) -> Self {
         let mut threads = Self { threads: BTreeMap::new(), missing: None };
-        threads.see(first, true);
+        threads.see(first, FirstSight::BeforeRun);
         threads
     }
 
-    fn see(&mut self, look: &Look, first: bool) {
+    fn see(&mut self, look: &Look, new: FirstSight) {
         let tasks = match &look.tasks {
             None => return,
             Some(Err(why)) => return self.missing = Some(why.clone()),
@@ -62,7 +69,7 @@ impl HigherPriority {
             let entry = self.threads.entry((task.tid, task.start)).or_insert_with(|| {
                 let mut task = task.clone();
                 // Created during the run: all its time counts.
-                if !first {
+                if new == FirstSight::DuringRun {
                     task.cpu_ns = task.cpu_ns.map(|_| 0);
                 }
                 OtherThread { task, used_ns: 0 }
@@ -83,7 +90,7 @@ impl HigherPriority {
 
 impl Disturbance for HigherPriority {
     fn look(&mut self, look: &Look) -> Vec<Finding> {
-        self.see(look, false);
+        self.see(look, FirstSight::DuringRun);
         let mut list: Vec<&OtherThread> =
             self.threads.values().filter(|r| !r.task.is_stopper()).collect();
         if list.is_empty() {

@@ -34,17 +34,23 @@ impl Stopped {
         Self { last_ns: now_ns, usual_ns: None, stops: 0, least_ns: 0, most_ns: 0 }
     }
 
-    fn see(&mut self, now_ns: i64, continued: bool) {
-        let gap = now_ns.saturating_sub(self.last_ns);
-        self.last_ns = now_ns;
-        if continued {
-            self.stops = self.stops.saturating_add(1);
-            let least = gap.saturating_sub(self.usual_ns.unwrap_or(gap)).max(0);
-            self.least_ns = self.least_ns.saturating_add(least);
-            self.most_ns = self.most_ns.saturating_add(gap);
-        } else {
-            self.usual_ns = Some(self.usual_ns.map_or(gap, |usual| usual.min(gap)));
-        }
+    /// It was not stopped since the last look.
+    fn went_on(&mut self, now_ns: i64) {
+        let gap = self.gap_ns(now_ns);
+        self.usual_ns = Some(self.usual_ns.map_or(gap, |usual| usual.min(gap)));
+    }
+
+    /// It was stopped and continued since the last look.
+    fn was_stopped(&mut self, now_ns: i64) {
+        let gap = self.gap_ns(now_ns);
+        self.stops = self.stops.saturating_add(1);
+        let least = gap.saturating_sub(self.usual_ns.unwrap_or(gap)).max(0);
+        self.least_ns = self.least_ns.saturating_add(least);
+        self.most_ns = self.most_ns.saturating_add(gap);
+    }
+
+    fn gap_ns(&mut self, now_ns: i64) -> i64 {
+        now_ns.saturating_sub(std::mem::replace(&mut self.last_ns, now_ns))
     }
 
     fn findings(&self) -> Vec<Finding> {
@@ -67,7 +73,12 @@ impl Stopped {
 
 impl Disturbance for Stopped {
     fn look(&mut self, _look: &Look) -> Vec<Finding> {
-        self.see(clock::now_ns(clock::CLOCK_MONOTONIC), signal::was_continued());
+        let now_ns = clock::now_ns(clock::CLOCK_MONOTONIC);
+        if signal::was_continued() {
+            self.was_stopped(now_ns)
+        } else {
+            self.went_on(now_ns)
+        }
         self.findings()
     }
 
@@ -84,11 +95,11 @@ mod tests {
     fn a_stop_is_known_by_its_end_and_a_late_look_is_none() {
         const S: i64 = 1_000_000_000;
         let mut stopped = Stopped::at(0);
-        for (t, continued) in [(S, false), (2 * S, false), (6 * S, false)] {
-            stopped.see(t, continued);
+        for t in [S, 2 * S, 6 * S] {
+            stopped.went_on(t);
         }
         assert_eq!(stopped.findings(), []);
-        stopped.see(9 * S, true);
+        stopped.was_stopped(9 * S);
         let found = stopped.findings();
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].id.as_str(), found[0].impact), ("stopped", Impact::Unfit));

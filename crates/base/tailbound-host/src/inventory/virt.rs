@@ -33,10 +33,10 @@ const DMI_NAMES: &[(&str, &str)] = &[
 
 pub(super) fn read(sheet: &mut Sheet<'_>) {
     let kind = kind(sheet.root);
-    let is_guest = !matches!(&kind, Ok(k) if k == "none");
+    let steal = steal(sheet.root, &kind);
     sheet.put("virt.kind", kind);
     sheet.put("virt.container", container(sheet.root));
-    sheet.put("virt.steal", steal(sheet.root, is_guest));
+    sheet.put("virt.steal", steal);
     sheet.number("virt.guest_halt_poll_ns", "/sys/module/haltpoll/parameters/guest_halt_poll_ns");
 }
 
@@ -119,7 +119,8 @@ fn container(root: &Root) -> Found<String> {
 }
 
 /// Does the hypervisor report stolen time? Only what was stolen proves it.
-fn steal(root: &Root, is_guest: bool) -> Found<bool> {
+fn steal(root: &Root, kind: &Found<String>) -> Found<bool> {
+    let is_guest = !matches!(kind, Ok(k) if k == "none");
     let ticks = procstat::read(root)?;
     let stolen = ticks.values().any(|t| t.steal.is_some_and(|s| s > 0));
     match (stolen, is_guest) {

@@ -186,21 +186,17 @@ impl Tracefs {
     }
 
     pub(crate) fn write(&self, path: &str, value: &str) -> Result<(), TracefsError> {
-        self.put(path, value, true)
+        self.put(path, value, fs::OpenOptions::new().write(true).truncate(true))
     }
 
     /// Adds a value to a list.
     pub(crate) fn add(&self, path: &str, value: &str) -> Result<(), TracefsError> {
-        self.put(path, value, false)
+        self.put(path, value, fs::OpenOptions::new().append(true))
     }
 
-    fn put(&self, path: &str, value: &str, anew: bool) -> Result<(), TracefsError> {
+    fn put(&self, path: &str, value: &str, how: &fs::OpenOptions) -> Result<(), TracefsError> {
         let full = self.path(path);
-        fs::OpenOptions::new()
-            .write(true)
-            .truncate(anew)
-            .append(!anew)
-            .open(self.root.path(&full))
+        how.open(self.root.path(&full))
             .and_then(|mut f| io::Write::write_all(&mut f, value.as_bytes()))
             .map_err(|e| match TracefsError::of(&full, &e) {
                 TracefsError::File { path, why } => {

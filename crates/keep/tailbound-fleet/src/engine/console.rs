@@ -207,7 +207,7 @@ fn read(port: &Port, state: &Mutex<State>) {
         let why = match Link::to(port) {
             Ok(mut link) => {
                 locked(state).why = None;
-                match drain(&mut link, port.telnet, state) {
+                match drain(&mut link, port, state) {
                     Ok(()) => return,
                     Err(e) => e.to_string(),
                 }
@@ -233,7 +233,7 @@ fn read(port: &Port, state: &Mutex<State>) {
 }
 
 /// Reads until it is over, which is no error.
-fn drain(link: &mut Link, telnet: bool, state: &Mutex<State>) -> io::Result<()> {
+fn drain(link: &mut Link, port: &Port, state: &Mutex<State>) -> io::Result<()> {
     let mut filter = Telnet::default();
     let mut piece = [0u8; 4096];
     loop {
@@ -248,7 +248,7 @@ fn drain(link: &mut Link, telnet: bool, state: &Mutex<State>) -> io::Result<()> 
         };
         let read = piece.get(..n).unwrap_or_default();
         locked(state).noted = false;
-        if telnet {
+        if port.telnet {
             let (mut bytes, mut answer) = (Vec::new(), Vec::new());
             filter.take(read, &mut bytes, &mut answer);
             if !answer.is_empty() {

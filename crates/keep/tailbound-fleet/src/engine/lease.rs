@@ -113,18 +113,28 @@ enum Heard {
     End,
 }
 
+/// What becomes of a machine's lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LockUse {
+    Held,
+    /// Time is virtual there: nothing that goes on beside it matters.
+    NotNeeded,
+}
+
 impl Lease {
-    /// Takes the machine; without `lock` only a shell on it, where time is virtual. `name` is a word of
-    /// the shell there. `heard` gets what is said meanwhile.
+    /// Takes the machine. `name` is a word of the shell there. `heard` gets what is said meanwhile.
     pub(super) fn take(
         way: ShellLauncher,
-        lock: bool,
+        lock: LockUse,
         name: &str,
         mut keeper: Option<Keeper>,
         heard_of: &mut dyn FnMut(&str),
     ) -> Result<Self, EngineError> {
         let what = "taking the machine";
-        let lock = if lock { LOCK } else { "person() { return 1; }\n" };
+        let lock = match lock {
+            LockUse::Held => LOCK,
+            LockUse::NotNeeded => "person() { return 1; }\n",
+        };
         let script = format!("name={name}\n{PLACES}{lock}{SERVE}");
         let mut command = shell::command(&way, &script);
         let mut child = command

@@ -12,6 +12,7 @@ use std::process::Stdio;
 use sha2::{Digest as _, Sha256};
 use tailbound_sys::new_file::{self, Existing};
 
+use super::lease::LockUse;
 use super::shell::{self, ShellLauncher, ask, quoted};
 use super::target::{Reach, Target};
 use super::{Engine, EngineError, Facts, Lease, Load, Placed, Power, Task, lease};
@@ -57,15 +58,20 @@ impl Shell {
         }
     }
 
-    /// In virtual time nothing that goes on beside it matters.
-    fn needs_lock(&self) -> bool {
-        !matches!(self.target.reach, Reach::Lab { .. })
+    fn lock(&self) -> LockUse {
+        match self.target.reach {
+            Reach::Lab { .. } => LockUse::NotNeeded,
+            _ => LockUse::Held,
+        }
     }
 }
 
 impl Engine for Shell {
     fn list(&self, under: Option<&Lease>) -> Result<Facts, EngineError> {
-        let held = if self.needs_lock() { lease::asked() } else { String::new() };
+        let held = match self.lock() {
+            LockUse::Held => lease::asked(),
+            LockUse::NotNeeded => String::new(),
+        };
         let home = self.target.folder.as_ref().map_or_else(
             || "cd".to_owned(),
             |f| format!("mkdir -p {f} && cd {f} || exit 1", f = quoted(f)),
@@ -91,7 +97,7 @@ impl Engine for Shell {
     }
 
     fn reserve(&self, heard: &mut dyn FnMut(&str)) -> Result<Lease, EngineError> {
-        lease::Lease::take(self.way.clone(), self.needs_lock(), "", None, heard).map(Lease::Shell)
+        lease::Lease::take(self.way.clone(), self.lock(), "", None, heard).map(Lease::Shell)
     }
 
     fn put(&self, lease: &Lease, facts: &Facts, load: &Load<'_>) -> Result<Placed, EngineError> {

@@ -107,7 +107,8 @@ impl Engine for Slurm {
             &format!("scancel -Q --jobname={name}"),
         )?;
         let way = ShellLauncher::program(srun(&asked(&self.job, &name)));
-        let mut lease = lease::Lease::take(way, true, "$SLURM_JOB_ID", Some(keeper), heard)?;
+        let mut lease =
+            lease::Lease::take(way, lease::LockUse::Held, "$SLURM_JOB_ID", Some(keeper), heard)?;
         let id = lease.name.clone();
         let shared = shown(&["job", &id])?;
         if let Some(how) = field(&shared, "OverSubscribe").filter(|h| *h != "NO") {

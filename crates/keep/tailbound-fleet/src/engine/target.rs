@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use tailbound_agent::client::Server;
+use tailbound_agent::client::{PlainHttp, Server};
 use toml::Spanned;
 
 pub use super::target_entry::EngineName;
@@ -215,7 +215,7 @@ fn target(one: TargetEntry, at: usize, base: &Path) -> Result<Target, (usize, St
                 url: url.into_inner(),
                 token_file: base.join(token.into_inner()),
                 ca: one.ca.map(|c| base.join(c.into_inner())),
-                insecure_http: false,
+                plain_http: PlainHttp::Refused,
             };
             let system = one.system.map_or_else(|| name.clone(), Spanned::into_inner);
             Reach::Agent { server, system }

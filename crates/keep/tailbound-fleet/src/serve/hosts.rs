@@ -4,9 +4,18 @@
 //! A page of somebody else's site can make its own name point to 127.0.0.1 ("DNS rebinding"), and would then
 //! read what needs no token: so only names that are known are answered.
 
+/// Which names are answered where none are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OtherNames {
+    /// Any: reading needs a token, which a page of somebody else does not have.
+    Answered,
+    /// Those of this machine: reading needs no token.
+    Refused,
+}
+
 /// Is `host` (the header, with a port or without) a name of this server?
-pub(super) fn known(host: Option<&str>, names: &[String], open: bool) -> bool {
-    if names.is_empty() && !open {
+pub(super) fn known(host: Option<&str>, names: &[String], others: OtherNames) -> bool {
+    if names.is_empty() && others == OtherNames::Answered {
         return true;
     }
     let Some(host) = host else { return false };
@@ -27,12 +36,12 @@ mod tests {
     fn other_names_for_loopback_are_not_answered() {
         let names = ["farm.example".to_owned()];
         for host in ["localhost:80", "127.0.0.1", "127.3.2.1:8080", "[::1]:8080", "LOCALHOST"] {
-            assert!(known(Some(host), &[], true), "{host}");
+            assert!(known(Some(host), &[], OtherNames::Refused), "{host}");
         }
-        assert!(!known(Some("evil.example:8080"), &[], true));
-        assert!(!known(None, &[], true));
-        assert!(known(Some("Farm.example:443"), &names, false));
-        assert!(!known(Some("evil.example"), &names, false));
-        assert!(known(Some("anything"), &[], false));
+        assert!(!known(Some("evil.example:8080"), &[], OtherNames::Refused));
+        assert!(!known(None, &[], OtherNames::Refused));
+        assert!(known(Some("Farm.example:443"), &names, OtherNames::Answered));
+        assert!(!known(Some("evil.example"), &names, OtherNames::Answered));
+        assert!(known(Some("anything"), &[], OtherNames::Answered));
     }
 }

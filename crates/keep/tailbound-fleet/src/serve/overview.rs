@@ -62,20 +62,31 @@ pub(super) async fn culprits(
             }
             _ => String::new(),
         };
-        culprit_table(&rows, TREND_DAYS, true) + &more
+        culprit_table(&rows, TREND_DAYS, CulpritScope::Farm) + &more
     };
     Ok(page.answer())
 }
 
+/// Whose late wake-ups a table is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CulpritScope {
+    /// Of all systems, which are named.
+    Farm,
+    /// Of one.
+    System,
+}
+
 /// Who made it late, as a table.
-pub(super) fn culprit_table(rows: &[Culprit], days: i64, systems: bool) -> String {
+pub(super) fn culprit_table(rows: &[Culprit], days: i64, scope: CulpritScope) -> String {
     let mut columns = vec![
         Column::Name("Who"),
         Column::Words("Cause"),
         Column::Figure("Late wake-ups"),
         Column::Figure("Longest share"),
     ];
-    columns.extend(systems.then_some(Column::Words("Systems")));
+    if scope == CulpritScope::Farm {
+        columns.push(Column::Words("Systems"));
+    }
     let mut listing = Listing::new(&columns);
     for c in rows {
         // Nobody: the machine itself, as the cause says.

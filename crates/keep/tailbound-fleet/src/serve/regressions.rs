@@ -8,7 +8,7 @@ use axum::response::Response;
 use tailbound_core::number::Real as _;
 use tailbound_report::escape::xml;
 use tailbound_stats::change::FactChange;
-use tailbound_store::{Acknowledgement, Act, Since, acknowledged};
+use tailbound_store::{Acknowledgement, Since, acknowledged};
 
 use super::app::App;
 use super::frame::ReadRequest;
@@ -17,8 +17,7 @@ use super::listing::{Column, Listing};
 use super::overview::{RENEWED_S, minute};
 use super::page::Page;
 use super::problem::Problem;
-use super::remarks;
-use super::who::may;
+use super::remarks::{self, Permission};
 use crate::changes::fact_words;
 use crate::regressions::{DAYS, NO_FACT, Regression, RegressionSearch, kept};
 
@@ -50,7 +49,7 @@ pub(super) async fn page(ReadRequest { app, who }: ReadRequest) -> Result<Respon
         );
     }
     let known = app.ask(tailbound_store::Store::acknowledgements).await?;
-    body.push_str(&table(&found.regressions, &known, may(&app, &who, Act::Note)));
+    body.push_str(&table(&found.regressions, &known, Permission::of(&app, &who)));
     if app.teller.receivers() > 0 {
         let told = app.ask_quick(tailbound_store::Store::deliveries).await?;
         let n = |state: &str| told.iter().find(|t| t.state == state).map_or(0, |t| t.n);
@@ -72,8 +71,12 @@ pub(super) async fn page(ReadRequest { app, who }: ReadRequest) -> Result<Respon
 /// Facts that a row names.
 const FACTS: usize = 4;
 
-/// The regressions as a table, each with who knows it; nothing where there are none. `writes`: who looks may acknowledge them.
-pub(super) fn table(all: &[Regression], known: &[Acknowledgement], writes: bool) -> String {
+/// The regressions as a table, each with who knows it; nothing where there are none.
+pub(super) fn table(
+    all: &[Regression],
+    known: &[Acknowledgement],
+    permission: Permission,
+) -> String {
     if all.is_empty() {
         return String::new();
     }
@@ -89,7 +92,7 @@ pub(super) fn table(all: &[Regression], known: &[Acknowledgement], writes: bool)
         let moved: Vec<String> = r.moved.iter().map(|m| xml(&m.to_string())).collect();
         let who = acknowledged(known, &r.system, &r.workload, &r.since);
         let who = who.map_or_else(
-            || remarks::form(writes, &r.system, &r.workload),
+            || remarks::form(permission, &r.system, &r.workload),
             |a| format!("<span class=\"known\">{}</span>", known_words(a)),
         );
         listing.row(&[

@@ -179,9 +179,23 @@ pub(super) async fn acknowledge(
     done(&who, &format!("/systems/{}", kept.system), &json!(kept))
 }
 
+/// What the reader of a page may do on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Permission {
+    Read,
+    /// And acknowledge.
+    Note,
+}
+
+impl Permission {
+    pub(super) fn of(app: &App, who: &Who) -> Self {
+        if may(app, who, Act::Note) { Self::Note } else { Self::Read }
+    }
+}
+
 /// The form by which a series is acknowledged; nothing for those who may not.
-pub(super) fn form(writes: bool, system: &str, workload: &str) -> String {
-    if !writes {
+pub(super) fn form(permission: Permission, system: &str, workload: &str) -> String {
+    if permission == Permission::Read {
         return String::new();
     }
     format!(

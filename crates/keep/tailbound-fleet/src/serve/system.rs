@@ -16,8 +16,8 @@ use tailbound_report::escape::xml;
 use tailbound_report::pictures as report_pictures;
 use tailbound_stats::Analysis;
 use tailbound_store::{
-    Acknowledgement, Act, Culprit, Histogram, LoadMaxima, RunNote, RunPage, RunPart, RunQuery,
-    RunRow, Since, Store, StoreError, SystemRow, Verdict, Whose,
+    Acknowledgement, Culprit, Histogram, LoadMaxima, RunNote, RunPage, RunPart, RunQuery, RunRow,
+    Since, Store, StoreError, SystemRow, Verdict, Whose,
 };
 
 use super::app::App;
@@ -26,13 +26,13 @@ use super::frame::ReadRequest;
 use super::known::known_words;
 use super::listing::{Column, Listing};
 use super::morning::{headroom, wrong_clock};
-use super::overview::{culprit_table, minute, worst};
+use super::overview::{CulpritScope, culprit_table, minute, worst};
 use super::page::{Page, ns, plural, verdict};
 use super::problem::Problem;
 use super::records::{self, RecordSpan};
+use super::remarks::{self, Permission};
 use super::runs_page::{self, SHOWN};
-use super::who::may;
-use super::{pictures, regressions as regressions_page, remarks};
+use super::{pictures, regressions as regressions_page};
 use crate::regressions::Regression;
 
 /// Days that are shown unless others are asked for.
@@ -147,16 +147,16 @@ pub(super) async fn page(
     let told = app.ask(move |store| told(store, &name, &span, &today, now_s)).await?;
     let told = told.ok_or_else(|| Problem::Missing(format!("there is no system `{which}`")))?;
     let mut page = Page::new(&app, &told.board.system().name);
-    body(&mut page, &told, days, may(&app, &who, Act::Note));
+    body(&mut page, &told, days, Permission::of(&app, &who));
     Ok(page.answer())
 }
 
-fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64, writes: bool) {
+fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64, permission: Permission) {
     let system = told.board.system();
     let runs: i64 = system.days.iter().map(|d| d.runs).sum();
     let not_met: i64 = system.days.iter().map(|d| d.not_met).sum();
     lead(&mut page.body, &told.board);
-    nights(&mut page.body, &told.board, writes);
+    nights(&mut page.body, &told.board, permission);
     let body = &mut page.body;
     let _ = write!(
         body,
@@ -170,7 +170,7 @@ fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64, writes: bool) {
     if !told.board.worse.is_empty() {
         body.push_str("<h2 id=\"worse\">Became worse</h2>");
         let all: Vec<Regression> = told.board.worse.iter().map(|w| w.regression.clone()).collect();
-        body.push_str(&regressions_page::table(&all, &told.known, writes));
+        body.push_str(&regressions_page::table(&all, &told.known, permission));
     }
     if told.board.waiting > 0 {
         let _ = write!(
@@ -194,7 +194,7 @@ fn body(page: &mut Page<'_>, told: &SystemPageData, days: i64, writes: bool) {
     let body = &mut page.body;
     if !told.culprits.is_empty() {
         body.push_str("<h2>Culprits</h2>");
-        body.push_str(&culprit_table(&told.culprits, days, false));
+        body.push_str(&culprit_table(&told.culprits, days, CulpritScope::System));
     }
     list(body, system, told);
 }
@@ -221,7 +221,7 @@ fn lead(body: &mut String, board: &Board) {
 }
 
 /// Each workload of the last night.
-fn nights(body: &mut String, board: &Board, writes: bool) {
+fn nights(body: &mut String, board: &Board, permission: Permission) {
     let Some(night) = &board.system().night else { return };
     let mut listing = Listing::new(&[
         Column::Name("Loads"),
@@ -238,7 +238,7 @@ fn nights(body: &mut String, board: &Board, writes: bool) {
             (Some(k), _) => {
                 format!("<span class=\"known\">{}</span>", known_words(&k.acknowledged))
             }
-            (None, Some(_)) => remarks::form(writes, &board.system().id, &w.workload),
+            (None, Some(_)) => remarks::form(permission, &board.system().id, &w.workload),
             (None, None) => String::new(),
         };
         let since = w.not_met_since.as_deref().map_or("–", |s| s.get(..10).unwrap_or(s));

@@ -15,7 +15,7 @@ use tailbound_store::{Act, Role, Token, Way};
 
 use super::app::App;
 use super::counters::count;
-use super::hosts;
+use super::hosts::{self, OtherNames};
 use super::problem::Problem;
 use super::{sessions, tokens};
 
@@ -123,7 +123,8 @@ pub(super) async fn find(
     next: Next,
 ) -> Response {
     let host = request.headers().get(HOST).and_then(|h| h.to_str().ok());
-    if !hosts::known(host, &app.config.hosts, app.config.open) {
+    let others = if app.config.open { OtherNames::Refused } else { OtherNames::Answered };
+    if !hosts::known(host, &app.config.hosts, others) {
         return Problem::WrongHost.into_response();
     }
     match found(&app, request.headers()).await {

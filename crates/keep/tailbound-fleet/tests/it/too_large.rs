@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use std::{fs, io::Write as _};
 
-use tailbound_agent::client::{Client, ClientError, Server};
+use tailbound_agent::client::{Client, ClientError, PlainHttp, Server};
 use tailbound_agent::outbox::{HandIn, Outbox};
 use tailbound_agent::wire::{Added, SENT_RUN_BYTES_MAX};
 use tailbound_store::Role;
@@ -24,7 +24,12 @@ fn server(farm: &Farm, folder: &Path) -> Server {
     let mut file =
         fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&token_file).unwrap();
     file.write_all(farm.token(Role::Agent).as_bytes()).unwrap();
-    Server { url: format!("http://{}", farm.address), token_file, ca: None, insecure_http: false }
+    Server {
+        url: format!("http://{}", farm.address),
+        token_file,
+        ca: None,
+        plain_http: PlainHttp::Refused,
+    }
 }
 
 /// Hands in what is in the folder until `sent` of it are; what was said meanwhile.

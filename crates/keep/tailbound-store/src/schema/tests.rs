@@ -9,6 +9,7 @@ use tailbound_core::record::{End, Fact, Header, SecondRecord, ThreadRecord};
 use tailbound_core::{EndReason, Run, runfile};
 
 use super::*;
+use crate::sqlite::IfMissing;
 use crate::{Incoming, RunSubmission, Since, Store, StoreLocation, Way, Whose};
 
 #[expect(dead_code, reason = "the other tests need more of it")]
@@ -208,7 +209,7 @@ fn migrated(place: &StoreLocation, schema: i64, full: &mut Store) {
 impl Store {
     /// A store as the version of a schema made it.
     fn made_at(place: &StoreLocation, schema: i64) -> Result<Self, StoreError> {
-        let mut it = Self::connected(place, true)?;
+        let mut it = Self::connected(place, IfMissing::Make)?;
         migrate_to(it.db(), schema, NOW)?;
         Ok(it)
     }
@@ -256,6 +257,6 @@ fn a_store_whose_schema_went_another_way_is_refused_in_words() {
         assert!(matches!(e, StoreError::OtherSchema { .. }), "{e}");
         let words = e.to_string();
         assert!(words.contains(&format!("its schema {number} is \"{what}\"")), "{words}");
-        assert_eq!(ok(found(ok(Store::connected(&place, false)).db())), Some(number));
+        assert_eq!(ok(found(ok(Store::connected(&place, IfMissing::Fail)).db())), Some(number));
     }
 }

@@ -18,10 +18,10 @@ use super::source::SourceRecord;
 use crate::arch::Arch;
 use crate::error::LabError;
 use crate::hash;
-use crate::kernel::BuildName;
 use crate::kernel::Kernel;
 use crate::kernel::package::json;
 use crate::kernel::tool::Tool;
+use crate::kernel::{BuildName, Config};
 use crate::store::Store;
 
 /// What a build is a function of, and what it came to.
@@ -78,7 +78,7 @@ pub(crate) fn keep(
     store: &Store,
     make: &Make,
     mut manifest: BuildManifest,
-    modules: bool,
+    config: &Config,
 ) -> Result<BuildManifest, LabError> {
     let (image, target) = image_of(make.arch);
     let beside = store.beside("builds")?;
@@ -89,7 +89,7 @@ pub(crate) fn keep(
     copy(&make.out.join(image), &whole.join(target))?;
     copy(&make.out.join(".config"), &whole.join("config"))?;
     let release = make.ask(&["kernelrelease"], &[])?.out.trim().to_owned();
-    if modules {
+    if config.is_builtin("CONFIG_MODULES") {
         make.ask(&["modules_install"], &[format!("INSTALL_MOD_PATH={}", whole.display())])?;
         // Links to the folders of source and output, which a guest does not have.
         for link in ["build", "source"] {

@@ -127,7 +127,7 @@ impl Workshop<'_> {
             objects: built.objects,
         };
         let _lock = self.store.lock("builds", self.note)?;
-        product::keep(self.store, &make, manifest, modules)
+        product::keep(self.store, &make, manifest, &config)
     }
 }
 

@@ -21,11 +21,20 @@ use super::version;
 use crate::arch::Arch;
 use crate::error::LabError;
 
+/// Whose lists of packages apt works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AptState {
+    /// The machine's, which are not changed.
+    System,
+    /// Our own.
+    Private,
+}
+
 /// apt with a state of its own, or reading the system's.
 #[derive(Clone, Debug)]
 pub(crate) struct Apt {
     config: PathBuf,
-    private: bool,
+    state: AptState,
     /// What did not go well while lists were fetched: sources out of reach or out of step.
     pub(crate) complaints: Vec<String>,
 }
@@ -65,7 +74,13 @@ impl Apt {
     /// The folder cannot be written.
     pub(crate) fn of_system(folder: &Path) -> Result<Self, LabError> {
         let cache = folder.join("system-cache");
-        Self::make(folder, "system.conf", &cache, false, &format!("{QUIET}{}", cache_words(&cache)))
+        Self::make(
+            folder,
+            "system.conf",
+            &cache,
+            AptState::System,
+            &format!("{QUIET}{}", cache_words(&cache)),
+        )
     }
 
     /// apt on lists of its own for `arch`: of the machine's sources, or of `suite` in the
@@ -107,7 +122,7 @@ impl Apt {
                 sources.display()
             ));
         }
-        Self::make(&own, "apt.conf", &cache, true, &text)
+        Self::make(&own, "apt.conf", &cache, AptState::Private, &text)
     }
 
     /// When the lists were last fetched: the time of this file.
@@ -135,7 +150,7 @@ impl Apt {
         folder: &Path,
         name: &str,
         cache: &Path,
-        private: bool,
+        state: AptState,
         text: &str,
     ) -> Result<Self, LabError> {
         let archives = cache.join("archives/partial");
@@ -143,7 +158,7 @@ impl Apt {
         let config = folder.join(name);
         new_file::write(&config, Existing::Replace, text.as_bytes())
             .map_err(|e| LabError::file(&config, &e))?;
-        Ok(Self { config, private, complaints: Vec::new() })
+        Ok(Self { config, state, complaints: Vec::new() })
     }
 
     fn tool(&self, program: &str) -> Tool {
@@ -156,7 +171,7 @@ impl Apt {
     /// # Errors
     /// There is no apt.
     pub(crate) fn update(&mut self) -> Result<(), LabError> {
-        if !self.private {
+        if self.state == AptState::System {
             return Ok(());
         }
         let output = self.tool("apt-get").arg("update").run()?;

@@ -24,7 +24,8 @@ fn epoch(version: &str) -> (u64, &str) {
 
 fn part(mut a: &str, mut b: &str) -> Ordering {
     loop {
-        let (text_a, text_b) = (take(&mut a, false), take(&mut b, false));
+        let (text_a, text_b) =
+            (take(&mut a, |c| !c.is_ascii_digit()), take(&mut b, |c| !c.is_ascii_digit()));
         let mut of_a = text_a.chars().map(weight);
         let mut of_b = text_b.chars().map(weight);
         loop {
@@ -36,7 +37,8 @@ fn part(mut a: &str, mut b: &str) -> Ordering {
                 other => return other,
             }
         }
-        let (digits_a, digits_b) = (take(&mut a, true), take(&mut b, true));
+        let (digits_a, digits_b) =
+            (take(&mut a, |c| c.is_ascii_digit()), take(&mut b, |c| c.is_ascii_digit()));
         let (number_a, number_b) =
             (digits_a.trim_start_matches('0'), digits_b.trim_start_matches('0'));
         let by_number = number_a.len().cmp(&number_b.len()).then_with(|| number_a.cmp(number_b));
@@ -49,8 +51,9 @@ fn part(mut a: &str, mut b: &str) -> Ordering {
     }
 }
 
-fn take<'a>(text: &mut &'a str, digits: bool) -> &'a str {
-    let end = text.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(text.len());
+/// Takes the characters at the beginning that are `of` this kind.
+fn take<'a>(text: &mut &'a str, of: fn(char) -> bool) -> &'a str {
+    let end = text.find(|c| !of(c)).unwrap_or(text.len());
     let (head, tail) = text.split_at(end);
     *text = tail;
     head

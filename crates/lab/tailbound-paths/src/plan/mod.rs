@@ -83,14 +83,14 @@ impl Guest {
         if self == Self::Arm32 { arm32::lifted(&kallsyms) } else { kallsyms }
     }
 
-    /// Bytes from a timer to its time, and to its thread. In newer kernels (seen in 7.2) a timer also points to the one before and the one behind it.
-    fn timer(self, is_linked: bool) -> (u64, u64) {
-        match (self, is_linked) {
-            (Self::X86_64 | Self::Arm64, false) => (24, 64),
-            (Self::X86_64 | Self::Arm64, true) => (40, 80),
-            (Self::Arm32, false) => (16, 48),
+    /// Bytes from a timer to its time, and to its thread.
+    fn timer(self, form: TimerForm) -> (u64, u64) {
+        match (self, form) {
+            (Self::X86_64 | Self::Arm64, TimerForm::Tree) => (24, 64),
+            (Self::X86_64 | Self::Arm64, TimerForm::Linked) => (40, 80),
+            (Self::Arm32, TimerForm::Tree) => (16, 48),
             // Five flags there, where it were four before.
-            (Self::Arm32, true) => (24, 64),
+            (Self::Arm32, TimerForm::Linked) => (24, 64),
         }
     }
 
@@ -101,6 +101,15 @@ impl Guest {
             Self::Arm32 => guest::ARM32,
         }
     }
+}
+
+/// How a kernel keeps its timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TimerForm {
+    /// In a tree.
+    Tree,
+    /// Each also points to the one before and the one behind it, as in newer kernels (seen in 7.2).
+    Linked,
 }
 
 /// One symbol.
@@ -128,7 +137,7 @@ pub struct Plan {
     current: u64,
     marks: Marks,
     /// Timers are linked.
-    is_linked: bool,
+    timer_form: TimerForm,
     idle_thread: u64,
     outside: [Option<u64>; OUTSIDE.len()],
     /// Sets a CPU's timer.
@@ -199,7 +208,10 @@ impl Plan {
             count_bytes: own.count_bytes,
             current: own.current,
             marks,
-            is_linked: symbols.named(LINKED).is_some(),
+            timer_form: match symbols.named(LINKED) {
+                Some(_) => TimerForm::Linked,
+                None => TimerForm::Tree,
+            },
             // That of the first CPU.
             idle_thread: symbols.named("init_task").unwrap_or(0),
             outside,
@@ -288,7 +300,7 @@ impl Plan {
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut words = vec![0; plan::WORDS];
-        let (due, thread) = self.guest.timer(self.is_linked);
+        let (due, thread) = self.guest.timer(self.timer_form);
         let head = [
             (0, MAGIC),
             (plan::MODE, self.mode),

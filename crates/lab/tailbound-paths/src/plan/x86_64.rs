@@ -49,7 +49,7 @@ pub(super) fn own(symbols: &Symbols<'_>) -> Result<Own, PlanError> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::super::{Guest, Plan};
+    use super::super::{Guest, Plan, TimerForm};
     use super::*;
     use crate::record::plan;
 
@@ -108,8 +108,8 @@ ffffffff82000100 D __per_cpu_offset
         assert_eq!(times(OLD), (24, 64));
         let linked = format!("{OLD}ffffffff81000900 T timerqueue_linked_add\n");
         assert_eq!(times(&linked), (40, 80));
-        assert_eq!(Guest::Arm32.timer(false), (16, 48));
-        assert_eq!(Guest::Arm32.timer(true), (24, 64));
+        assert_eq!(Guest::Arm32.timer(TimerForm::Tree), (16, 48));
+        assert_eq!(Guest::Arm32.timer(TimerForm::Linked), (24, 64));
     }
 
     #[test]

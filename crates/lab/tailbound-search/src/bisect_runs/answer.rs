@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The answer of a search: figures before and after, sections that grew, commands that show it again.
 
-use tailbound_lab::LabError;
 use tailbound_lab::watching::{self, Depth};
+use tailbound_lab::{Accelerator, LabError};
 use tailbound_report::bisect::{Bisected, CulpritFound, Measurement};
 use tailbound_report::paths::{Grown, grown};
 
@@ -158,9 +158,13 @@ fn both<T, V: Variants<T>>(
         shown.note(&format!("looking at the sections of the kernel {what}"));
         let mut request = lab.variants.request(at, Arm::Itself).map_err(|e| match e {
             Unmade::Failed(e) => e,
-            Unmade::Unfit(why) => SearchError::cannot(why),
+            Unmade::Unfit(why) => SearchError::Unfit { why },
         })?;
-        tailbound_lab::paths::possible(request.arch()?, request.kvm, request.smp.unwrap_or(1))?;
+        tailbound_lab::paths::possible(
+            request.arch()?,
+            Accelerator::kvm_if(request.kvm),
+            request.smp.unwrap_or(1),
+        )?;
         tailbound_lab::paths::one_cpu("bisect", request.smp.unwrap_or(1))?;
         request.campaign.raw = Some(true);
         let cell = lab.cell(&request, 0)?.cell;

@@ -57,12 +57,11 @@ pub(super) fn look(
     for (at, step) in journal.steps().iter().enumerate() {
         let Measured::ValueNs(ns) = step.measured else { continue };
         let title = step.title.as_deref().unwrap_or(&step.key);
-        let refused = |why: Contradiction| {
-            SearchError::usage(format!(
-                "{}: step {} ({title}): {why}; remove that run file to have the step measured again, or give --force to begin anew",
-                folder.join(JOURNAL).display(),
-                at + 1
-            ))
+        let refused = |why: Contradiction| SearchError::Contradicted {
+            path: folder.join(JOURNAL),
+            step: at + 1,
+            title: title.to_owned(),
+            why: why.to_string(),
         };
         if let Some(name) = &step.run
             && let Some(other) = names.insert(name.clone(), step.key.clone())

@@ -94,8 +94,9 @@ impl Builder<'_> {
         workshop.build().map_err(unmade)?;
         let kernel = build::kernel(&self.name, self.arch, &self.store).map_err(unmade)?;
         let copy = |from: &Path, to: &Path| {
-            tailbound_sys::new_file::copy(from, to)
-                .map_err(|e| Unmade::Failed(SearchError::cannot(format!("{}: {e}", to.display()))))
+            tailbound_sys::new_file::copy(from, to).map_err(|e| {
+                Unmade::Failed(SearchError::File { path: to.to_owned(), why: e.to_string() })
+            })
         };
         copy(&kernel.image, keep)?;
         Ok(kernel)

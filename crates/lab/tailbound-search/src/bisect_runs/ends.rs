@@ -18,8 +18,8 @@ pub(super) fn measured(steps: Vec<Option<Step>>) -> Result<Measurements, SearchE
     let mut all = Vec::new();
     for step in steps.into_iter().flatten() {
         if let Measured::Unfit(why) = &step.measured {
-            let title = step.title.as_deref().unwrap_or(&step.key);
-            return Err(SearchError::cannot(format!("an end has no figure: {title}: {why}")));
+            let title = step.title.clone().unwrap_or_else(|| step.key.clone());
+            return Err(SearchError::EndUnfit { title, why: why.clone() });
         }
         all.push(step);
     }
@@ -45,9 +45,5 @@ pub(super) fn limit(m: &Measurements, asked: Option<i64>) -> Result<Limit, Searc
         good_ns: value(&m.good).into_iter().chain(control(0)).collect(),
         bad_ns: value(&m.bad).into_iter().chain(control(1)).collect(),
     };
-    ends.limit(asked).map_err(|e| {
-        SearchError::usage(format!(
-            "{e}. Another --measure (p50, p99), more --loops or more --seeds may tell them apart"
-        ))
-    })
+    ends.limit(asked).map_err(SearchError::Ends)
 }

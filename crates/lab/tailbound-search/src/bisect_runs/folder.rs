@@ -8,6 +8,7 @@ use tailbound_lab::LabError;
 use tailbound_lab::keep::{folders, write_text};
 use tailbound_lab::matrix::RunReader;
 use tailbound_sys::given;
+use tailbound_sys::new_file::Existing;
 
 use super::BisectOptions;
 use super::believed;
@@ -27,13 +28,14 @@ pub(super) fn open(
     measure: Measure,
     read: &RunReader<'_>,
 ) -> Result<(PathBuf, Journal, Vec<String>), SearchError> {
+    let existing = Existing::replaced_if(options.begins_anew);
     let (folder, mut journal) = match &options.out {
-        Some(folder) => (folder.clone(), look(folder, subject, options.begins_anew)?),
+        Some(folder) => (folder.clone(), look(folder, subject, existing)?),
         None => {
             let mut all = folders(FOLDER);
             loop {
                 let folder = all.next().ok_or(LabError::Bug)?;
-                if let Ok(journal) = look(&folder, subject, options.begins_anew) {
+                if let Ok(journal) = look(&folder, subject, existing) {
                     break (folder, journal);
                 }
             }
@@ -50,20 +52,17 @@ pub(super) fn open(
     Ok((folder, journal, notes))
 }
 
-fn look(folder: &Path, subject: &str, force: bool) -> Result<Journal, SearchError> {
+fn look(folder: &Path, subject: &str, existing: Existing) -> Result<Journal, SearchError> {
     let path = folder.join(JOURNAL);
     if !path.exists() {
         return Ok(Journal::new(subject));
     }
     let text = given::text(&path, limits::TEXT_BYTES_MAX)
-        .map_err(|e| SearchError::usage(format!("{}: {e}", path.display())))?;
+        .map_err(|e| SearchError::Journal { path: path.clone(), why: e.to_string() })?;
     match Journal::read(&text, subject) {
         Ok(journal) => Ok(journal),
-        Err(_) if force => Ok(Journal::new(subject)),
-        Err(e) => Err(SearchError::usage(format!(
-            "{}: {e}: choose another --out, or give --force to begin anew there",
-            path.display()
-        ))),
+        Err(_) if existing == Existing::Replace => Ok(Journal::new(subject)),
+        Err(e) => Err(SearchError::OtherJournal { path, why: e.to_string() }),
     }
 }
 

@@ -49,9 +49,7 @@ impl FromStr for Measure {
             "section" => Ok(Self::Section),
             _ => match text.strip_prefix('p').and_then(percent) {
                 Some(p) => Ok(Self::Quantile(p / 100.0)),
-                None => Err(SearchError::usage(format!(
-                    "--measure {text}: max, section, or a percentile from p1 to p99.999"
-                ))),
+                None => Err(SearchError::Measure { text: text.to_owned() }),
             },
         }
     }

@@ -51,9 +51,7 @@ struct Open {
 pub(super) fn single(mut all: Vec<Labelled>) -> Result<Labelled, SearchError> {
     match (all.pop(), all.is_empty()) {
         (Some(one), true) => Ok(one),
-        _ => Err(SearchError::usage(
-            "bisect looks at one kernel with one load at a time: give one --kernel, and several loads with commas",
-        )),
+        _ => Err(SearchError::Several),
     }
 }
 
@@ -84,12 +82,8 @@ impl<V> LabMeter<'_, V> {
         if why.is_empty() {
             why.push("its seed, its job or its machine is another".to_owned());
         }
-        Err(SearchError::usage(format!(
-            "{}: it is not a run of the step that the journal names it for ({}): {}; remove it to have the step measured again, or give --force to begin anew",
-            path.display(),
-            step.title.as_deref().unwrap_or(&step.key),
-            why.join("; ")
-        )))
+        let title = step.title.clone().unwrap_or_else(|| step.key.clone());
+        Err(SearchError::OtherStep { path, title, differing: why })
     }
 
     /// The cell of a request with a seed `more` behind the first.
@@ -166,7 +160,8 @@ impl<V> LabMeter<'_, V> {
                     Ok(ns) if one.worst.as_ref().is_some_and(|(worst, ..)| *worst >= ns) => {}
                     Ok(ns) => one.worst = Some((ns, made.run, made.console)),
                     Err(why) => {
-                        broken.get_or_insert_with(|| SearchError::usage(why));
+                        let why = why.to_string();
+                        broken.get_or_insert(SearchError::Figure { why });
                     }
                 },
             }
@@ -216,7 +211,8 @@ impl<V> LabMeter<'_, V> {
                     return Err(LabError::Interrupted.into());
                 }
                 match looked.map_err(SearchError::from).and_then(|l| {
-                    let ns = Measure::of_paths(&l.record).map_err(SearchError::cannot)?;
+                    let ns = Measure::of_paths(&l.record)
+                        .map_err(|e| SearchError::NotSeen { why: e.to_string() })?;
                     let mut made = l.plain.run;
                     // The figure stands in the file that it is of.
                     made.paths = Some(Box::new(l.record));
@@ -300,7 +296,7 @@ impl<T, V: Variants<T>> Meter<T> for LabMeter<'_, V> {
             let mut request = match self.variants.request(at, arm) {
                 Ok(request) => request,
                 Err(Unmade::Failed(failure)) => return Err(failure),
-                Err(Unmade::Unfit(why)) => return Err(SearchError::cannot(why)),
+                Err(Unmade::Unfit(why)) => return Err(SearchError::Unfit { why }),
             };
             self.measured_as(&mut request);
             self.same(&request, step)?;

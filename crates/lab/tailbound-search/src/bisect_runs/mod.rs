@@ -28,7 +28,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use tailbound_lab::build::Commits;
-use tailbound_lab::kernel::Config;
+use tailbound_lab::kernel::{BuildNameError, Config};
 use tailbound_lab::matrix::RunReader;
 use tailbound_lab::{Arch, Bench, BuildName, LabError, Request, Store, hash};
 use tailbound_report::bisect::Bisected;
@@ -223,11 +223,8 @@ pub fn config(
     let map = |config: &Config| config.iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
     let differences = bisect::configurations(&map(&good), &map(&bad), &build_describes_itself);
     if differences.is_empty() {
-        return Err(SearchError::usage(format!(
-            "{} and {} have the same options",
-            good_file.display(),
-            bad_file.display()
-        )));
+        let (good, bad) = (good_file.to_owned(), bad_file.to_owned());
+        return Err(SearchError::SameOptions { good, bad });
     }
     let what = format!("{} {good:?} {differences:?}", source.display());
     search::readable(options, base)?;
@@ -259,7 +256,7 @@ fn builder<'a>(bench: &'a Bench<'a>, arch: Arch, what: &str) -> Result<Builder<'
 fn name(what: &str) -> Result<BuildName, SearchError> {
     let hash = hash::of_bytes(what.as_bytes());
     let name = format!("bisect-{}", hash.get(..12).unwrap_or(&hash));
-    name.parse().map_err(SearchError::cannot)
+    name.parse().map_err(|e: BuildNameError| SearchError::Unfit { why: e.to_string() })
 }
 
 fn absolute(folder: &Path) -> Result<PathBuf, SearchError> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use tailbound_core::units;
-use tailbound_lab::{Bench, Emulator, Request, hash, program};
+use tailbound_lab::{Accelerator, Bench, Emulator, Request, hash, program};
 
 use super::answer::{Answered, Found};
 use super::ends::{limit, measured};
@@ -49,14 +49,16 @@ pub(super) fn readable(
 ) -> Result<(Measure, Option<i64>), SearchError> {
     let measure: Measure = options.measure.parse()?;
     let asked = options.limit.as_deref().map(units::parse_ns).transpose();
-    let asked = asked.map_err(|e| SearchError::usage(format!("--limit: {e}")))?;
+    let asked = asked.map_err(SearchError::Limit)?;
     if base.kvm {
-        return Err(SearchError::usage(
-            "bisect --kvm: in real time of a shared host one run answers nothing; leave it out",
-        ));
+        return Err(SearchError::RealTime);
     }
     if measure == Measure::Section {
-        tailbound_lab::paths::possible(base.arch()?, base.kvm, base.smp.unwrap_or(1))?;
+        tailbound_lab::paths::possible(
+            base.arch()?,
+            Accelerator::kvm_if(base.kvm),
+            base.smp.unwrap_or(1),
+        )?;
         tailbound_lab::paths::one_cpu("bisect", base.smp.unwrap_or(1))?;
     }
     Ok((measure, asked))
@@ -116,11 +118,7 @@ fn interrupted(e: SearchError, folder: &Path, known: &str) -> SearchError {
     if !e.is_cut_off() {
         return e;
     }
-    let text = format!(
-        "interrupted: {known}; what was measured is kept in {}, and the same command goes on",
-        folder.display()
-    );
-    SearchError::Interrupted(text)
+    SearchError::Interrupted { known: known.to_owned(), folder: folder.to_owned() }
 }
 
 /// Among changes without an order.

@@ -106,9 +106,7 @@ impl<'a> Options<'a> {
         let loads = loads.unwrap_or_default();
         let made = Self { base, loads, append, load, set, profile };
         if made.count() == 0 {
-            return Err(SearchError::usage(
-                "the good end and the bad end are the same: give --bad WORDS, --bad-load or --bad-set what differs",
-            ));
+            return Err(SearchError::SameEnds);
         }
         Ok(made)
     }
@@ -216,7 +214,7 @@ mod tests {
     }
 
     fn none(name: &str, _: &[String]) -> Result<String, SearchError> {
-        Err(SearchError::cannot(format!("there is no {name}")))
+        Err(SearchError::Unfit { why: format!("there is no {name}") })
     }
 
     fn options(good: &str, bad: &str, bad_load: &str) -> Options<'static> {

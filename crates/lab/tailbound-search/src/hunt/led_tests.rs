@@ -7,7 +7,7 @@
 use tailbound_core::calls::{Call, Calls, Op};
 
 use crate::hunt::{
-    Candidate, Code, End, Entry, Evaluator, Figures, Origin, Outcome, Search, hunt, lab,
+    Candidate, Code, End, Entry, Evaluator, Figures, Guidance, Origin, Outcome, Search, hunt, lab,
 };
 
 const EVALUATIONS: u64 = 2000;
@@ -114,8 +114,8 @@ impl Evaluator for Made {
     }
 }
 
-fn hunted(seed: u64, most: u64, code_known: bool, blind: bool) -> Search {
-    let mut search = Search::new(lab(), seed, blind);
+fn hunted(seed: u64, most: u64, code_known: bool, guidance: Guidance) -> Search {
+    let mut search = Search::new(lab(), seed, guidance);
     let mut made = Made { kernel: Kernel { code_known }, left: usize::MAX };
     let end = hunt(&mut search, Vec::new(), most, &mut made, &mut |_, _| {});
     assert_eq!(end, Ok(End::Done));
@@ -124,14 +124,15 @@ fn hunted(seed: u64, most: u64, code_known: bool, blind: bool) -> Search {
 
 #[test]
 fn conditions_that_show_as_code_lead_to_what_lies_behind_them() {
-    let found = |code_known, blind| {
+    let found = |code_known, guidance| {
         let found = |seed: &u64| {
-            let search = hunted(*seed, EVALUATIONS, code_known, blind);
+            let search = hunted(*seed, EVALUATIONS, code_known, guidance);
             search.worst().and_then(Entry::latest_ns) == Some(PLANTED_NS)
         };
         (1..=SEEDS).filter(found).count()
     };
-    let (led, not_led, blind) = (found(true, false), found(false, false), found(true, true));
+    let (led, not_led) = (found(true, Guidance::Results), found(false, Guidance::Results));
+    let blind = found(true, Guidance::Chance);
     assert!(led >= SEEDS as usize * 2 / 5, "found with {led} of {SEEDS} seeds");
     assert!(
         not_led <= led / 2 && blind <= led / 4,
@@ -141,7 +142,7 @@ fn conditions_that_show_as_code_lead_to_what_lies_behind_them() {
 
 #[test]
 fn a_line_has_the_code_that_was_new_and_a_hunt_that_goes_on_knows_all_of_it() {
-    let whole = hunted(3, SHORT, true, false);
+    let whole = hunted(3, SHORT, true, Guidance::Results);
     let (code, firsts) = whole.reached().expect("known");
     let mut all = Code::default();
     let mut new = 0;
@@ -160,13 +161,13 @@ fn a_line_has_the_code_that_was_new_and_a_hunt_that_goes_on_knows_all_of_it() {
             .map(|e| serde_json::to_string(e).expect("a line"))
             .collect();
         let known = lines.iter().map(|line| serde_json::from_str(line).expect("a line")).collect();
-        let mut second = Search::new(lab(), 3, false);
+        let mut second = Search::new(lab(), 3, Guidance::Results);
         let mut made = Made { kernel: Kernel { code_known: true }, left: SHORT as usize - cut };
         let end = hunt(&mut second, known, SHORT, &mut made, &mut |_, _| {});
         assert_eq!((end, made.left), (Ok(End::Done), 0));
         assert_eq!(second.entries(), whole.entries());
         assert_eq!(second.reached().map(|(c, n)| (c.clone(), n)), Some((code.clone(), firsts)));
     }
-    let none = hunted(3, SHORT, false, false);
+    let none = hunted(3, SHORT, false, Guidance::Results);
     assert!(none.reached().is_none());
 }

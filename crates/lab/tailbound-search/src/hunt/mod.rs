@@ -31,7 +31,7 @@ pub use c_program::c_program;
 pub use candidate::{Candidate, Entry, Figures, Origin, Outcome};
 pub use code::Code;
 pub use random::Random;
-pub use search::{End, Evaluator, Foreign, GENERATION, Proposal, Search, hunt};
+pub use search::{End, Evaluator, Foreign, GENERATION, Guidance, Proposal, Search, hunt};
 pub use shrink::{Shrunk, Step, shrink};
 pub use space::{Kind, LEFT_OUT, Parameter, Space, Values, lab, machine};
 

@@ -13,6 +13,14 @@ const COMMON: u64 = 16;
 /// A weight of one whose code nobody reached again, and which has no children.
 const WEIGHT: u64 = 1 << 24;
 
+/// Candidates that one is picked from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Among {
+    All,
+    /// Sequences of system calls and nothing else.
+    Sequences,
+}
+
 /// One that was the first to reach something.
 #[derive(Clone, Debug)]
 struct First {
@@ -25,8 +33,7 @@ struct First {
     inherited: u64,
     /// Children since the last that was itself the first to reach something.
     dry: u64,
-    /// Is it a sequence of system calls and nothing else?
-    sequence: bool,
+    among: Among,
 }
 
 impl First {
@@ -83,7 +90,7 @@ impl Reached {
     }
 
     /// Takes what is new in candidate `nr`.
-    pub(crate) fn add(&mut self, nr: u64, origin: &Origin, figures: &Figures, sequence: bool) {
+    pub(crate) fn add(&mut self, nr: u64, origin: &Origin, figures: &Figures, among: Among) {
         let Some(code) = &figures.code else { return };
         self.known = true;
         let parents = match origin {
@@ -111,15 +118,15 @@ impl Reached {
                 children: 0,
                 inherited: 0,
                 dry: 0,
-                sequence,
+                among,
             });
         }
         self.code.add(code);
     }
 
     /// One that was the first to reach something, by its weight.
-    pub(crate) fn pick(&self, sequences: bool, random: &mut Random) -> Option<u64> {
-        let all = || self.first.iter().filter(|f| f.sequence || !sequences);
+    pub(crate) fn pick(&self, among: Among, random: &mut Random) -> Option<u64> {
+        let all = || self.first.iter().filter(|f| among == Among::All || f.among == among);
         let sum: u64 = all().map(First::weight).sum();
         let mut at = random.within(0, sum.checked_sub(1)?);
         let found = all().find(|f| {

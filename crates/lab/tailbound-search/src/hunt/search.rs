@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use crate::hunt::candidate::{Candidate, Entry, Figures, Origin, Outcome};
 use crate::hunt::code::Code;
 use crate::hunt::random::Random;
-use crate::hunt::reached::Reached;
+use crate::hunt::reached::{Among, Reached};
 use crate::hunt::space::Space;
 use crate::hunt::vary;
 
@@ -75,13 +75,29 @@ pub struct Proposal {
     pub candidate: Candidate,
 }
 
+/// What the next candidate follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guidance {
+    /// What earlier ones showed.
+    Results,
+    /// Chance alone: what a search is to be compared with.
+    Chance,
+}
+
+impl Guidance {
+    /// As `--random` says it.
+    #[must_use]
+    pub fn chance_if(random: bool) -> Self {
+        if random { Self::Chance } else { Self::Results }
+    }
+}
+
 /// A search: everything that it knows follows from its seed and the results it was told.
 #[derive(Clone, Debug)]
 pub struct Search {
     space: Space,
     random: Random,
-    /// Draws only: what a search is to be compared with.
-    blind: bool,
+    guidance: Guidance,
     tried: HashSet<String>,
     pairs: BTreeSet<String>,
     reached: Reached,
@@ -91,11 +107,11 @@ pub struct Search {
 impl Search {
     /// One that knows nothing yet.
     #[must_use]
-    pub fn new(space: Space, seed: u64, blind: bool) -> Self {
+    pub fn new(space: Space, seed: u64, guidance: Guidance) -> Self {
         Self {
             space,
             random: Random::new(seed),
-            blind,
+            guidance,
             tried: HashSet::new(),
             pairs: BTreeSet::new(),
             reached: Reached::default(),
@@ -147,7 +163,7 @@ impl Search {
             return base.into_iter().map(of).collect();
         }
         let base = self.entries.iter().filter(|e| e.origin == Origin::Base).count();
-        if self.entries.len() == base && !self.blind {
+        if self.entries.len() == base && self.guidance == Guidance::Results {
             let mut corners = vary::corners(&self.space, &mut self.random);
             corners.retain(|c| self.tried.insert(c.key()));
             let of = |candidate| Proposal { origin: Origin::Corner, candidate };
@@ -169,7 +185,7 @@ impl Search {
     }
 
     fn one(&mut self, parents: &[u64], sequences: &[u64]) -> Proposal {
-        if !self.blind
+        if self.guidance == Guidance::Results
             && self.reached.known()
             && let Some(proposal) = self.led()
         {
@@ -186,7 +202,8 @@ impl Search {
             parents.get(at).and_then(|nr| Some((*nr, find(nr)?)))
         };
         let (one, other) = (parent(), parent());
-        if !self.blind && !self.reached.known() && random.happens(SEQUENCES) {
+        if self.guidance == Guidance::Results && !self.reached.known() && random.happens(SEQUENCES)
+        {
             let parent = random.pick(sequences).copied().filter(|_| random.happens(60));
             let from = parent.and_then(|nr| Some((nr, find(&nr)?)));
             if let Some(candidate) =
@@ -196,7 +213,7 @@ impl Search {
                 return Proposal { origin, candidate };
             }
         }
-        if !self.blind && !random.happens(DRAWN) {
+        if self.guidance == Guidance::Results && !random.happens(DRAWN) {
             if let (Some((a, one)), Some((b, other))) = (one, other)
                 && a != b
                 && random.happens(CROSSED)
@@ -219,7 +236,7 @@ impl Search {
         let find = |nr: u64| nth(entries, nr).map(|e| &e.candidate);
         if random.happens(SEQUENCES_LED) {
             let mut pick = || {
-                let nr = self.reached.pick(true, random)?;
+                let nr = self.reached.pick(Among::Sequences, random)?;
                 Some((nr, find(nr)?))
             };
             let (one, other) = (pick(), pick());
@@ -239,7 +256,7 @@ impl Search {
         if !random.happens(REACHED) {
             return None;
         }
-        let nr = self.reached.pick(false, random)?;
+        let nr = self.reached.pick(Among::All, random)?;
         let candidate = vary::change(find(nr)?, &self.space, random);
         Some(Proposal { origin: Origin::Changed(nr), candidate })
     }
@@ -314,8 +331,11 @@ impl Search {
         let nr = self.entries.len();
         if let Outcome::Ran(figures) = &mut outcome {
             figures.pairs.retain(|pair| self.pairs.insert(pair.clone()));
-            let sequence = vary::is_sequence(&proposal.candidate, &self.space);
-            self.reached.add(nr as u64, &proposal.origin, figures, sequence);
+            let among = match vary::is_sequence(&proposal.candidate, &self.space) {
+                true => Among::Sequences,
+                false => Among::All,
+            };
+            self.reached.add(nr as u64, &proposal.origin, figures, among);
         }
         let Proposal { origin, candidate } = proposal;
         self.entries.push(Entry { nr: nr as u64, origin, candidate, outcome });

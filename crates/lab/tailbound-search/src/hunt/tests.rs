@@ -8,8 +8,8 @@
 use std::collections::HashSet;
 
 use crate::hunt::{
-    Candidate, End, Entry, Evaluator, Figures, GENERATION, Origin, Outcome, Search, hunt, lab,
-    shrink,
+    Candidate, End, Entry, Evaluator, Figures, GENERATION, Guidance, Origin, Outcome, Search, hunt,
+    lab, shrink,
 };
 
 const EVALUATIONS: u64 = 1500;
@@ -65,8 +65,8 @@ impl Evaluator for Made {
     }
 }
 
-fn hunted(seed: u64, blind: bool, most: u64) -> Search {
-    let mut search = Search::new(lab(), seed, blind);
+fn hunted(seed: u64, guidance: Guidance, most: u64) -> Search {
+    let mut search = Search::new(lab(), seed, guidance);
     let mut evaluator = Made { left: usize::MAX, asked: 0 };
     assert_eq!(hunt(&mut search, Vec::new(), most, &mut evaluator, &mut |_, _| {}), Ok(End::Done));
     assert_eq!(search.entries().len() as u64, most);
@@ -79,14 +79,15 @@ fn found(search: &Search) -> bool {
 
 #[test]
 fn what_is_planted_behind_three_conditions_is_found_and_not_by_chance() {
-    let of = |blind| (1..=12).filter(|seed| found(&hunted(*seed, blind, EVALUATIONS))).count();
-    assert!(of(false) >= 9, "found with {} of 12 seeds", of(false));
-    assert_eq!(of(true), 0, "found by chance");
+    let of =
+        |guidance| (1..=12).filter(|seed| found(&hunted(*seed, guidance, EVALUATIONS))).count();
+    assert!(of(Guidance::Results) >= 9, "found with {} of 12 seeds", of(Guidance::Results));
+    assert_eq!(of(Guidance::Chance), 0, "found by chance");
 }
 
 #[test]
 fn the_base_line_comes_first_and_nothing_is_tried_twice() {
-    let search = hunted(1, false, 300);
+    let search = hunted(1, Guidance::Results, 300);
     let base = lab().kinds.len() + 1;
     let origins: Vec<bool> = search.entries().iter().map(|e| e.origin == Origin::Base).collect();
     assert!(origins[..base].iter().all(|b| *b) && origins[base..].iter().all(|b| !*b));
@@ -103,9 +104,9 @@ fn the_base_line_comes_first_and_nothing_is_tried_twice() {
 
 #[test]
 fn a_hunt_that_was_ended_goes_on_to_the_same_corpus() {
-    let whole = hunted(7, false, 200);
+    let whole = hunted(7, Guidance::Results, 200);
     for cut in [0, 3, 15, 16, 40, 199] {
-        let mut first = Search::new(lab(), 7, false);
+        let mut first = Search::new(lab(), 7, Guidance::Results);
         let mut kept: Vec<String> = Vec::new();
         let mut evaluator = Made { left: cut, asked: 0 };
         let keep = |kept: &mut Vec<String>, e: &Entry| {
@@ -114,7 +115,7 @@ fn a_hunt_that_was_ended_goes_on_to_the_same_corpus() {
         let end = hunt(&mut first, Vec::new(), 200, &mut evaluator, &mut |_, e| keep(&mut kept, e));
         assert_eq!((end, kept.len()), (Ok(End::Early), cut));
         let known = kept.iter().map(|line| serde_json::from_str(line).expect("a line")).collect();
-        let mut second = Search::new(lab(), 7, false);
+        let mut second = Search::new(lab(), 7, Guidance::Results);
         let mut evaluator = Made { left: usize::MAX, asked: 0 };
         let end = hunt(&mut second, known, 200, &mut evaluator, &mut |_, e| keep(&mut kept, e));
         assert_eq!((end, evaluator.asked), (Ok(End::Done), 200 - cut));
@@ -125,8 +126,8 @@ fn a_hunt_that_was_ended_goes_on_to_the_same_corpus() {
 
 #[test]
 fn lines_of_another_search_are_refused() {
-    let known = hunted(7, false, 100).entries().to_vec();
-    let mut search = Search::new(lab(), 8, false);
+    let known = hunted(7, Guidance::Results, 100).entries().to_vec();
+    let mut search = Search::new(lab(), 8, Guidance::Results);
     let mut evaluator = Made { left: usize::MAX, asked: 0 };
     let end = hunt(&mut search, known, 100, &mut evaluator, &mut |_, _| {});
     // Both begin with the base line.
@@ -135,9 +136,9 @@ fn lines_of_another_search_are_refused() {
 
 #[test]
 fn lines_that_contradict_those_before_them_are_refused() {
-    let known = hunted(7, false, 100).entries().to_vec();
+    let known = hunted(7, Guidance::Results, 100).entries().to_vec();
     let going_on = |known: Vec<Entry>| {
-        let mut search = Search::new(lab(), 7, false);
+        let mut search = Search::new(lab(), 7, Guidance::Results);
         let mut evaluator = Made { left: usize::MAX, asked: 0 };
         hunt(&mut search, known, 100, &mut evaluator, &mut |_, _| {})
     };
@@ -171,7 +172,7 @@ fn generations_behind_the_corners_are_of_the_same_size() {
             End::Done
         }
     }
-    let mut search = Search::new(lab(), 1, false);
+    let mut search = Search::new(lab(), 1, Guidance::Results);
     let mut sizes = Sizes(Vec::new());
     let base = lab().kinds.len() + 1;
     // Two of each load that has options, which may be alike.

@@ -62,10 +62,19 @@ fn sentence(f: &LabHunt) -> String {
     )
 }
 
-pub(super) fn row(e: &Entry, base_ns: i64, watched: bool) -> Vec<String> {
+/// What is known of each candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Knowledge {
+    /// How late it was.
+    Latency,
+    /// And its sections: they were watched.
+    Sections,
+}
+
+pub(super) fn row(e: &Entry, base_ns: i64, known: Knowledge) -> Vec<String> {
     let latest = e.latest_ns().unwrap_or(0);
     let mut cells = vec![e.nr.to_string(), format_ns_i64(latest), times(latest, base_ns)];
-    if watched {
+    if known == Knowledge::Sections {
         let figures = e.outcome.figures();
         let ns = |ns: Option<i64>| ns.map_or_else(|| "unknown".to_owned(), format_ns_i64);
         cells.push(ns(figures.and_then(|f| f.section_ns)));
@@ -75,9 +84,9 @@ pub(super) fn row(e: &Entry, base_ns: i64, watched: bool) -> Vec<String> {
     cells
 }
 
-pub(super) fn head(watched: bool) -> Vec<&'static str> {
+pub(super) fn head(known: Knowledge) -> Vec<&'static str> {
     let mut head = vec!["candidate", "latest", "times"];
-    if watched {
+    if known == Knowledge::Sections {
         head.extend(["not preemptible", "pending"]);
     }
     head.push("workload");
@@ -89,12 +98,13 @@ pub(super) fn text(f: &LabHunt, style: Style) -> String {
     let mut lines = vec![sentence(f), String::new()];
     let base_ns = latest(f.search.worst_of_base());
     let watched = f.header.watched;
-    let words = head(watched);
+    let known = if watched { Knowledge::Sections } else { Knowledge::Latency };
+    let words = head(known);
     let last = words.len() - 1;
     let mut table = Table::new(&words).with_words(&[last]);
     let found = f.search.latest_by_loads();
     for e in found.iter().take(ROWS) {
-        table.row(row(e, base_ns, watched));
+        table.row(row(e, base_ns, known));
     }
     lines.push("The latest of each set of loads".to_owned());
     // A workload is as long as it is: a line that is wrapped can still be copied.

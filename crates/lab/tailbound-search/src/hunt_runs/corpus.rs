@@ -94,7 +94,7 @@ pub(super) struct Folder {
 }
 
 fn failed(path: &Path, e: impl std::fmt::Display) -> SearchError {
-    SearchError::cannot(format!("{}: {e}", path.display()))
+    SearchError::File { path: path.to_owned(), why: e.to_string() }
 }
 
 /// What the hunt in this folder is of, if there is one.
@@ -105,15 +105,10 @@ pub(super) fn header(folder: &Path) -> Result<Option<CorpusHeader>, SearchError>
     }
     let text = text(&path)?;
     let first = text.lines().next().unwrap_or_default();
-    let header: CorpusHeader = serde_json::from_str(first).map_err(|e| {
-        SearchError::usage(format!("{}: line 1 is not that of a hunt: {e}", path.display()))
-    })?;
+    let header: CorpusHeader = serde_json::from_str(first)
+        .map_err(|source| SearchError::NoHunt { path: path.clone(), source })?;
     if header.schema != SCHEMA {
-        return Err(SearchError::usage(format!(
-            "{}: holds a hunt of another version ({}; this one goes on with {SCHEMA}): choose another folder with --out",
-            path.display(),
-            header.schema
-        )));
+        return Err(SearchError::OtherVersion { path, schema: header.schema, ours: SCHEMA });
     }
     Ok(Some(header))
 }
@@ -135,8 +130,11 @@ fn lines<T: for<'a> Deserialize<'a>>(path: &Path, skip: usize) -> Result<Vec<T>,
     }
     let all = text.get(..whole).unwrap_or_default().lines().enumerate().skip(skip);
     all.map(|(nth, line)| {
-        serde_json::from_str(line)
-            .map_err(|e| SearchError::usage(format!("{}: line {}: {e}", path.display(), nth + 1)))
+        serde_json::from_str(line).map_err(|source| SearchError::CorpusLine {
+            path: path.to_owned(),
+            line: nth + 1,
+            source,
+        })
     })
     .collect()
 }
@@ -150,11 +148,8 @@ impl Folder {
         if let Some(there) = &there
             && there != header
         {
-            return Err(SearchError::usage(format!(
-                "{}: holds another hunt ({}): choose another folder with --out",
-                path.display(),
-                header.differing(there).join("; ")
-            )));
+            let differing = header.differing(there);
+            return Err(SearchError::OtherHunt { path: path.to_owned(), differing });
         }
         fs::create_dir_all(path).map_err(|e| failed(path, e))?;
         let entries = lines(&corpus, 1)?;

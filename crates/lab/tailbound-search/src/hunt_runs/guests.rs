@@ -116,13 +116,13 @@ impl<'a> Guests<'a> {
         let (_, interval_ns) = lab().interval_ns;
         let loops = self.request.campaign.loops.unwrap_or(0);
         let limit_ns = SLACK_NS.saturating_add(loops.saturating_mul(2 * interval_ns));
-        let plan = Plan::of(&symbols, guest).map_err(SearchError::cannot)?;
+        let plan = Plan::of(&symbols, guest)?;
         let plan = plan.with_code().with_limit(limit_ns);
         let prepared = self.base.with_job(&cell)?;
         let plain = run::prepared(&prepared, &means, &mut hear)?;
         let (watched, _log) = paths::prepared_watched(&prepared, &means, &plan, &mut hear)?;
         if bench::bytes(&plain.run)? != bench::bytes(&watched.run)? {
-            return Err(SearchError::cannot("a run has other bytes when it is watched"));
+            return Err(SearchError::WatchedDiffers);
         }
         self.watch = Some(Watch { plan, symbols: Symbols::parse(&symbols) });
         Ok(())

@@ -6,13 +6,14 @@
 //! ```text
 //! guests.rs  a run of a candidate in the lab   corpus.rs   what is kept
 //! here/      the same on this machine          remains.rs  what is left of the worst, as files
-//! answer.rs  what is told
+//! answer.rs  what is told                      line.rs     how far it is
 //! ```
 
 mod answer;
 mod corpus;
 mod guests;
 mod here;
+mod line;
 mod remains;
 
 use std::cmp::Reverse;
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tailbound_core::Run;
-use tailbound_lab::{Bench, Emulator, LabError, Request, paths};
+use tailbound_lab::{Accelerator, Bench, Emulator, LabError, Request, paths};
 use tailbound_report::Style;
 use tailbound_series::Caller;
 use tailbound_series::rounds::Progress;
@@ -31,9 +32,10 @@ pub use self::corpus::{CorpusHeader, HereHow};
 use self::corpus::{Folder, SCHEMA, Tried};
 use self::guests::Guests;
 pub use self::here::MachineHunt;
+pub use self::line::HuntLine;
 use crate::error::SearchError;
 use crate::hunt::{
-    Candidate, End, Entry, Evaluator, Origin, Outcome, Search, Shrunk, Space, lab, shrink,
+    Candidate, End, Entry, Evaluator, Guidance, Origin, Outcome, Search, Shrunk, Space, lab, shrink,
 };
 
 const LOOPS: u64 = 400;
@@ -242,13 +244,13 @@ fn in_lab<'a>(
     let begin = Instant::now();
     let until = options.length.map(|length| begin + length);
     guests.until = until;
-    let mut search = Search::new(lab(), header.seed, header.random);
+    let mut search = Search::new(lab(), header.seed, Guidance::chance_if(header.random));
     listener.begins();
     guests.shown = Box::new(move |runs| listener.searching(runs, until));
     let evaluations = options.evaluations;
     let end = searched(evaluations, &mut search, &mut folder, &mut guests, listener)?;
     let interrupted = bench.stopped() && end == End::Early;
-    let worst = chosen(&search, options.shrink, interrupted)?;
+    let worst = chosen(&search, options.shrink, SearchStop::by_signal_if(interrupted))?;
     guests.until = None;
     guests.shown = shrinking(listener);
     let (worst, latest_ns) = (worst.candidate.clone(), worst.latest_ns().unwrap_or(0));
@@ -291,7 +293,7 @@ fn ready<'a>(
         kernel = Some(found.clone());
         Ok(found)
     })?;
-    let kernel = kernel.ok_or_else(|| SearchError::cannot("no kernel"))?;
+    let kernel = kernel.ok_or(SearchError::NoKernel)?;
     Guests::of(bench, emulator, words.clone(), kernel, bench.jobs())
 }
 
@@ -329,13 +331,10 @@ fn searched(
     if let Some(failure) = broken {
         return Err(failure);
     }
-    end.map_err(|line| {
-        SearchError::usage(format!(
-            "{}: candidate {}: {}: choose another folder with --out",
-            folder.path.join(corpus::CORPUS).display(),
-            line.nr,
-            line.why
-        ))
+    end.map_err(|line| SearchError::ForeignCandidate {
+        path: folder.path.join(corpus::CORPUS),
+        nr: line.nr,
+        why: line.why,
     })
 }
 
@@ -369,12 +368,13 @@ fn held(folder: &Folder, evaluator: &mut dyn Evaluator) -> Result<(), SearchErro
     for (entry, now) in asked.iter().zip(&again) {
         let (then, now) = (shown(&entry.outcome), shown(now));
         if then != now {
-            return Err(SearchError::usage(format!(
-                "{}: candidate {} ({}): {then} there, {now} when it is run again: this is no corpus of this kernel and program; choose another folder with --out",
-                folder.path.join(corpus::CORPUS).display(),
-                entry.nr,
-                entry.candidate
-            )));
+            return Err(SearchError::OtherResult {
+                path: folder.path.join(corpus::CORPUS),
+                nr: entry.nr,
+                candidate: entry.candidate.to_string(),
+                then,
+                now,
+            });
         }
     }
     Ok(())
@@ -428,41 +428,50 @@ fn smaller(
 }
 
 /// The candidate that is to be made smaller: that of this number, else the worst.
-fn chosen(search: &Search, nr: Option<u64>, interrupted: bool) -> Result<&Entry, SearchError> {
-    let worst = search.worst().ok_or_else(|| nothing(search, interrupted))?;
+fn chosen(search: &Search, nr: Option<u64>, stop: SearchStop) -> Result<&Entry, SearchError> {
+    let worst = search.worst().ok_or_else(|| nothing(search, stop))?;
     let Some(nr) = nr else { return Ok(worst) };
     let found = search.entries().iter().find(|e| e.nr == nr);
-    found.filter(|e| e.latest_ns().is_some()).ok_or_else(|| {
-        SearchError::usage(format!(
-            "--shrink {nr}: no such candidate ran; {} are in the folder, from 0",
-            search.entries().len()
-        ))
-    })
+    let ran = found.filter(|e| e.latest_ns().is_some());
+    ran.ok_or_else(|| SearchError::NoCandidate { nr, of: search.entries().len() })
+}
+
+/// What ended a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SearchStop {
+    /// Its time or its number was over.
+    Limit,
+    Signal,
+}
+
+impl SearchStop {
+    fn by_signal_if(interrupted: bool) -> Self {
+        if interrupted { Self::Signal } else { Self::Limit }
+    }
 }
 
 /// Why there is no worst one.
-fn nothing(search: &Search, interrupted: bool) -> SearchError {
-    if interrupted {
-        return SearchError::Interrupted("interrupted before any candidate ran".to_owned());
+fn nothing(search: &Search, stop: SearchStop) -> SearchError {
+    if stop == SearchStop::Signal {
+        return SearchError::NothingRanYet;
     }
     let why = search.entries().iter().find_map(|e| match &e.outcome {
         Outcome::Failed(why) => Some(why.as_str()),
         Outcome::Ran(_) => None,
     });
-    SearchError::cannot(format!("no candidate ran: {}", why.unwrap_or("none was tried")))
+    SearchError::NothingRan { why: why.unwrap_or("none was tried").to_owned() }
 }
 
 /// The folder, and what the hunt is of.
 fn asked(options: &HuntOptions) -> Result<(PathBuf, CorpusHeader), SearchError> {
     if let Some(folder) = &options.resume {
-        let there = corpus::header(folder)?.ok_or_else(|| {
-            SearchError::usage(format!("--resume {}: there is no corpus.jsonl", folder.display()))
-        })?;
+        let there = corpus::header(folder)?
+            .ok_or_else(|| SearchError::NoCorpus { folder: folder.clone() })?;
         return Ok((folder.clone(), there));
     }
     let loops = options.loops.unwrap_or(LOOPS);
     if loops == 0 {
-        return Err(SearchError::usage("--loops: at least 1"));
+        return Err(SearchError::NoLoops);
     }
     let is_here = options.on_machine.is_some();
     let header = CorpusHeader {
@@ -511,7 +520,7 @@ fn watchable(options: &HuntOptions, words: &Request, emulator: &Emulator) -> Res
     if !options.has_sections {
         return Err(Unwatched::Unwanted);
     }
-    paths::possible(words.arch()?, false, 1)?;
+    paths::possible(words.arch()?, Accelerator::Tcg, 1)?;
     paths::plugin(emulator)?;
     Ok(())
 }
@@ -519,7 +528,7 @@ fn watchable(options: &HuntOptions, words: &Request, emulator: &Emulator) -> Res
 #[cfg(test)]
 mod tests {
     use super::{Candidate, CorpusHeader, End, Entry, Evaluator, Folder, Origin, Outcome};
-    use crate::hunt::{LEFT_OUT, Random, Values, lab};
+    use crate::hunt::{Guidance, LEFT_OUT, Random, Values, lab};
     use tailbound_core::Spec;
     use tailbound_core::calls::Calls;
     use tailbound_load::{CATALOGUE, check};
@@ -599,7 +608,7 @@ mod tests {
 
     #[test]
     fn any_mixture_is_one_that_loads_take() {
-        let mut search = crate::hunt::Search::new(lab(), 3, true);
+        let mut search = crate::hunt::Search::new(lab(), 3, Guidance::Chance);
         let mut random = Random::new(1);
         for _ in 0..20 {
             for proposal in search.generation() {

@@ -98,7 +98,7 @@ fn program(
     };
     let calls = match load.option("do") {
         None => Calls::sample(),
-        Some(text) => text.parse().map_err(SearchError::cannot)?,
+        Some(text) => text.parse()?,
     };
     let tasks = load.option("tasks").and_then(|n| n.parse().ok());
     let told = [
@@ -187,8 +187,8 @@ fn campaign(
         format_ns_i64(remains.campaign_ns),
         remains.campaign_ns,
         shell(&remains.campaign),
-        toml::to_string(&whole).map_err(SearchError::cannot)?,
+        toml::to_string(&whole)?,
     );
-    CampaignFile::parse(&file).map_err(|e| SearchError::Bug(format!("{CAMPAIGN}: {e}")))?;
+    CampaignFile::parse(&file).map_err(|why| SearchError::OwnCampaign { file: CAMPAIGN, why })?;
     Ok(file)
 }

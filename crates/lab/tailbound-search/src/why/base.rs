@@ -11,7 +11,9 @@ use tailbound_lab::bench::{self, Bench};
 use tailbound_lab::progress::{Moved, Step, TaskListener};
 use tailbound_lab::vary::{self, Rewound};
 use tailbound_lab::watching::{latencies, start};
-use tailbound_lab::{Arch, LabError, Means, Prepared, Progress, Target, paths, repeat};
+use tailbound_lab::{
+    Accelerator, Arch, LabError, Means, Prepared, Progress, Target, paths, repeat,
+};
 use tailbound_paths::look::{Samples, Sparse};
 use tailbound_paths::plan::Plan;
 use tailbound_paths::varied::{self, Sample, Variation, Varies};
@@ -75,20 +77,15 @@ impl GivenRun {
     /// # Errors
     /// It cannot be varied, or its activations have no numbers.
     pub fn of(path: &Path, run: Run, bytes: Vec<u8>) -> Result<Self, SearchError> {
-        let shown = path.display();
         let record = run.header.lab.as_deref().ok_or(LabError::Bug)?;
-        let arch = record.arch.parse().map_err(SearchError::usage)?;
+        let arch = record.arch.parse().map_err(SearchError::Arch)?;
         if arch != Arch::X86_64 {
-            return Err(SearchError::cannot(format!(
-                "{shown} is of {arch}: only runs of x86-64 guests can be varied from an instant on"
-            )));
+            return Err(SearchError::OtherArch { path: path.to_owned(), arch });
         }
-        paths::possible(arch, record.accelerator == "kvm", record.smp)?;
+        paths::possible(arch, Accelerator::kvm_if(record.accelerator == "kvm"), record.smp)?;
         paths::one_cpu("lab why", record.smp)?;
         if run.raw.is_empty() {
-            return Err(SearchError::usage(format!(
-                "{shown} keeps no raw samples, so that no activation has a number: make it with `lab run --paths` or `lab run --raw`"
-            )));
+            return Err(SearchError::NoRaw { path: path.to_owned() });
         }
         Ok(Self { run, bytes })
     }
@@ -124,8 +121,7 @@ impl<'a> Base<'a> {
             shown.moved(0, Moved::Step(Step::Symbols));
             let kallsyms = paths::symbols(&cell, &means, progress)?;
             shown.moved(0, Moved::Step(Step::Sections));
-            let plan =
-                Plan::of(&kallsyms, paths::guest(cell.kernel.arch)).map_err(SearchError::cannot)?;
+            let plan = Plan::of(&kallsyms, paths::guest(cell.kernel.arch))?;
             let (made, log) = paths::prepared_watched(&prepared, &means, &plan, progress)?;
             (kallsyms, plan, made, log)
         };
@@ -134,11 +130,8 @@ impl<'a> Base<'a> {
         bench::judge_here(&mut now);
         if bench::bytes(&now)? != given.bytes {
             let new = now.header.lab.as_deref();
-            let why = new.map_or_else(Vec::new, |new| repeat::differences(record, new));
-            let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
-            return Err(SearchError::cannot(format!(
-                "the run does not repeat here, so that nothing can be said of its samples{why}"
-            )));
+            let differing = new.map_or_else(Vec::new, |new| repeat::differences(record, new));
+            return Err(SearchError::NotRepeated { differing });
         }
         let symbols = Symbols::parse(&kallsyms);
         let samples = Samples {
@@ -148,14 +141,13 @@ impl<'a> Base<'a> {
             guest: plan.guest(),
         };
         let found = Sparse::of(&mut log, plan.marks(), &symbols, samples, true)
-            .map_err(SearchError::cannot)?;
+            .map_err(SearchError::look)?;
         let (first, wait) = (found.wait(0), found.wait(activation));
         let (Some(first), Some(wait)) = (first, wait) else { return Err(LabError::Bug.into()) };
         let last = found.wait(latencies_ns.len().saturating_sub(1)).unwrap_or(wait);
         let gaps = (latencies_ns.len() as u64).saturating_sub(1).max(1);
-        let sample = Sample::of(&mut log, plan.marks(), wait).map_err(SearchError::cannot)?;
-        let halted_ns =
-            varied::halted_before(&mut log, wait.due_ns).map_err(SearchError::cannot)?;
+        let sample = Sample::of(&mut log, plan.marks(), wait).map_err(SearchError::look)?;
+        let halted_ns = varied::halted_before(&mut log, wait.due_ns).map_err(SearchError::look)?;
         Ok(Self {
             bench,
             emulator,
@@ -246,9 +238,8 @@ impl<'a> Base<'a> {
     /// It lies behind the sample.
     pub fn instant(&self, since_start_ns: i64) -> Result<u64, SearchError> {
         let at = self.start_ns.checked_add_signed(since_start_ns);
-        at.filter(|at| *at <= self.sample.user_ns).ok_or_else(|| {
-            SearchError::usage(format!("--at {since_start_ns}: not before the sample's end"))
-        })
+        at.filter(|at| *at <= self.sample.user_ns)
+            .ok_or(SearchError::BehindSample { since_start_ns })
     }
 }
 
@@ -257,11 +248,10 @@ fn chosen(asked: Option<usize>, latencies_ns: &[i64]) -> Result<usize, SearchErr
     let latest = (0..latencies_ns.len())
         .max_by_key(|at| (latencies_ns.get(*at).copied(), std::cmp::Reverse(*at)));
     match asked {
-        Some(n) if n >= latencies_ns.len() => Err(SearchError::usage(format!(
-            "--activation {n}: the run has {}, and their numbers begin at 0",
-            latencies_ns.len()
-        ))),
+        Some(nr) if nr >= latencies_ns.len() => {
+            Err(SearchError::NoActivation { nr, of: latencies_ns.len() })
+        }
         Some(n) => Ok(n),
-        None => latest.ok_or_else(|| SearchError::cannot("the run has no samples")),
+        None => latest.ok_or(SearchError::NoSamples),
     }
 }

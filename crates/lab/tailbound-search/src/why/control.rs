@@ -3,7 +3,6 @@
 //!
 //! Units: ns of the guest's virtual time, by QEMU's clock.
 
-use tailbound_core::units::format_ns_i64;
 use tailbound_lab::LabError;
 use tailbound_lab::progress::{Moved, Step, TaskListener};
 use tailbound_paths::inevitable::Outcome;
@@ -76,13 +75,9 @@ fn same(base: &Base<'_>, varies: Varies<'_>) -> Result<Option<i64>, SearchError>
     };
     match outcome {
         Outcome::Latency(ns) if ns == base.sample.latency_ns => Ok(Some(ns)),
-        Outcome::Latency(ns) => Err(SearchError::cannot(format!(
-            "{how} the sample is {} instead of {}: nothing can be said of it",
-            format_ns_i64(ns),
-            format_ns_i64(base.sample.latency_ns)
-        ))),
-        Outcome::Missed => Err(SearchError::cannot(format!(
-            "{how} the sample does not come: nothing can be said of it"
-        ))),
+        Outcome::Latency(ns) => {
+            Err(SearchError::ControlDiffers { how, ns, sample_ns: base.sample.latency_ns })
+        }
+        Outcome::Missed => Err(SearchError::ControlMissed { how }),
     }
 }

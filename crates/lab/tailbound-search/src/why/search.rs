@@ -144,7 +144,7 @@ fn numbers(
     match (found, asked) {
         (Some(found), _) => Ok((Some(found), None)),
         (None, None) => Ok((None, Some(UNNAMED.to_owned()))),
-        (None, Some(_)) => Err(SearchError::cannot(format!("--seeds: {UNNAMED}"))),
+        (None, Some(_)) => Err(SearchError::NoSeeds(UNNAMED)),
     }
 }
 
@@ -328,18 +328,18 @@ impl Search<'_> {
     }
 
     fn happened(&self, instants: Instants) -> Result<(Events, Decisive), SearchError> {
-        let (base, failed) = (self.base, |e| SearchError::cannot(e));
+        let base = self.base;
         let mut variation = base.variation(instants.at_ns, Varies::Not);
         variation.log_from_ns = instants.at_ns.saturating_sub(EVENTS_BEFORE_NS);
         variation.first_thread = base.plan.idle_thread();
         let mut log = base.varied(&base.plan, &variation)?;
-        let events = Events::read(&mut log).map_err(failed)?;
+        let events = Events::read(&mut log).map_err(SearchError::look)?;
         let full: Plan = base.plan.full(&[instants.window(&events)]);
         variation.log_from_ns = 0;
         let log = base.varied(&full, &variation)?;
         let log = std::io::BufReader::new(log);
         let decisive = decisive::decisive(log, instants, &events, &base.symbols, &base.plan);
-        Ok((events, decisive.map_err(failed)?))
+        Ok((events, decisive.map_err(SearchError::look)?))
     }
 
     fn events(&self, events: &Events, instants: Instants) -> Vec<WhyEvent> {

@@ -15,11 +15,18 @@ use crate::format::Format;
 use crate::runs::{FormatOrigin, Piece};
 use crate::text::Lines;
 
+/// The line of a program's start, which stands before the figures of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Head {
+    Absent,
+    Present,
+}
+
 /// A stretch of one form.
 struct Stretch {
     piece: Piece,
     /// A command line or another beginning of a run is in front of it.
-    headed: bool,
+    head: Head,
     threads: BTreeMap<u32, Status>,
     /// Of a histogram: its least and greatest latency of each thread, where they are in its foot.
     min: Vec<u64>,
@@ -70,7 +77,7 @@ fn is_end(line: &str) -> bool {
 pub(crate) fn split(format: Format, bytes: &[u8], origin: FormatOrigin) -> Vec<Piece> {
     let mut stretches: Vec<Stretch> = Vec::new();
     // Where the next stretch would begin: behind the last figures; and is there a head behind them?
-    let (mut gap, mut headed) = ((0, 1), false);
+    let (mut gap, mut head) = ((0, 1), Head::Absent);
     let mut at = 0;
     for (n, whole) in (1u64..).zip(bytes.split_inclusive(|b| *b == b'\n')) {
         let here = (at, n);
@@ -80,12 +87,12 @@ pub(crate) fn split(format: Format, bytes: &[u8], origin: FormatOrigin) -> Vec<P
         let mark = mark(line);
         let form = match &mark {
             Mark::Head => {
-                headed = true;
+                head = Head::Present;
                 continue;
             }
             Mark::Other => {
                 // What closes a run, and empty lines behind it, do not begin the next.
-                if !headed && gap == here && (line.is_empty() || is_end(line)) {
+                if head == Head::Absent && gap == here && (line.is_empty() || is_end(line)) {
                     gap = (at, n + 1);
                 }
                 continue;
@@ -102,19 +109,18 @@ pub(crate) fn split(format: Format, bytes: &[u8], origin: FormatOrigin) -> Vec<P
                 Format::CyclictestHistogram
             }
         };
-        let goes_on =
-            !headed && stretches.last().is_some_and(|s| s.piece.format == form && s.goes_on(&mark));
+        let goes_on = head == Head::Absent
+            && stretches.last().is_some_and(|s| s.piece.format == form && s.goes_on(&mark));
         if !goes_on {
             // What stands before the first figures is of the first run.
             let (from, line) = if stretches.is_empty() { (0, 1) } else { gap };
             stretches.iter_mut().last().into_iter().for_each(|s| s.piece.to = from);
-            stretches
-                .push(Stretch::new(Piece { from, to: bytes.len(), line, format: form }, headed));
+            stretches.push(Stretch::new(Piece { from, to: bytes.len(), line, format: form }, head));
         }
         if let Some(open) = stretches.last_mut() {
             open.take(&mark, line);
         }
-        headed = false;
+        head = Head::Absent;
         gap = (at, n + 1);
     }
     if origin == FormatOrigin::Named {
@@ -127,10 +133,10 @@ pub(crate) fn split(format: Format, bytes: &[u8], origin: FormatOrigin) -> Vec<P
 }
 
 impl Stretch {
-    fn new(piece: Piece, headed: bool) -> Self {
+    fn new(piece: Piece, head: Head) -> Self {
         Self {
             piece,
-            headed,
+            head,
             threads: BTreeMap::new(),
             min: Vec::new(),
             max: Vec::new(),
@@ -206,7 +212,7 @@ fn merged(stretches: Vec<Stretch>) -> Vec<Piece> {
     let mut open: Option<Stretch> = None;
     for next in stretches {
         match open.take() {
-            Some(last) if !next.headed && last.is_of(&next) => {
+            Some(last) if next.head == Head::Absent && last.is_of(&next) => {
                 let format = Format::CyclictestHistogram;
                 runs.push(Piece { to: next.piece.to, format, ..last.piece });
             }

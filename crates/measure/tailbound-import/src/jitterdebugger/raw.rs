@@ -141,7 +141,13 @@ impl Threads {
                     return Err(Fault::byte(place, format!("more than {THREADS_MAX} threads")));
                 }
             }
-            let thread = slot.get_or_insert_with(|| Thread::new(sample.thread, self.n < KEPT_MAX));
+            let thread = slot.get_or_insert_with(|| {
+                let mut samples = Samples::new(sample.thread);
+                if self.n >= KEPT_MAX {
+                    samples.forget();
+                }
+                Thread::new(samples)
+            });
             if thread.woke_ns.replace(sample.wake_ns) == Some(sample.wake_ns) {
                 let why = format!(
                     "thread {} woke up at the same ns as before: a time that does not move is none",
@@ -198,11 +204,7 @@ struct Thread {
 }
 
 impl Thread {
-    fn new(thread: u32, keep: bool) -> Self {
-        let mut samples = Samples::new(thread);
-        if !keep {
-            samples.forget();
-        }
+    fn new(samples: Samples) -> Self {
         Self { samples, woke_ns: None, back: 0, first_ns: i64::MAX, last_ns: i64::MIN }
     }
 

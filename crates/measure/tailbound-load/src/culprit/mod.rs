@@ -29,6 +29,7 @@ use tailbound_core::units;
 use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns};
 use tailbound_sys::sched;
 
+use self::victim::LockKind;
 use crate::error::LoadError;
 use crate::failure::Failure;
 use crate::kind::{LoadKind, Note, Start, Started};
@@ -210,8 +211,8 @@ fn start(options: Options, note: Note<'_>) -> Started {
         Kind::InterruptsOff => held::interrupts_off(options, &cpus),
         Kind::LockSpin => held::lock_spin(options, &cpus),
         Kind::Console => kernel::console(options, &cpus, note),
-        Kind::Inversion => victim::inversion(options, &cpus, false),
-        Kind::InversionPi => victim::inversion(options, &cpus, true),
+        Kind::Inversion => victim::inversion(options, &cpus, LockKind::Plain),
+        Kind::InversionPi => victim::inversion(options, &cpus, LockKind::Inheriting),
         Kind::PageFaults => victim::page_faults(options, &cpus),
         Kind::Nmi => request::nmi(options, &cpus, note),
         Kind::TaskList => request::task_list(options, &cpus),

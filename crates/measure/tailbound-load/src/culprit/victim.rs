@@ -39,11 +39,21 @@ const LOOK_NS: i64 = 100_000_000;
 /// Pages of a burst: each has to be waited for.
 const PAGES: usize = 4;
 
+/// The lock of an inversion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum LockKind {
+    /// Its holder keeps its priority.
+    #[default]
+    Plain,
+    /// Its holder inherits the priority of the most urgent waiter.
+    Inheriting,
+}
+
 /// What the three threads of a CPU share. Numbers count the bursts.
 #[derive(Default)]
 struct Inversion {
     lock: AtomicU32,
-    inherit: bool,
+    kind: LockKind,
     due_ns: AtomicI64,
     /// The owner may take the lock.
     turn: AtomicU32,
@@ -54,7 +64,7 @@ struct Inversion {
 
 impl Inversion {
     fn take(&self) -> Result<(), Failure> {
-        if self.inherit {
+        if self.kind == LockKind::Inheriting {
             return match futex::lock_pi(&self.lock, gettid(), Scope::Private) {
                 Locked::Got | Locked::OwnerDied => Ok(()),
                 Locked::Refused(errno) => {
@@ -72,7 +82,7 @@ impl Inversion {
     }
 
     fn release(&self) -> Result<(), Failure> {
-        if self.inherit {
+        if self.kind == LockKind::Inheriting {
             let done = futex::unlock_pi(&self.lock, gettid(), Scope::Private);
             return done.map_err(|e| SysError::code("futex", "FUTEX_UNLOCK_PI", e).into());
         }
@@ -143,12 +153,12 @@ fn next(word: &AtomicU32, last: u32) -> u32 {
 
 /// Three threads on each of `cpus` that make an inversion at each interval: by a lock with inheritance, or
 /// without.
-pub(super) fn inversion(options: Options, cpus: &[u32], inherit: bool) -> Started {
+pub(super) fn inversion(options: Options, cpus: &[u32], kind: LockKind) -> Started {
     limits::guard_realtime(options.busy_ns)?;
     may_be(URGENT)?;
     let threads = Threads::new(EACH * cpus.len())?;
     for (n, cpu) in cpus.iter().enumerate() {
-        let all = Arc::new(Inversion { inherit, ..Inversion::default() });
+        let all = Arc::new(Inversion { kind, ..Inversion::default() });
         let (one, two, three) = (Arc::clone(&all), Arc::clone(&all), all);
         let slot = EACH * n;
         threads.spawn(slot + 2, Some(*cpu), move |_| three.owner())?;

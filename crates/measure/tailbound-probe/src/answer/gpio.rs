@@ -86,24 +86,24 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
         None if named.contains('/') => PathBuf::from(named),
         None => return Err(options.wrong("chip", "write its name, such as gpiochip0, or its file")),
     };
-    let chip = Chip::open(&path).map_err(|e| told("chip", &e))?;
+    let chip = Chip::open(&path).map_err(|e| refused("chip", e))?;
     let line = |name| {
         let own = simulated.as_ref().map(|_| if name == "in" { "0" } else { "1" });
-        let text = options.text(name).or(own).ok_or_else(|| {
-            ProbeError::Usage(format!(
-                "probe answer-gpio: --{name} is needed: a line of {named}, by number or name"
-            ))
+        let text = options.text(name).or(own).ok_or_else(|| ProbeError::NeedsOption {
+            probe: KIND.name,
+            option: name.to_owned(),
+            what: format!("a line of {named}, by number or name"),
         })?;
-        chip.offset(text).map_err(|e| told(name, &e))
+        chip.offset(text).map_err(|e| refused(name, e))
     };
     let (input, output) = (line("in")?, line("answer")?);
     if input == output {
         return Err(options.wrong("answer", "the answers need another line than the pulses"));
     }
     let clock = clock_id(setup.plan.clock);
-    let answers = chip.output(output, LineLevel::Low).map_err(|e| told("answer", &e))?;
+    let answers = chip.output(output, LineLevel::Low).map_err(|e| refused("answer", e))?;
     let pulses = chip.input(input, edges, stamp_clock(clock), EDGES_KEPT_MAX);
-    let pulses = pulses.map_err(|e| told("in", &e))?;
+    let pulses = pulses.map_err(|e| refused("in", e))?;
     let line = Gpio::new(pulses, answers, form, by, clock)?;
     Ok(Prepared::with(Lines { line, simulated }, begin))
 }
@@ -114,15 +114,8 @@ struct Lines {
     simulated: Option<SimulatedChip>,
 }
 
-fn told(option: &str, error: &GpioError) -> ProbeError {
-    let text = format!("probe answer-gpio: --{option}: {error}");
-    match error {
-        GpioError::NotAChip { .. }
-        | GpioError::NoSuchLine { .. }
-        | GpioError::NoSuchName { .. }
-        | GpioError::AmbiguousName { .. } => ProbeError::Usage(text),
-        _ => ProbeError::Cannot(text),
-    }
+fn refused(option: &str, source: GpioError) -> ProbeError {
+    ProbeError::Gpio { option: option.to_owned(), source }
 }
 
 fn begin(setup: &Setup<'_>, lines: Lines) -> Result<Running, ProbeError> {

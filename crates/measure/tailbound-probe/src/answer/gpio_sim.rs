@@ -39,15 +39,11 @@ impl SimulatedChip {
     pub(super) fn make() -> Result<Self, ProbeError> {
         let all = Path::new(CONFIG).join("gpio-sim");
         if !all.exists() {
-            return Err(ProbeError::Cannot(
-                "probe answer-gpio: --chip sim: this kernel has no simulated GPIO chips: CONFIG_GPIO_SIM (`modprobe gpio-sim`), and configfs (`mount -t configfs none /sys/kernel/config`)".to_owned(),
-            ));
+            return Err(ProbeError::NoGpioSim);
         }
         remove_left(&all);
         let folder = all.join(format!("{NAME}{}", std::process::id()));
-        let cannot = |folder: &Path, e: io::Error| {
-            ProbeError::Cannot(format!("probe answer-gpio: --chip sim: {}: {e}", folder.display()))
-        };
+        let cannot = |path: &Path, source| ProbeError::GpioSim { path: path.to_owned(), source };
         fs::create_dir(&folder).map_err(|e| cannot(&folder, e))?;
         // From here on it is removed.
         let mut chip = Self { folder, file: PathBuf::new(), pull: PathBuf::new() };

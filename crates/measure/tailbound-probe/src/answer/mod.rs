@@ -53,11 +53,12 @@ fn by(setup: &Setup<'_>) -> Result<By, ProbeError> {
         1 => By::Read,
         _ => By::Busy,
     };
-    if let Policy::Deadline { .. } = setup.plan.policy {
-        return Err(ProbeError::Usage(format!(
-            "probe {}: --policy {}: SCHED_DEADLINE threads run in their own periods, not when a pulse comes; choose fifo:N, rr:N or other",
-            setup.plan.probe, setup.plan.policy
-        )));
+    if let policy @ Policy::Deadline { .. } = setup.plan.policy {
+        return Err(ProbeError::Policy {
+            probe: setup.plan.probe.clone(),
+            policy,
+            why: "SCHED_DEADLINE threads run in their own periods, not when a pulse comes; choose fifo:N, rr:N or other".to_owned(),
+        });
     }
     if by == By::Busy {
         polled::check_unlimited(setup)?;

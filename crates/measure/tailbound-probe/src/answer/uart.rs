@@ -64,10 +64,10 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
         by: super::by(setup)?,
         clock: clock_id(setup.plan.clock),
     };
-    let port = options.text("port").ok_or_else(|| {
-        ProbeError::Usage(
-            "probe answer-uart: --port is needed: the serial port, such as /dev/ttyS0".to_owned(),
-        )
+    let port = options.text("port").ok_or_else(|| ProbeError::NeedsOption {
+        probe: KIND.name,
+        option: "port".to_owned(),
+        what: "the serial port, such as /dev/ttyS0".to_owned(),
     })?;
     // Opened once: many a board is reset by that.
     Ok(Prepared::with(Uart::open(Path::new(port), how)?, begin))

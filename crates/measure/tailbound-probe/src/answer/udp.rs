@@ -61,10 +61,10 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
             .map_err(|_| options.wrong("sender", "write an address, such as 192.168.1.9"))
     });
     let only = only.transpose()?;
-    let at = options.text("address").ok_or_else(|| {
-        ProbeError::Usage(
-            "probe answer-udp: --address is needed: where the pulses arrive, such as 192.168.1.7:2307".to_owned(),
-        )
+    let at = options.text("address").ok_or_else(|| ProbeError::NeedsOption {
+        probe: KIND.name,
+        option: "address".to_owned(),
+        what: "where the pulses arrive, such as 192.168.1.7:2307".to_owned(),
     })?;
     let at = at.parse().map_err(|_| {
         options.wrong("address", "write an address and a port: 192.168.1.7:2307, [::1]:2307")

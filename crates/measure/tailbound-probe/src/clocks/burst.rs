@@ -14,6 +14,8 @@ use tailbound_rt::h2::{self, PRECISION};
 use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns};
 use tailbound_sys::readings::{READINGS, Reading};
 
+use crate::kind::PlantedFault;
+
 /// Number of reads timed together; they share the cost of the stamps around them.
 pub(super) const TOGETHER: usize = 16;
 const CLOCKS: usize = READINGS.len();
@@ -93,7 +95,7 @@ impl Tally {
 
     /// Reads the clock whose turn it is, about `n` times.
     #[inline]
-    pub(super) fn burst(&mut self, turn: u64, n: usize, plant: bool, newest: &Newest) {
+    pub(super) fn burst(&mut self, turn: u64, n: usize, plant: PlantedFault, newest: &Newest) {
         let Some(which) = turn.checked_rem(CLOCKS as u64).and_then(|i| usize::try_from(i).ok())
         else {
             return;
@@ -114,7 +116,7 @@ impl Tally {
         }
         let of_process =
             !matches!(reading, Reading::Clock(tailbound_sys::clock::CLOCK_THREAD_CPUTIME_ID));
-        let plant = plant && *reading == Reading::Clock(CLOCK_MONOTONIC);
+        let plant = plant.is_present() && *reading == Reading::Clock(CLOCK_MONOTONIC);
         let mut before = i64::MIN;
         for _ in 0..n {
             let finished = newest.load(Ordering::SeqCst);

@@ -22,7 +22,7 @@ use tailbound_sys::error::SysError;
 use tailbound_sys::readings::{READINGS, Reading};
 
 use crate::error::ProbeError;
-use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
+use crate::kind::{PlantedFault, Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{Finished, RecordSlot, Running, ThreadContext, thread_spec};
 use burst::{Newest, Tally};
 use drift::Drift;
@@ -76,7 +76,7 @@ pub(crate) static KIND: ProbeKind = ProbeKind {
 struct Options {
     of: Reading,
     burst: usize,
-    planted: bool,
+    planted: PlantedFault,
 }
 
 impl Options {
@@ -84,11 +84,7 @@ impl Options {
         let options = setup.options();
         let name = CHOICE.get(options.word("of", &CHOICE)?).copied().unwrap_or_default();
         let of = READINGS.iter().find(|(n, _)| *n == name).map(|(_, r)| *r);
-        let planted = match options.text("plant") {
-            None => false,
-            Some("backward") => true,
-            Some(_) => return Err(options.wrong("plant", "choose backward")),
-        };
+        let planted = options.plant("backward")?;
         Ok(Self {
             of: of.ok_or_else(|| options.wrong("of", "no such clock"))?,
             burst: usize::try_from(options.count("burst", 16..=4096)?).unwrap_or(64),
@@ -99,12 +95,7 @@ impl Options {
 
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
-    let known = options.of.resolution_ns();
-    known.map_err(|e| {
-        ProbeError::Cannot(format!(
-            "this kernel does not know the clock: {e}; choose another with --of"
-        ))
-    })?;
+    options.of.resolution_ns().map_err(ProbeError::UnknownClock)?;
     Ok(Prepared::with(options, begin))
 }
 

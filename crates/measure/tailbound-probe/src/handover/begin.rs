@@ -52,8 +52,7 @@ fn open(
     let hops = if arrangement.round_trip { BACK + 1 } else { arrangement.hops as usize };
     let open = |hop| {
         let Arrangement { medium, scope, receivers, .. } = *arrangement;
-        Channel::open(medium, memory, hop, scope, receivers)
-            .map_err(|e| ProbeError::Cannot(e.to_string()))
+        Ok(Channel::open(medium, memory, hop, scope, receivers)?)
     };
     (0..hops).map(open).collect()
 }
@@ -123,7 +122,7 @@ impl Slots {
 type Between<'a> = (&'a Arc<Shared<Block>>, &'a [Channel]);
 
 fn channel(channels: &[Channel], at: usize) -> Result<&Channel, ProbeError> {
-    channels.get(at).ok_or_else(|| ProbeError::Cannot(format!("no channel {at}: a bug of ours")))
+    channels.get(at).ok_or(ProbeError::NoChannel { at })
 }
 
 fn receivers(
@@ -189,7 +188,7 @@ fn sender(
         let remote = remote::Sender {
             cpu: group.sender,
             taken,
-            rehearse_ns: arrangement.rehearse_ns(group.receivers == [group.sender]),
+            rehearse_ns: arrangement.rehearse_ns(group),
             arrangement: *arrangement,
         };
         held.peers.push(remote.begin(setup, sender, beside, (memory, channels))?);
@@ -203,7 +202,7 @@ fn sender(
         outlet: channel(channels, 0)?.giver()?,
         answers,
         taken,
-        rehearse_ns: arrangement.rehearse_ns(group.receivers == [group.sender]),
+        rehearse_ns: arrangement.rehearse_ns(group),
         stall: arrangement.stall,
     };
     let spec = thread_spec(sender_policy(setup.plan), vec![group.sender]);

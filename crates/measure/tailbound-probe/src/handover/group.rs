@@ -28,7 +28,7 @@ pub(super) fn groups(
     let cpus = setup.cpus();
     let places = Places::look(setup.root, setup.plan);
     let Some(&first) = cpus.first() else {
-        return Err(ProbeError::Usage("no CPU to measure on: give --cpus".to_owned()));
+        return Err(ProbeError::NoCpu);
     };
     if arrangement.is_one_group() {
         let on = if arrangement.place == Where::Same { vec![first] } else { cpus };

@@ -7,8 +7,9 @@ use tailbound_core::plan::Plan;
 use tailbound_core::policy::Policy;
 use tailbound_rt::handover::line::RECEIVERS_MAX;
 use tailbound_sys::futex::Scope;
-use tailbound_sys::handover::{Medium, NoMedium};
+use tailbound_sys::handover::Medium;
 
+use super::group::Group;
 use crate::error::ProbeError;
 use crate::kind::{ProbeOption, Setup};
 use crate::place::Where;
@@ -97,8 +98,8 @@ impl Arrangement {
         self.receiving() > 1
     }
     /// A sender on another CPU than its receiver gives it time to wait again.
-    pub(super) fn rehearse_ns(&self, same_cpu: bool) -> Option<i64> {
-        let preempts = same_cpu && !self.sender_is_level;
+    pub(super) fn rehearse_ns(&self, group: &Group) -> Option<i64> {
+        let preempts = group.receivers == [group.sender] && !self.sender_is_level;
         self.rehearse.then_some(if preempts { 0 } else { REHEARSED_NS })
     }
     pub(super) fn is_between_processes(&self) -> bool {
@@ -116,7 +117,7 @@ pub(super) fn arrangement(setup: &Setup<'_>) -> Result<Arrangement, ProbeError> 
             Ok(medium @ Medium::Socket(_)) => medium,
             _ => return Err(options.wrong("carrier", "choose unix-stream, unix-dgram, tcp, udp")),
         },
-        (_, probe) => probe.parse().map_err(|e: NoMedium| ProbeError::Usage(e.to_string()))?,
+        (_, probe) => probe.parse()?,
     };
     let count = |name| -> Result<u32, ProbeError> {
         if !has(name) {
@@ -156,11 +157,12 @@ pub(super) fn arrangement(setup: &Setup<'_>) -> Result<Arrangement, ProbeError> 
         let name = if arrangement.hops > 1 { "hops" } else { "receivers" };
         return Err(options.wrong(name, "a round trip has one receiver: leave --round-trip out"));
     }
-    if let Policy::Deadline { .. } = setup.plan.policy {
-        return Err(ProbeError::Usage(format!(
-            "probe {}: --policy {}: SCHED_DEADLINE threads run in their own periods, not when something is handed to them; choose fifo:N, rr:N or other",
-            setup.plan.probe, setup.plan.policy
-        )));
+    if let policy @ Policy::Deadline { .. } = setup.plan.policy {
+        return Err(ProbeError::Policy {
+            probe: setup.plan.probe.clone(),
+            policy,
+            why: "SCHED_DEADLINE threads run in their own periods, not when something is handed to them; choose fifo:N, rr:N or other".to_owned(),
+        });
     }
     Ok(arrangement)
 }

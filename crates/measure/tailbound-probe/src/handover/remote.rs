@@ -101,10 +101,7 @@ impl Sender {
             let late = clock::now_ns(CLOCK_MONOTONIC) > until;
             if let Some(how) = peer.ended().or_else(|| late.then(|| "not ready in 10 s".to_owned()))
             {
-                return Err(ProbeError::Cannot(format!(
-                    "the process of the sender on CPU {} could not begin: {how}",
-                    self.cpu
-                )));
+                return Err(ProbeError::Sender { cpu: self.cpu, how });
             }
             sleep(1_000_000);
         }

@@ -14,7 +14,7 @@ use tailbound_sys::clock::Nanosleep;
 use tailbound_sys::counter;
 
 use crate::error::ProbeError;
-use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
+use crate::kind::{PlantedFault, Prepared, ProbeKind, ProbeOption, Setup};
 use crate::noise::gauge::Gauge;
 use crate::noise::poll_settings::PollSettings;
 use crate::noise::polled;
@@ -96,18 +96,21 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
             ),
         ));
     }
-    let planted = setup.options().text("plant").is_some();
-    if planted {
-        setup.options().word("plant", &["thief"])?;
-    }
+    let planted = match setup.options().text("plant") {
+        None => PlantedFault::Absent,
+        Some(_) => setup.options().word("plant", &["thief"]).map(|_| PlantedFault::Present)?,
+    };
     polled::check(setup)?;
     Ok(Prepared::with((way, planted), begin))
 }
 
-fn begin(setup: &Setup<'_>, (way, planted): (PollSettings, bool)) -> Result<Running, ProbeError> {
+fn begin(
+    setup: &Setup<'_>,
+    (way, planted): (PollSettings, PlantedFault),
+) -> Result<Running, ProbeError> {
     let gauge = Gauge::take()?;
     let mut threads = polled::threads(setup, way, &gauge)?;
-    if planted {
+    if planted.is_present() {
         thief(setup, &mut threads, &gauge)?;
     }
     polled::release(setup, threads, gauge, |_| {})

@@ -19,14 +19,27 @@ const TRIES: u32 = 200;
 /// The two measurements of the frequency may differ by this much more than their uncertainties.
 const DRIFT: f64 = 100e-6;
 
+/// Does the CPU show that the kernel was entered?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KernelEntries {
+    /// In a register.
+    Reported,
+    Hidden,
+}
+
+impl KernelEntries {
+    fn here() -> Self {
+        if counter::reports_entries() { Self::Reported } else { Self::Hidden }
+    }
+}
+
 /// A counter whose frequency is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gauge {
     from: Pair,
     hz: f64,
     wrong_hz: f64,
-    /// Does the machine tell entries of the kernel by itself?
-    pub(super) tells: bool,
+    pub(super) entries: KernelEntries,
 }
 
 impl Gauge {
@@ -41,7 +54,7 @@ impl Gauge {
             to = counter::pair(TRIES);
         }
         let (hz, wrong_hz) = counter::frequency(&from, &to)?;
-        Ok(Self { from, hz, wrong_hz, tells: counter::reports_entries() })
+        Ok(Self { from, hz, wrong_hz, entries: KernelEntries::here() })
     }
 
     pub(super) fn scale(&self) -> Scale {

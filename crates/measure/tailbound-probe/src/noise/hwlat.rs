@@ -19,7 +19,7 @@ use tailbound_record::observe;
 
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
-use crate::noise::gauge::Gauge;
+use crate::noise::gauge::{Gauge, KernelEntries};
 use crate::noise::poll_settings::PollSettings;
 use crate::noise::polled;
 use crate::noise::tracer;
@@ -83,13 +83,10 @@ enum Looking {
 }
 
 fn looking(setup: &Setup<'_>) -> Result<Looking, ProbeError> {
-    let refused = |why: ObserveError| {
-        ProbeError::Cannot(format!("--with tracer: {why}; --with polling needs no tracer"))
-    };
     let at = setup.options().word("with", &["auto", "tracer", "polling"])?;
     match (at, has_tracer(setup)) {
         (0 | 1, Ok(())) => Ok(Looking::Tracer),
-        (1, Err(why)) => Err(refused(why)),
+        (1, Err(why)) => Err(ProbeError::NeedlessTracer(why)),
         (_, has) => Ok(Looking::Polling(has.err().map(|why| why.to_string()))),
     }
 }
@@ -131,10 +128,11 @@ fn begin(
     };
     let gauge = Gauge::take()?;
     let threads = polled::threads(setup, way, &gauge)?;
-    let witness = if gauge.tells {
-        "a register of the CPU shows whether the kernel was entered"
-    } else {
-        "/proc/interrupts is read after each gap: one interrupt before the gap may hide it"
+    let witness = match gauge.entries {
+        KernelEntries::Reported => "a register of the CPU shows whether the kernel was entered",
+        KernelEntries::Hidden => {
+            "/proc/interrupts is read after each gap: one interrupt before the gap may hide it"
+        }
     };
     polled::release(setup, threads, gauge, move |output| {
         smi(output);

@@ -22,7 +22,7 @@ use tailbound_sys::{SysError, counter};
 use crate::error::ProbeError;
 use crate::figures::of_cpu;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
-use crate::noise::gauge::Gauge;
+use crate::noise::gauge::{Gauge, KernelEntries};
 use crate::noise::polled;
 use crate::noise::poller::Poller;
 use crate::thread_group::{Finished, RecordSlot, Recorders, Running, ThreadContext, thread_spec};
@@ -88,15 +88,9 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let every_ns = every_ns(setup)?;
     let source = source(setup)?;
     polled::check_busy(setup)?;
-    Samples::open(source, 1 << 30).map_err(|e| {
-        let (what, instead) = match source {
-            Source::Cycles => (
-                "no counter of cycles that could overflow",
-                "; hardware has one, virtual machines often have none (KVM: `-cpu host,pmu=on`). --source clock measures an ordinary interrupt instead",
-            ),
-            Source::Clock => ("no clock event", ""),
-        };
-        ProbeError::Cannot(format!("this machine gives {what}: {e}{instead}"))
+    Samples::open(source, 1 << 30).map_err(match source {
+        Source::Cycles => ProbeError::NoCycles,
+        Source::Clock => ProbeError::NoClockEvent,
     })?;
     Ok(Prepared::with((source, every_ns), begin))
 }
@@ -140,7 +134,7 @@ struct Body {
 impl Body {
     fn run(self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let scale = self.gauge.scale();
-        let turn_ticks = Poller::new(false, None, 0).turn_ticks();
+        let turn_ticks = Poller::new(KernelEntries::Hidden, None, 0).turn_ticks();
         let samples = Samples::open(self.source, self.period)?;
         samples.enable()?;
         let mut port = Port { samples, scale };

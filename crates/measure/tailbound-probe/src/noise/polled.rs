@@ -18,7 +18,7 @@ use tailbound_sys::clock::{self, Nanosleep};
 use crate::error::ProbeError;
 use crate::kind::Setup;
 use crate::noise::findings;
-use crate::noise::gauge::Gauge;
+use crate::noise::gauge::{Gauge, KernelEntries};
 use crate::noise::interrupts::{Column, Interrupts};
 use crate::noise::poll_settings::{PollSettings, THRESHOLD_NS};
 use crate::noise::poller::{Nap, Poller, Stall};
@@ -64,11 +64,9 @@ pub(super) fn duty(setup: &Setup<'_>) -> Result<f64, ProbeError> {
     let percent = options.number("duty", 1.0..=100.0)?;
     let duty = percent / 100.0;
     match limit {
-        Some(limit) if duty > limit - BELOW_THE_LIMIT / 2.0 => Err(ProbeError::Cannot(format!(
-            "the kernel gives real-time threads {:.0} % of a CPU and would throttle a loop that polls {percent} % of the time, which would look like noise: --duty {:.0}, or --policy other, or `sysctl kernel.sched_rt_runtime_us=-1`",
-            limit * 100.0,
-            ((limit - BELOW_THE_LIMIT) * 100.0).max(1.0)
-        ))),
+        Some(limit) if duty > limit - BELOW_THE_LIMIT / 2.0 => {
+            Err(ProbeError::DutyThrottled { limit, percent, most: limit - BELOW_THE_LIMIT })
+        }
         _ => Ok(duty),
     }
 }
@@ -78,19 +76,18 @@ pub(super) fn duty(setup: &Setup<'_>) -> Result<f64, ProbeError> {
 /// # Errors
 /// [`ProbeError`].
 pub(super) fn check(setup: &Setup<'_>) -> Result<(), ProbeError> {
-    if matches!(setup.plan.policy, Policy::Deadline { .. }) {
-        return Err(ProbeError::Usage(format!(
-            "probe {}: --policy {}: a polling loop has its CPU to itself, and SCHED_DEADLINE threads cannot be pinned; use other or fifo",
-            setup.plan.probe, setup.plan.policy
-        )));
+    if let policy @ Policy::Deadline { .. } = setup.plan.policy {
+        return Err(ProbeError::Policy {
+            probe: setup.plan.probe.clone(),
+            policy,
+            why: "a polling loop has its CPU to itself, and SCHED_DEADLINE threads cannot be pinned; use other or fifo".to_owned(),
+        });
     }
     if setup.options().flag("siblings")? {
         return Ok(());
     }
     match siblings(setup.plan, setup.root) {
-        Some((a, b)) => Err(ProbeError::Cannot(format!(
-            "CPUs {a} and {b} are threads of one core, and two polling loops on one core slow each other down: measure one of them (--cpus), or add --siblings yes: then the run is marked"
-        ))),
+        Some((first, second)) => Err(ProbeError::Siblings { first, second }),
         None => Ok(()),
     }
 }
@@ -107,14 +104,11 @@ pub(super) fn check_busy(setup: &Setup<'_>) -> Result<(), ProbeError> {
 /// Refuses real-time threads that never sleep where the kernel would throttle them.
 ///
 /// # Errors
-/// [`ProbeError::Cannot`].
+/// [`ProbeError::PollingThrottled`].
 pub(crate) fn check_unlimited(setup: &Setup<'_>) -> Result<(), ProbeError> {
     let realtime = matches!(setup.plan.policy, Policy::Fifo(_) | Policy::Rr(_));
     match limit(setup.root) {
-        Some(limit) if realtime => Err(ProbeError::Cannot(format!(
-            "the kernel gives real-time threads {:.0} % of a CPU and would throttle a thread that polls all the time, which would look like loss: --policy other, or `sysctl kernel.sched_rt_runtime_us=-1`",
-            limit * 100.0
-        ))),
+        Some(limit) if realtime => Err(ProbeError::PollingThrottled { limit }),
         _ => Ok(()),
     }
 }
@@ -142,7 +136,7 @@ struct Body {
 impl Body {
     fn run(self, thread: &ThreadContext) -> Result<Finished, tailbound_sys::SysError> {
         let reads = self.column.is_some();
-        let mut poller = Poller::new(self.gauge.tells, self.column, self.way.work_bytes);
+        let mut poller = Poller::new(self.gauge.entries, self.column, self.way.work_bytes);
         let turn_ticks = poller.turn_ticks();
         let scale = self.gauge.scale();
         poller.stalls(self.way.stands_still.then(|| Stall {
@@ -213,10 +207,8 @@ pub(super) fn threads(
     let n = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     for (&cpu, thread) in cpus.iter().zip(0u32..) {
         // Only where it matters, and only if the CPU does not tell: it costs a read after each gap.
-        let column = if way.outside_only && !gauge.tells {
-            Some(Column::open(setup.root, cpu).map_err(|e| {
-                ProbeError::Cannot(format!("neither the CPU nor a file shows interrupts: {e}"))
-            })?)
+        let column = if way.outside_only && gauge.entries == KernelEntries::Hidden {
+            Some(Column::open(setup.root, cpu).map_err(ProbeError::NoInterrupts)?)
         } else {
             None
         };

@@ -15,6 +15,7 @@ use tailbound_rt::ticks::{Counter, Taker};
 use tailbound_sys::clock::Nanosleep;
 use tailbound_sys::{counter, limits};
 
+use crate::noise::gauge::KernelEntries;
 use crate::noise::interrupts::Column;
 
 /// Most work that a turn may have: 64 MiB moved.
@@ -34,7 +35,7 @@ pub(super) struct Stall {
 /// One thread's view.
 #[derive(Debug)]
 pub(super) struct Poller {
-    tells: bool,
+    entries: KernelEntries,
     switches: u64,
     column: Option<Column>,
     interrupts: u64,
@@ -45,9 +46,9 @@ pub(super) struct Poller {
 
 impl Poller {
     /// `bytes` are moved in every turn of the loop.
-    pub(super) fn new(tells: bool, column: Option<Column>, bytes: usize) -> Self {
+    pub(super) fn new(entries: KernelEntries, column: Option<Column>, bytes: usize) -> Self {
         Self {
-            tells,
+            entries,
             switches: switches(),
             column,
             interrupts: 0,
@@ -96,7 +97,7 @@ impl Counter for Poller {
     }
 
     fn taker(&mut self) -> Taker {
-        if self.tells && counter::armed() {
+        if self.entries == KernelEntries::Reported && counter::armed() {
             return Taker::Outside;
         }
         let switches = switches();
@@ -105,7 +106,7 @@ impl Counter for Poller {
         if switched {
             return Taker::Task;
         }
-        if self.tells {
+        if self.entries == KernelEntries::Reported {
             return Taker::Interrupt;
         }
         match self.column.as_mut().and_then(Column::sum) {
@@ -119,7 +120,7 @@ impl Counter for Poller {
     }
 
     fn arm(&mut self) {
-        if self.tells {
+        if self.entries == KernelEntries::Reported {
             counter::arm();
         }
     }

@@ -18,7 +18,7 @@ use tailbound_sys::SysError;
 use crate::error::ProbeError;
 use crate::figures::of_cpu;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
-use crate::noise::gauge::Gauge;
+use crate::noise::gauge::{Gauge, KernelEntries};
 use crate::noise::polled;
 use crate::noise::poller::{Poller, Stall, WORK_MAX};
 use crate::thread_group::{Finished, ProbeOutput, RecordSlot, Running, ThreadContext, thread_spec};
@@ -140,7 +140,7 @@ fn run(
     clock: i32,
 ) -> Result<Finished, SysError> {
     let scale = gauge.scale();
-    let mut poller = Poller::new(false, None, options.work_bytes);
+    let mut poller = Poller::new(KernelEntries::Hidden, None, options.work_bytes);
     let turn_ns = scale.ns(poller.turn_ticks());
     poller.stalls(
         options.stalls.then(|| Stall {

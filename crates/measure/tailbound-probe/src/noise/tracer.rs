@@ -17,7 +17,7 @@ use tailbound_host::clock_id;
 use tailbound_record::{Gap, Observer, trace_clock_id};
 use tailbound_rt::cyclic::{LoopEnd, Port, Schedule};
 use tailbound_rt::recorder::Recorder;
-use tailbound_rt::window::Windows;
+use tailbound_rt::window::{Absence, Windows};
 use tailbound_sys::SysError;
 use tailbound_sys::clock::{self, Nanosleep};
 
@@ -42,17 +42,16 @@ struct GapTally {
 /// Sets the tracer up and starts the thread that reads it.
 ///
 /// # Errors
-/// [`ProbeError::Cannot`]: tracefs refuses.
+/// [`ProbeError::Tracer`]: tracefs refuses.
 pub(super) fn begin(
     setup: &Setup<'_>,
     least_ns: i64,
     more: impl FnOnce(&mut ProbeOutput) + Send + 'static,
 ) -> Result<Running, ProbeError> {
-    let cannot = |e: &dyn std::fmt::Display| ProbeError::Cannot(format!("--with tracer: {e}"));
     let plan = Plan { observe: Some(Observe::Hwlat), ..setup.plan.clone() };
     let observer = Observer::prepare(setup.root, &plan, setup.exe)
-        .map_err(|e| cannot(&e))?
-        .ok_or_else(|| cannot(&"no tracer was set up: a bug of ours"))?;
+        .map_err(ProbeError::Tracer)?
+        .ok_or(ProbeError::NoTracer)?;
     let mut threads = setup.threads()?;
     let ids = (clock_id(setup.plan.clock), trace_clock_id(setup.plan.clock));
     // It sleeps and takes no CPU time: any CPU will do.
@@ -124,7 +123,7 @@ impl<'a> Eye<'a> {
 
     fn windows_until(&mut self, ns: i64) {
         while !self.windows.complete() && self.windows.end_ns() <= ns {
-            self.windows.close(self.windows.end_ns(), true);
+            self.windows.close(self.windows.end_ns(), Absence::Waited);
         }
     }
 

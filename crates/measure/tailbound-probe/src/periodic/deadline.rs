@@ -150,10 +150,7 @@ impl Periods {
             let due = schedule.first_ns.wrapping_add(period.wrapping_mul(n.cast_signed()));
             writer.wake(n, due, due.wrapping_add(late), missed);
             response.wake(n, due, due.wrapping_add(done), 0);
-            counts.job(
-                done > period,
-                self.options.work_ns.cast_unsigned() <= self.options.runtime_ns,
-            );
+            counts.job(done, self.options);
             counts.missed = counts.missed.wrapping_add(missed);
             n = n.wrapping_add(missed).wrapping_add(1);
         }
@@ -170,7 +167,7 @@ impl Periods {
         while now_ns(CLOCK_THREAD_CPUTIME_ID) < until {
             std::hint::spin_loop();
         }
-        if self.options.planted && n.wrapping_add(1).is_multiple_of(STALL_EVERY) {
+        if self.options.planted.is_present() && n.wrapping_add(1).is_multiple_of(STALL_EVERY) {
             let late = self.options.period_ns.wrapping_mul(STALL_PERIODS);
             let until = now_ns(CLOCK_MONOTONIC).wrapping_add(late);
             Nanosleep(CLOCK_MONOTONIC).sleep_until(until);

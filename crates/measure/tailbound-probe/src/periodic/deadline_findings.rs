@@ -34,11 +34,15 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// A job that was done `done_ns` after the begin of its period.
     #[inline]
-    pub(super) fn job(&mut self, late: bool, within: bool) {
+    pub(super) fn job(&mut self, done_ns: i64, options: Options) {
         self.jobs = self.jobs.wrapping_add(1);
-        self.late = self.late.wrapping_add(u64::from(late));
-        self.late_within = self.late_within.wrapping_add(u64::from(late && within));
+        if done_ns > options.period_ns.max(1) {
+            let within = options.work_ns.cast_unsigned() <= options.runtime_ns;
+            self.late = self.late.wrapping_add(1);
+            self.late_within = self.late_within.wrapping_add(u64::from(within));
+        }
     }
     pub(super) fn add(&mut self, other: &Self) {
         self.jobs += other.jobs;
@@ -92,25 +96,16 @@ pub(super) fn admitted(setup: &Setup<'_>, options: Options) -> Result<(), ProbeE
     if runtime < 0.0 || total <= limit {
         return Ok(());
     }
-    Err(ProbeError::Cannot(format!(
-        "the kernel does not admit {} threads of {:.0} % of a CPU each, {:.0} % together: deadline threads may have {:.0} % of {} CPUs (sched_rt_runtime_us / sched_rt_period_us); ask for less runtime, a longer period or fewer --threads",
-        options.threads,
-        share * 100.0,
-        total * 100.0,
-        limit * 100.0,
-        cpus(setup)
-    )))
+    let (threads, cpus) = (options.threads, cpus(setup));
+    Err(ProbeError::NotAdmitted { threads, share, total, limit, cpus })
 }
 
 /// Says why deadline threads may have been refused.
 pub(super) fn refused(e: ProbeError, options: Options) -> ProbeError {
-    let ProbeError::Thread { source, .. } = &e else { return e };
-    ProbeError::Cannot(format!(
-        "{source}: {} deadline threads of {} every {}; busy means that others have what is left of the CPUs, not permitted that root is needed or that this process may not use every CPU of its root domain (taskset, cpuset)",
-        options.threads,
-        span(options.runtime_ns.cast_signed()),
-        span(options.period_ns)
-    ))
+    let ProbeError::Thread { source, .. } = e else { return e };
+    let Options { threads, runtime_ns, period_ns, .. } = options;
+    let runtime_ns = runtime_ns.cast_signed();
+    ProbeError::DeadlineThreads { source, threads, runtime_ns, period_ns }
 }
 
 /// Figures and findings of all threads.

@@ -7,9 +7,8 @@ use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::policy::Policy;
 use tailbound_sys::deadline::THREADS_MAX;
 
-use super::span;
 use crate::error::ProbeError;
-use crate::kind::Setup;
+use crate::kind::{PlantedFault, Setup};
 
 /// What the options say.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +17,7 @@ pub(super) struct Options {
     pub(super) runtime_ns: u64,
     pub(super) period_ns: i64,
     pub(super) work_ns: i64,
-    pub(super) planted: bool,
+    pub(super) planted: PlantedFault,
 }
 
 impl Options {
@@ -32,18 +31,16 @@ impl Options {
         let interval = plan.interval_ns;
         let (runtime_ns, period_ns) = match plan.policy {
             Policy::Deadline { runtime_ns, period_ns } => (runtime_ns, period_ns.cast_signed()),
-            other => {
-                return Err(ProbeError::Usage(format!(
-                    "probe deadline: --policy {other}: its threads are of SCHED_DEADLINE; write for example --policy deadline:200us/1ms"
-                )));
+            policy => {
+                return Err(ProbeError::Policy {
+                    probe: "deadline".to_owned(),
+                    policy,
+                    why: "its threads are of SCHED_DEADLINE; write for example --policy deadline:200us/1ms".to_owned(),
+                });
             }
         };
         if period_ns != interval {
-            return Err(ProbeError::Usage(format!(
-                "probe deadline: the period of --policy is {}, --interval is {}: give both alike",
-                span(period_ns),
-                span(interval)
-            )));
+            return Err(ProbeError::OtherPeriod { period_ns, interval_ns: interval });
         }
         let threads = match options.text("threads") {
             None => u64::try_from(setup.cpus().len()).unwrap_or(1).max(1),
@@ -51,11 +48,7 @@ impl Options {
         };
         let busy = options.number("busy", 0.0..=10.0)?;
         let work_ns = (runtime_ns.real() * busy).whole_i64();
-        let planted = match options.text("plant") {
-            None => false,
-            Some("stall") => true,
-            Some(_) => return Err(options.wrong("plant", "choose stall")),
-        };
+        let planted = options.plant("stall")?;
         let threads = u32::try_from(threads).unwrap_or(1);
         Ok(Self { threads, runtime_ns, period_ns, work_ns, planted })
     }

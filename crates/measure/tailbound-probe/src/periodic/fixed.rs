@@ -25,7 +25,7 @@ use tailbound_sys::thread;
 use super::work::{self, Work};
 use super::{figure, span};
 use crate::error::ProbeError;
-use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
+use crate::kind::{PlantedFault, Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{
     ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, ThreadResult, thread_spec,
 };
@@ -77,18 +77,14 @@ struct Options {
     tick_ns: i64,
     tick_amount_ns: i64,
     priority: u8,
-    planted: bool,
+    planted: PlantedFault,
 }
 
 impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let never = options.text("tick") == Some("0");
-        let planted = match options.text("plant") {
-            None => false,
-            Some("more") => true,
-            Some(_) => return Err(options.wrong("plant", "choose more")),
-        };
+        let planted = options.plant("more")?;
         Ok(Self {
             amount_ns: options.time_ns("amount")?,
             tick_ns: if never { 0 } else { options.time_ns("tick")? },
@@ -108,17 +104,15 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     };
     let share = options.amount_ns.real() / setup.plan.interval_ns.real() + ticking;
     if share > BUSY_MAX {
-        return Err(ProbeError::Usage(format!(
-            "probe fixed-work: --amount {} every {} and --tick-amount {} ask for {:.0} % of a CPU, at most {:.0} % can be kept: make --interval longer",
-            span(options.amount_ns),
-            span(setup.plan.interval_ns),
-            span(options.tick_amount_ns),
-            share * 100.0,
-            BUSY_MAX * 100.0
-        )));
+        return Err(ProbeError::TooMuchWork {
+            amount_ns: options.amount_ns,
+            interval_ns: setup.plan.interval_ns,
+            tick_amount_ns: options.tick_amount_ns,
+            share,
+            most: BUSY_MAX,
+        });
     }
-    crate::allowed(Policy::Fifo(options.priority + 1))
-        .map_err(|e| ProbeError::Cannot(e.to_string()))?;
+    crate::allowed(Policy::Fifo(options.priority + 1))?;
     Ok(Prepared::with(options, begin))
 }
 
@@ -177,7 +171,8 @@ fn one_cpu(
             let mut writer = Writer::new(recorder, schedule.first_ns, schedule.interval_ns);
             let ended = work::run(clock, schedule, &mut writer, thread.stop(), |due| {
                 let from = now_ns(clock);
-                let planted = options.planted && due.n.wrapping_add(1).is_multiple_of(PLANT_EVERY);
+                let planted = options.planted.is_present()
+                    && due.n.wrapping_add(1).is_multiple_of(PLANT_EVERY);
                 for _ in 0..if planted { PLANT_TIMES } else { 1 } {
                     job.job();
                 }

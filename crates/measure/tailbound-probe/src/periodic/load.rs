@@ -24,7 +24,7 @@ use tailbound_sys::thread;
 use super::work::{self, Work};
 use super::{figure, span};
 use crate::error::ProbeError;
-use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
+use crate::kind::{PlantedFault, Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{
     Finished, ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec,
 };
@@ -77,7 +77,7 @@ struct Options {
     tasks: Vec<Task>,
     /// Of the first task; each further one is one below.
     priority: u8,
-    planted: bool,
+    planted: PlantedFault,
 }
 
 fn task(text: &str) -> Option<Task> {
@@ -118,11 +118,7 @@ impl Options {
                 ),
             ));
         }
-        let planted = match options.text("plant") {
-            None => false,
-            Some("overrun") => true,
-            Some(_) => return Err(options.wrong("plant", "choose overrun")),
-        };
+        let planted = options.plant("overrun")?;
         let below = u8::try_from(tasks.len()).unwrap_or(1);
         let priority = super::priority(
             setup,
@@ -135,8 +131,7 @@ impl Options {
 
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
-    crate::allowed(Policy::Fifo(options.priority))
-        .map_err(|e| ProbeError::Cannot(e.to_string()))?;
+    crate::allowed(Policy::Fifo(options.priority))?;
     Ok(Prepared::with(options, begin))
 }
 
@@ -200,8 +195,12 @@ fn one_cpu(
         let slot = RecordSlot { context, ..RecordSlot::user(thread, Some(cpu)) };
         let own =
             thread_spec(Policy::Fifo(options.priority.saturating_sub(below).max(1)), vec![cpu]);
-        let player =
-            Player { task: *task, work: *work, clock, plant: options.planted && i + 1 == n };
+        let player = Player {
+            task: *task,
+            work: *work,
+            clock,
+            plant: options.planted.is_present() && i + 1 == n,
+        };
         let sums = Arc::clone(sums);
         threads.measured(slot, own, move |thread| {
             let (finished, seen) = player.play(thread)?;

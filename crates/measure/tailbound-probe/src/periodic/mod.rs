@@ -29,15 +29,14 @@ fn priority(
     match setup.plan.policy {
         Policy::Fifo(p) if range.contains(&p) => Ok(p),
         // What a user who may not have real-time threads gets by default.
-        Policy::Other if let Err(e) = allowed(Policy::Fifo(*range.start())) => {
-            Err(ProbeError::Cannot(format!("probe {}: {e}", setup.plan.probe)))
+        Policy::Other if let Err(source) = allowed(Policy::Fifo(*range.start())) => {
+            Err(ProbeError::NotAllowed { probe: setup.plan.probe.clone(), source })
         }
-        other => Err(ProbeError::Usage(format!(
-            "probe {}: --policy {other}: {why}: write fifo:{} to fifo:{}",
-            setup.plan.probe,
-            range.start(),
-            range.end()
-        ))),
+        policy => Err(ProbeError::Policy {
+            probe: setup.plan.probe.clone(),
+            policy,
+            why: format!("{why}: write fifo:{} to fifo:{}", range.start(), range.end()),
+        }),
     }
 }
 

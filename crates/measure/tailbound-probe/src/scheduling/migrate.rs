@@ -22,7 +22,7 @@ use super::bell::{Bell, Closing};
 use super::ledger::Ledger;
 use super::pace::Pace;
 use super::trials::{self, Timed};
-use super::{count, of_phase, span};
+use super::{Phase, count, of_phase, span};
 use crate::error::ProbeError;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
 use crate::thread_group::{
@@ -71,17 +71,10 @@ impl Options {
         if busy_ns > BUSY_MAX_NS {
             return Err(options.wrong("busy", format!("at most {}", span(BUSY_MAX_NS))));
         }
-        let reversed = match options.text("plant") {
-            None => false,
-            Some("reversed") => true,
-            Some(_) => return Err(options.wrong("plant", "choose reversed")),
-        };
+        let reversed = options.plant("reversed")?.is_present();
         let tasks = cpus + extra;
-        let at_least = u8::try_from(tasks + 1).ok().filter(|p| *p <= 99).ok_or_else(|| {
-            ProbeError::Usage(format!(
-                "probe rt-migrate: {tasks} tasks need as many real-time priorities, and there are 98: name fewer --cpus"
-            ))
-        })?;
+        let at_least = u8::try_from(tasks + 1).ok().filter(|p| *p <= 99);
+        let at_least = at_least.ok_or(ProbeError::TooManyTasks { tasks })?;
         let priority = super::controller_priority(setup.plan, at_least)?;
         Ok(Self { cpus, tasks, busy_ns, reversed, priority })
     }
@@ -101,13 +94,10 @@ impl Options {
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
     let rounds = i64::try_from(options.tasks.div_ceil(options.cpus.max(1)) + 1).unwrap_or(2);
-    let wanted = options.busy_ns.saturating_mul(rounds);
-    if wanted > setup.plan.interval_ns {
-        return Err(ProbeError::Usage(format!(
-            "probe rt-migrate: the tasks are busy for {} of every {}: make --interval longer or --busy shorter",
-            span(wanted),
-            span(setup.plan.interval_ns)
-        )));
+    let busy_ns = options.busy_ns.saturating_mul(rounds);
+    let interval_ns = setup.plan.interval_ns;
+    if busy_ns > interval_ns {
+        return Err(ProbeError::TooBusy { busy_ns, interval_ns });
     }
     super::realtime_allowed(setup, options.priority)?;
     Ok(Prepared::with(options, begin))
@@ -230,12 +220,15 @@ impl Controller {
         let mut seen = vec![TaskStamps::default(); self.options.tasks];
         // Memory is taken before the loops, not in them.
         let own = thread.recorders();
-        let writers_of = |measuring: bool| -> Vec<Writer<'_>> {
-            let schedule = if measuring { thread.measurement() } else { thread.warm_up() };
+        let writers_of = |phase: Phase| -> Vec<Writer<'_>> {
+            let schedule = match phase {
+                Phase::WarmUp => thread.warm_up(),
+                Phase::Measurement => thread.measurement(),
+            };
             let all = own.into_iter().chain(&self.beside);
-            all.map(|r| trials::writer(of_phase(r, measuring), &schedule)).collect()
+            all.map(|r| trials::writer(of_phase(r, phase), &schedule)).collect()
         };
-        let mut of_phases = [writers_of(false), writers_of(true)].into_iter();
+        let mut of_phases = [Phase::WarmUp, Phase::Measurement].map(writers_of).into_iter();
         let finished = thread.phases(|schedule, _| {
             found = Sum::default();
             let Some(mut writers) = of_phases.next() else { return LoopEnd::Stopped(0) };

@@ -40,20 +40,21 @@ fn controller_priority(plan: &Plan, at_least: u8) -> Result<u8, ProbeError> {
     match plan.policy {
         Policy::Fifo(p) if p >= at_least => Ok(p),
         // What a user who may not have real-time threads gets by default.
-        Policy::Other if let Err(e) = allowed(Policy::Fifo(at_least)) => {
-            Err(ProbeError::Cannot(format!("probe {}: {e}", plan.probe)))
+        Policy::Other if let Err(source) = allowed(Policy::Fifo(at_least)) => {
+            Err(ProbeError::NotAllowed { probe: plan.probe.clone(), source })
         }
-        other => Err(ProbeError::Usage(format!(
-            "probe {}: --policy {other}: its controller needs fifo:{at_least} or higher, above all its players",
-            plan.probe
-        ))),
+        policy => Err(ProbeError::Policy {
+            probe: plan.probe.clone(),
+            policy,
+            why: format!("its controller needs fifo:{at_least} or higher, above all its players"),
+        }),
     }
 }
 
 /// Refuses where threads of SCHED_FIFO are not allowed.
 fn realtime_allowed(setup: &Setup<'_>, priority: u8) -> Result<(), ProbeError> {
     allowed(Policy::Fifo(priority))
-        .map_err(|e| ProbeError::Cannot(format!("probe {}: {e}", setup.plan.probe)))
+        .map_err(|source| ProbeError::NotAllowed { probe: setup.plan.probe.clone(), source })
 }
 
 /// A span of time for people.
@@ -61,9 +62,19 @@ fn span(ns: i64) -> String {
     tailbound_core::units::format_ns(ns.real())
 }
 
-/// The recorder of the phase that runs: the measurement, or the warm-up before it.
-fn of_phase(recorders: &Recorders, measuring: bool) -> &Recorder {
-    if measuring { &recorders.measured } else { &recorders.warm_up }
+/// A part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    WarmUp,
+    Measurement,
+}
+
+/// The recorder of this part.
+fn of_phase(recorders: &Recorders, phase: Phase) -> &Recorder {
+    match phase {
+        Phase::WarmUp => &recorders.warm_up,
+        Phase::Measurement => &recorders.measured,
+    }
 }
 
 /// A count as a figure of the probe.

@@ -62,11 +62,7 @@ impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let tasks = usize::try_from(options.count("threads", 2..=64)?).unwrap_or(2);
-        let falling = match options.text("plant") {
-            None => false,
-            Some("falling") => true,
-            Some(_) => return Err(options.wrong("plant", "choose falling")),
-        };
+        let falling = options.plant("falling")?.is_present();
         let at_least = u8::try_from(tasks + 1).unwrap_or(99);
         Ok(Self { tasks, falling, priority: super::controller_priority(setup.plan, at_least)? })
     }

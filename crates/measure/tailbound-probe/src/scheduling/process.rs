@@ -30,9 +30,9 @@ use super::bell::{Bell, Closing};
 use super::ledger::Ledger;
 use super::pace::Pace;
 use super::trials::{self, Timed};
-use super::{count, of_phase, span};
+use super::{Phase, count, of_phase, span};
 use crate::error::ProbeError;
-use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
+use crate::kind::{PlantedFault, Prepared, ProbeKind, ProbeOption, Setup};
 use crate::peer::{self, Peer, Role};
 use crate::thread_group::{
     Finished, ProbeOutput, RecordSlot, Recorders, Running, ThreadContext, ThreadGroup, thread_spec,
@@ -85,18 +85,14 @@ struct Options {
     hold_ns: i64,
     spin_ns: i64,
     deaths: u64,
-    planted: bool,
+    planted: PlantedFault,
     priority: u8,
 }
 
 impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
-        let planted = match options.text("plant") {
-            None => false,
-            Some("no-inheritance") => true,
-            Some(_) => return Err(options.wrong("plant", "choose no-inheritance")),
-        };
+        let planted = options.plant("no-inheritance")?;
         Ok(Self {
             hold_ns: options.time_ns("hold")?,
             spin_ns: options.time_ns("spin")?,
@@ -113,21 +109,16 @@ impl Options {
 
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let words = Options::of(setup)?;
-    let wanted = words.hold_ns.saturating_add(words.spin_ns).saturating_mul(2);
-    if wanted > setup.plan.interval_ns {
-        return Err(ProbeError::Usage(format!(
-            "probe pi-process: --hold and --spin leave no pause in {}: make --interval at least {}",
-            span(setup.plan.interval_ns),
-            span(wanted)
-        )));
+    let least_ns = words.hold_ns.saturating_add(words.spin_ns).saturating_mul(2);
+    let interval_ns = setup.plan.interval_ns;
+    if least_ns > interval_ns {
+        return Err(ProbeError::HeldTooLong { interval_ns, least_ns });
     }
     super::realtime_allowed(setup, words.priority)?;
     if let Locked::Refused(errno) = futex::try_lock_pi(&AtomicU32::new(1), gettid(), Scope::Shared)
         && errno == super::ENOSYS
     {
-        return Err(ProbeError::Cannot(
-            "probe pi-process: this kernel has no locks with priority inheritance (FUTEX_LOCK_PI); it needs CONFIG_FUTEX_PI".to_owned(),
-        ));
+        return Err(ProbeError::NoSharedPiLocks);
     }
     Ok(Prepared::with(words, begin))
 }
@@ -221,14 +212,14 @@ impl Group {
     }
 }
 
-fn urgent(group: &Group, shelf: &Shelf, planted: bool, clock_id: i32, stop: &AtomicBool) {
+fn urgent(group: &Group, shelf: &Shelf, planted: PlantedFault, clock_id: i32, stop: &AtomicBool) {
     let (tid, mut rings) = (gettid(), 0);
     while let Some(n) = group.urgent.wait(rings, stop) {
         rings = n;
         let asked = clock::now_ns(clock_id);
         group.asked_ns.store(asked, Ordering::Relaxed);
         shelf.asked_ns.store(asked, Ordering::Release);
-        while planted && shelf.lock.load(Ordering::Relaxed) & futex::OWNER_MASK != 0 {
+        while planted.is_present() && shelf.lock.load(Ordering::Relaxed) & futex::OWNER_MASK != 0 {
             let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(100_000);
             futex::wait(&shelf.die, shelf.die.load(Ordering::Relaxed), Some(until), Scope::Shared);
         }
@@ -263,13 +254,21 @@ fn spinner(group: &Group, spin_ns: i64, clock_id: i32, stop: &AtomicBool) {
     }
 }
 
+/// How the holder gives the lock back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HolderEnd {
+    Releases,
+    /// It is killed with the lock.
+    Dies,
+}
+
 /// What was wrong in a trial.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
     /// So long the spinner ran while the urgent task waited, and so long that waited.
     Inverted(i64, i64),
     /// The lock came without word of the owner's death, or with one though it lives.
-    DeathReport(bool),
+    DeathReport(HolderEnd),
     /// The kernel refused the lock.
     Refused(i64),
 }
@@ -412,27 +411,30 @@ impl Controller {
         self.holder(thread.stop())?;
         let mut failed = None;
         let mut found = Sum::default();
-        let mut measuring = false;
+        let mut phase = Phase::WarmUp;
         let finished = thread.phases(|schedule, recorder| {
             found = Sum::default();
-            let [wait, death] = self.beside.each_ref().map(|r| of_phase(r, measuring));
-            measuring = true;
+            let [wait, death] = self.beside.each_ref().map(|r| of_phase(r, phase));
+            phase = Phase::Measurement;
             let mut death = trials::writer(death, schedule);
             let mut writers = [recorder, wait].map(|r| trials::writer(r, schedule));
             let ended =
                 trials::run(self.clock, schedule, &mut writers, thread.stop(), |n, writers| {
-                    let dies =
-                        self.words.deaths != 0 && n % self.words.deaths == self.words.deaths - 1;
-                    let Some((boost, wait)) = self.trial(dies) else {
+                    let deaths = self.words.deaths;
+                    let holder = match deaths != 0 && n % deaths == deaths - 1 {
+                        true => HolderEnd::Dies,
+                        false => HolderEnd::Releases,
+                    };
+                    let Some((boost, wait)) = self.trial(holder) else {
                         found.stuck += u64::from(!thread.stop().load(Ordering::Relaxed));
                         return false;
                     };
                     found.trials += 1;
-                    if let Some(wrong) = self.judge(wait, dies) {
+                    if let Some(wrong) = self.judge(wait, holder) {
                         found.ledger.enter(n, (self.cpu, wrong));
                     }
                     [boost, wait].iter().zip(writers).for_each(|(t, w)| t.enter(n, w));
-                    if dies {
+                    if holder == HolderEnd::Dies {
                         found.deaths += 1;
                         let from_ns = self.shelf.released_ns.load(Ordering::Acquire);
                         Timed { from_ns, to_ns: wait.to_ns }.enter(n, &mut death);
@@ -455,12 +457,12 @@ impl Controller {
     }
 
     /// One inversion: boost and wait of the urgent task.
-    fn trial(&self, dies: bool) -> Option<(Timed, Timed)> {
+    fn trial(&self, holder: HolderEnd) -> Option<(Timed, Timed)> {
         let (group, shelf) = (&*self.group, &**self.shelf);
         let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(PATIENCE_NS);
         shelf.asked_ns.store(0, Ordering::Relaxed);
         shelf.boosted_ns.store(0, Ordering::Relaxed);
-        shelf.die.store(u32::from(dies), Ordering::Relaxed);
+        shelf.die.store(u32::from(holder == HolderEnd::Dies), Ordering::Relaxed);
         group.left.store(2, Ordering::Relaxed);
         let reports = shelf.reports.load(Ordering::Acquire);
         ring(&shelf.turn);
@@ -480,12 +482,12 @@ impl Controller {
         Some((Timed { from_ns, to_ns }, Timed { from_ns, to_ns: got_ns }))
     }
 
-    fn judge(&self, wait: Timed, dies: bool) -> Option<Wrong> {
+    fn judge(&self, wait: Timed, holder: HolderEnd) -> Option<Wrong> {
         let pace = *self.group.spun.lock().unwrap_or_else(PoisonError::into_inner);
         let spun_ns = pace.between_ns(wait.from_ns, wait.to_ns);
         match self.group.how.load(Ordering::Relaxed) {
             errno if errno < 0 => Some(Wrong::Refused(-errno)),
-            how if (how == 1) != dies => Some(Wrong::DeathReport(dies)),
+            how if (how == 1) != (holder == HolderEnd::Dies) => Some(Wrong::DeathReport(holder)),
             _ if spun_ns > 0 => Some(Wrong::Inverted(spun_ns, wait.span_ns())),
             _ => None,
         }
@@ -503,8 +505,8 @@ fn probe_output(sum: &Sum) -> ProbeOutput {
                     span(*waited),
                     span(*spun)
                 ),
-                Wrong::DeathReport(true) => format!("CPU {cpu}: the owner was killed, and the next one got no EOWNERDEAD"),
-                Wrong::DeathReport(false) => format!("CPU {cpu}: the next owner got EOWNERDEAD although nobody had died"),
+                Wrong::DeathReport(HolderEnd::Dies) => format!("CPU {cpu}: the owner was killed, and the next one got no EOWNERDEAD"),
+                Wrong::DeathReport(HolderEnd::Releases) => format!("CPU {cpu}: the next owner got EOWNERDEAD although nobody had died"),
                 Wrong::Refused(errno) => format!("CPU {cpu}: the kernel refused the lock, errno {errno}"),
             })
             .map(|f| f.remedy("Inheritance must hold across processes, and a robust lock must report the death of its owner (EOWNERDEAD): the futexes of this kernel (CONFIG_FUTEX_PI) do not.")),

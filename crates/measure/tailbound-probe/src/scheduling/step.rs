@@ -26,7 +26,7 @@ use super::count;
 use super::ledger::Ledger;
 use super::trials::{self, Timed};
 use crate::error::ProbeError;
-use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
+use crate::kind::{PlantedFault, Prepared, ProbeKind, ProbeOption, Setup};
 use crate::peer::{self, Peer, Role};
 use crate::thread_group::{
     Finished, ProbeOutput, RecordSlot, Running, ThreadContext, ThreadGroup, thread_spec,
@@ -60,27 +60,14 @@ const BEGIN_NS: i64 = 60_000_000_000;
 /// The planted signal comes once per this many steps.
 const PLANTED_EVERY: u64 = 10;
 
-fn planted(setup: &Setup<'_>) -> Result<bool, ProbeError> {
-    let options = setup.options();
-    match options.text("plant") {
-        None => Ok(false),
-        Some("signal") => Ok(true),
-        Some(_) => Err(options.wrong("plant", "choose signal")),
-    }
-}
-
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
-    let planted = planted(setup)?;
+    let planted = setup.options().plant("signal")?;
     if cfg!(target_arch = "arm") {
-        return Err(ProbeError::Cannot(
-            "probe ptrace: 32-bit ARM has no single steps (PTRACE_SINGLESTEP); measure on a 64-bit kernel and program".to_owned(),
-        ));
+        return Err(ProbeError::NoSteps);
     }
     let scope = setup.root.parsed::<u32>("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0);
     if scope >= 3 {
-        return Err(ProbeError::Cannot(
-            "probe ptrace: nobody may trace here until the next boot (kernel.yama.ptrace_scope is 3); boot with another value".to_owned(),
-        ));
+        return Err(ProbeError::TracingForbidden);
     }
     let priority = super::controller_priority(setup.plan, 2)?;
     super::realtime_allowed(setup, priority)?;
@@ -105,7 +92,10 @@ struct Sum {
     gone: bool,
 }
 
-fn begin(setup: &Setup<'_>, (priority, planted): (u8, bool)) -> Result<Running, ProbeError> {
+fn begin(
+    setup: &Setup<'_>,
+    (priority, planted): (u8, PlantedFault),
+) -> Result<Running, ProbeError> {
     let mut threads = setup.threads()?;
     let sum = Arc::new(Mutex::new(Sum::default()));
     let cpus = setup.cpus();
@@ -150,7 +140,7 @@ struct Tracer {
     pid: Pid,
     cpu: u32,
     clock: i32,
-    planted: bool,
+    planted: PlantedFault,
     sum: Arc<Mutex<Sum>>,
 }
 
@@ -190,7 +180,7 @@ impl Tracer {
                 if moved != 0 {
                     found.ledger.enter(n, (self.cpu, Wrong::Moved(moved)));
                 }
-                if self.planted && n.is_multiple_of(PLANTED_EVERY) {
+                if self.planted.is_present() && n.is_multiple_of(PLANTED_EVERY) {
                     // Gone already shows in the step.
                     drop(process::kill(self.pid, SIGUSR1));
                 }

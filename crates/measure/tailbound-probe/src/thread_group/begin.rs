@@ -31,10 +31,7 @@ pub(super) fn appointed(at_ns: i64, id: i32) -> Result<i64, ProbeError> {
     let epoch_ns = at_ns.saturating_add(ahead_ns(id));
     let left_ns = epoch_ns.saturating_sub(clock::now_ns(id));
     if left_ns < LEAST_NS {
-        return Err(ProbeError::Cannot(format!(
-            "the run was not ready in time: the instant to begin at is over by {}",
-            tailbound_core::units::format_ns_i64(LEAST_NS - left_ns)
-        )));
+        return Err(ProbeError::Late { late_ns: LEAST_NS - left_ns });
     }
     Ok(epoch_ns)
 }

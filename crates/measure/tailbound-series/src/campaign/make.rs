@@ -24,11 +24,11 @@ const OVERHEAD_NS: i64 = 1_000_000_000;
 
 /// What a campaign needs beside its runs.
 pub trait CampaignCaller: Caller {
-    /// What `config` comes to on this machine, or why it cannot be made here; `bare` without the default load.
+    /// What `config` comes to on this machine, or why it cannot be made here; without the default load where `part` only times benchmarks.
     ///
     /// # Errors
     /// When it cannot be made here.
-    fn plan(&mut self, config: &RunConfig, bare: bool) -> Result<Plan, Self::Error>;
+    fn plan(&mut self, config: &RunConfig, part: &Part) -> Result<Plan, Self::Error>;
 
     /// Writes the page of a run of benchmarks alone, whose file is `file`, to `page`.
     ///
@@ -106,8 +106,8 @@ pub fn make<C: CampaignCaller>(
     let mut open: Vec<Job<'_>> = Vec::new();
     let (mut kept, mut refused) = (0, Vec::new());
     for part in parts {
-        let config = options.config(&chosen.file.name, part, false);
-        let plan = match caller.plan(&config, part.only_work) {
+        let config = options.config(&chosen.file.name, part);
+        let plan = match caller.plan(&config, part) {
             Ok(plan) => plan,
             Err(e) => {
                 refused.push((part, e.to_string()));

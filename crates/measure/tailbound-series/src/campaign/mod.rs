@@ -9,12 +9,13 @@
 //! shipped.rs  campaigns in the program, or a file      folder.rs  runs and their state, from files alone
 //! options.rs  how long, where, which of its runs       make.rs    runs on this machine, one child each
 //! follow.rs   what a run says while it is made          words.rs   how far it is
-//! folders.rs  several folders as evidence
+//! folders.rs  several folders as evidence          line.rs    its line of progress
 //! ```
 
 pub mod folder;
 mod folders;
 mod follow;
+mod line;
 mod make;
 mod options;
 mod shipped;
@@ -23,6 +24,7 @@ mod words;
 pub use folder::Folder;
 pub use folders::{absolute, campaign_of, evidence};
 pub use follow::{Follow, SoFar};
+pub use line::CampaignLine;
 pub use make::{Ahead, CampaignCaller, Now, Progress, make};
 pub use options::{LONG_NS, Long, Options, wanted};
 pub use shipped::{Chosen, SHIPPED, find, parse, shipped_names};

@@ -41,10 +41,20 @@ pub struct Long {
 }
 
 impl Options {
-    /// The configuration of `part` of the campaign `name`, as long as asked for.
+    /// The configuration of `part` of the campaign `name` on this machine, as long as asked for.
     #[must_use]
-    pub fn config(&self, name: &str, part: &Part, lab: bool) -> RunConfig {
-        let (mut config, _) = scaled(if lab { &part.lab } else { &part.run }, self.scale);
+    pub fn config(&self, name: &str, part: &Part) -> RunConfig {
+        self.scaled(name, part, &part.run)
+    }
+
+    /// The same in the lab.
+    #[must_use]
+    pub fn lab_config(&self, name: &str, part: &Part) -> RunConfig {
+        self.scaled(name, part, &part.lab)
+    }
+
+    fn scaled(&self, name: &str, part: &Part, config: &RunConfig) -> RunConfig {
+        let (mut config, _) = scaled(config, self.scale);
         config.name = Some(format!("{name}/{}", part.id));
         if let Some(cpus) = &self.cpus {
             config.cpus = Some(cpus.clone());
@@ -55,7 +65,7 @@ impl Options {
     /// The longest of `parts` in the lab, if that takes days there.
     #[must_use]
     pub fn long_in_lab(&self, name: &str, parts: &[&Part]) -> Option<Long> {
-        let lengths = parts.iter().map(|p| (p, length_ns(&self.config(name, p, true))));
+        let lengths = parts.iter().map(|p| (p, length_ns(&self.lab_config(name, p))));
         let (part, ns) = lengths.max_by_key(|(_, ns)| *ns)?;
         if ns <= LONG_NS {
             return None;

@@ -31,7 +31,7 @@ use crate::say::{self, Failure, Form};
 /// `tailbound campaign`
 pub(crate) fn campaign(what: &Campaign) -> Result<ExitCode, Failure> {
     match what {
-        Campaign::List { json } => show::list(*json),
+        Campaign::List { json } => show::list(Form::of(*json, "never")),
         Campaign::Show(args) => show::show(args),
         Campaign::Run(args) => run(args),
         Campaign::Page(args) => page::page(args),

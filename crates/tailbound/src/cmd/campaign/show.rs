@@ -8,17 +8,13 @@ use tailbound_report::campaign::{contents_json, contents_text, list_json, list_t
 use tailbound_series::campaign::{SHIPPED, find};
 
 use crate::cli_campaign::CampaignShowArgs;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// `tailbound campaign list`
-pub(super) fn list(as_json: bool) -> Result<ExitCode, Failure> {
+pub(super) fn list(form: Form) -> Result<ExitCode, Failure> {
     let all = SHIPPED.iter().map(|(name, _)| find(name).map(|c| c.file));
     let all: Vec<CampaignFile> = all.collect::<Result<_, _>>()?;
-    if as_json {
-        say::answer_json(&list_json(&all))?;
-    } else {
-        say::answer(&list_text(&all, say::style("never").width))?;
-    }
+    form.answer(|| list_json(&all), |style| list_text(&all, style.width))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -48,10 +48,8 @@ impl From<SearchError> for Failure {
 impl From<Failure> for SearchError {
     fn from(failure: Failure) -> Self {
         match failure.kind {
-            FailureKind::Usage => Self::Usage(failure.text),
-            FailureKind::Cannot => Self::Cannot(failure.text),
-            FailureKind::CutOff => Self::Interrupted(failure.text),
             FailureKind::Bug => Self::Lab(LabError::Bug),
+            kind => Self::Caller { kind, text: failure.text },
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use tailbound_lab::Store;
-use tailbound_lab::cache::{self, Limits};
+use tailbound_lab::cache::{self, CacheScope, Limits};
 use tailbound_lab::cache_report::CacheReport;
 
 use crate::cli_lab::LabCacheArgs;
@@ -15,11 +15,14 @@ pub(super) fn cache(args: &LabCacheArgs) -> Result<ExitCode, Failure> {
     let store = Store::of_user()?;
     let limits = limits(args)?;
     let removed = match (args.clear, args.prune) {
-        (true, _) => cache::prune(&store, Limits { bytes: 0, ..limits }, true)?,
-        (_, true) => cache::prune(&store, limits, true)?,
+        (true, _) => cache::prune(&store, Limits { bytes: 0, ..limits }, CacheScope::Everything)?,
+        (_, true) => cache::prune(&store, limits, CacheScope::Everything)?,
         _ => Vec::new(),
     };
-    let report = CacheReport::of(&store, limits, removed, args.verify)?;
+    let mut report = CacheReport::of(&store, limits, removed)?;
+    if args.verify {
+        report.verify(&store)?;
+    }
     match args.json {
         true => say::answer_json(&report.json())?,
         false => say::answer(&report.text())?,

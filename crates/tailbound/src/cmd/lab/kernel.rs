@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `lab kernel`: kernels listed, fetched, built.
 
-use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::json;
+use tailbound_core::progress_writer::PacedLine;
 use tailbound_lab::build::{self, BuildTest, Compiling, Request, Workshop};
 use tailbound_lab::kernel::{self, KernelListing, Sources};
 use tailbound_lab::{Arch, KernelName, Store, needs};
@@ -100,28 +101,16 @@ fn build(args: &KernelBuildArgs) -> Result<ExitCode, Failure> {
         args.test.iter().map(|t| t.parse()).collect::<Result<_, tailbound_lab::LabError>>()?;
     let store = Store::of_user()?;
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
-    let redrawn = io::stderr().is_terminal();
-    let quiet = args.quiet;
+    let line = PacedLine::new(say::progress(args.quiet), Duration::ZERO);
     let mut workshop = Workshop {
         request: &request,
         store: &store,
         note: &mut |text| {
-            if !quiet {
-                if redrawn {
-                    crate::say::redraw("");
-                }
-                say::note(text);
-            }
+            line.clear();
+            line.note(text);
         },
         progress: &mut |at: &Compiling<'_>| {
-            if !quiet {
-                let line = format!("{:>5} s {:>6} objects  {}", at.seconds, at.objects, at.file);
-                if redrawn {
-                    crate::say::redraw(&line);
-                } else {
-                    say::note(&line);
-                }
-            }
+            line.draw(&format!("{:>5} s {:>6} objects  {}", at.seconds, at.objects, at.file));
         },
         stop: &|| signals.wait(0).is_some(),
     };

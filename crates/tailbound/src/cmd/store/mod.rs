@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tailbound_core::progress_writer::ProgressWriter;
 use tailbound_core::utc;
 use tailbound_report::table::Table;
 use tailbound_store::{Age, FilesAdded, Incoming, Listed, QueryRows, StoreError, short};
@@ -52,17 +53,17 @@ pub(crate) fn store(what: &StoreVerb) -> Result<ExitCode, Failure> {
 }
 
 /// Says where it is, at most every two seconds.
-struct Progress(Option<Instant>);
+struct Progress(Option<ProgressWriter>, Instant);
 
 impl Progress {
-    fn new(quiet: bool) -> Self {
-        Self((!quiet).then(Instant::now))
+    fn new(writer: Option<ProgressWriter>) -> Self {
+        Self(writer, Instant::now())
     }
 
     fn at(&mut self, text: impl FnOnce() -> String) {
-        if self.0.is_some_and(|last| last.elapsed() > PROGRESS_EVERY) {
-            self.0 = Some(Instant::now());
-            say::note(&text());
+        if let Some(writer) = self.0.filter(|_| self.1.elapsed() > PROGRESS_EVERY) {
+            self.1 = Instant::now();
+            (writer.note)(&text());
         }
     }
 }
@@ -85,7 +86,7 @@ fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
     let at = arrived(args.at.as_deref())?;
     let paths = input::files(&args.runs)?;
     let mut store = made(&args.store)?;
-    let mut progress = Progress::new(false);
+    let mut progress = Progress::new(say::progress(false));
     let mut read = |path: &Path| {
         let source = input::plain(path).map_err(|e| e.to_string())?;
         Incoming::read(source).map_err(|e| e.to_string())
@@ -221,7 +222,7 @@ fn prune(args: &StorePruneArgs) -> Result<ExitCode, Failure> {
 
 fn rebuild(args: &StoreRebuildArgs) -> Result<ExitCode, Failure> {
     let mut store = opened(&args.store)?;
-    let mut progress = Progress::new(args.quiet);
+    let mut progress = Progress::new(say::progress(args.quiet));
     let done = store.rebuild(&mut |done, of| progress.at(|| format!("{done} of {of} runs")))?;
     if args.json {
         say::answer_json(&json!({"schema": "tailbound-store-rebuild/1", "runs": done}))?;

@@ -25,7 +25,7 @@ const LEFT: u8 = 1;
 /// `tailbound tune apply`
 pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode, Failure> {
     match &args.plan {
-        None if args.keep => kept(&args.recipe.words().recipe()?, args.how.all),
+        None if args.keep => kept(&args.recipe.words().recipe()?, &args.how),
         None => recipe(&args.recipe.words().recipe()?, &args.how),
         Some(path) => {
             let bad =
@@ -45,9 +45,9 @@ pub(super) fn recipe(recipe: &Recipe, how: &HowArgs) -> Result<ExitCode, Failure
 }
 
 /// `tailbound tune apply --keep`
-fn kept(recipe: &Recipe, all: bool) -> Result<ExitCode, Failure> {
+fn kept(recipe: &Recipe, how: &HowArgs) -> Result<ExitCode, Failure> {
     let left = keep(recipe, &mut |event| match event {
-        KeepEvent::Planned(plan) => say::answer(&words::plan(plan, all)),
+        KeepEvent::Planned(plan) => say::answer(&words::plan(plan, how.all)),
         KeepEvent::InForce => say::answer(
             "\nIn force until this program ends (Ctrl-C); what appears meanwhile is changed too",
         ),

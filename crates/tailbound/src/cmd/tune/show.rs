@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use tailbound_core::CpuSet;
 use tailbound_host::{Cpus, Root};
+use tailbound_report::Style;
 use tailbound_report::machine::{self, Choice, Fit, Kind, MachineView, Sort, Which};
 use tailbound_sys::signal::Signals;
 use tailbound_tune::view::{self, Start};
@@ -25,7 +26,7 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
     let asked = Asked::of(args)?;
     let root = Root::real();
     if args.live {
-        return live(asked, say::style(&args.color.when).color);
+        return live(asked, say::style(&args.color.when));
     }
     let before = look_now(&root, asked.which)?;
     let shown = match asked.interval_ns {
@@ -51,13 +52,13 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The interactive view.
-fn live(asked: Asked, color: bool) -> Result<ExitCode, Failure> {
+fn live(asked: Asked, style: Style) -> Result<ExitCode, Failure> {
     let start = Start {
         choice: asked.choice,
         sort: asked.sort,
         interrupts: asked.which == Which::Interrupts,
         interval_ns: asked.interval_ns,
-        color,
+        color: style.color,
     };
     view::run(start)?;
     Ok(ExitCode::SUCCESS)

@@ -5,12 +5,13 @@
 
 use std::process::ExitCode;
 
+use tailbound_report::Style;
 use tailbound_tune::journal::{self, Places, Transaction};
 use tailbound_tune::status::{Verification, changes_json, changes_text};
 use tailbound_tune::{chosen, needs_root};
 
 use crate::cli_tune::{JsonArg, WhichJsonArgs};
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// Exit status where something was changed since.
 const CHANGED: u8 = 1;
@@ -20,29 +21,26 @@ fn read() -> Result<Vec<Transaction>, Failure> {
     journal::all(&Places::of_machine()).map_err(Failure::cannot)
 }
 
-fn list(all: &[&Transaction], json: bool, none: &str) -> Result<ExitCode, Failure> {
-    if json {
-        say::answer_json(&changes_json(all))?;
-    } else if all.is_empty() {
-        say::answer(none)?;
-    } else {
-        let style = say::style("auto");
-        say::answer_in(&changes_text(all, style.width), style)?;
-    }
+fn list(all: &[&Transaction], form: Form, none: &str) -> Result<ExitCode, Failure> {
+    let text = |style: Style| match all {
+        [] => none.to_owned(),
+        all => changes_text(all, style.width),
+    };
+    form.answer(|| changes_json(all), text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// `tailbound tune history`
 pub(super) fn history(args: &JsonArg) -> Result<ExitCode, Failure> {
     let all = read()?;
-    list(&all.iter().collect::<Vec<_>>(), args.json, "Nothing was ever changed")
+    list(&all.iter().collect::<Vec<_>>(), Form::of(args.json, "auto"), "Nothing was ever changed")
 }
 
 /// `tailbound tune status`
 pub(super) fn status(args: &JsonArg) -> Result<ExitCode, Failure> {
     let all = read()?;
     let now: Vec<&Transaction> = all.iter().filter(|t| !t.has_ended()).collect();
-    list(&now, args.json, "Nothing is changed")
+    list(&now, Form::of(args.json, "auto"), "Nothing is changed")
 }
 
 /// `tailbound tune verify`

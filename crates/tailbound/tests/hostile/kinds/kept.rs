@@ -13,7 +13,7 @@ use tailbound_host::root::{Found, Missing};
 use tailbound_host::threads::Thread;
 use tailbound_search::bisect::Journal;
 use tailbound_search::hunt::{
-    Candidate, End, Entry, Evaluator, Figures, Outcome, Search, hunt, lab,
+    Candidate, End, Entry, Evaluator, Figures, Guidance, Outcome, Search, hunt, lab,
 };
 use tailbound_stats::theory;
 use tailbound_tune::journal::{self, Places};
@@ -198,7 +198,7 @@ impl Evaluator for MadeUp {
 }
 
 fn corpus() -> Vec<u8> {
-    let mut search = Search::new(lab(), 3, false);
+    let mut search = Search::new(lab(), 3, Guidance::Results);
     let _ = hunt(&mut search, Vec::new(), 90, &mut MadeUp(1, 90), &mut |_, _| {});
     let all = search.entries().iter().map(|e| serde_json::to_string(e).unwrap() + "\n");
     all.collect::<String>().into_bytes()
@@ -209,7 +209,7 @@ fn hunted(bytes: &[u8]) -> Result<bool, String> {
     let lines: Result<Vec<Entry>, _> = text.lines().map(serde_json::from_str).collect();
     let Ok(known) = lines else { return Ok(false) };
     let asked = known.len() as u64 + 32;
-    let mut search = Search::new(lab(), 3, false);
+    let mut search = Search::new(lab(), 3, Guidance::Results);
     // A line that contradicts those before it is refused: they were taken, and the search made with them.
     if let Err(foreign) = hunt(&mut search, known, asked, &mut MadeUp(5, 32), &mut |_, _| {}) {
         return Ok(foreign.nr > 0);

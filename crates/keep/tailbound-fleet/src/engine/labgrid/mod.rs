@@ -295,7 +295,7 @@ impl Engine for Labgrid {
         self.boot(&mut held, heard)?;
         let way = self.way(&held.shown)?;
         let Acquired { place, shown, console, booted, keeper } = held;
-        let mut lease = lease::Lease::take(way, true, "", Some(keeper), heard)?;
+        let mut lease = lease::Lease::take(way, lease::LockUse::Held, "", Some(keeper), heard)?;
         let PlaceStatus { acquired, changed, .. } = shown;
         let elsewhere = lease::Elsewhere { place, acquired, changed, console, booted };
         lease.elsewhere = Some(Box::new(elsewhere));

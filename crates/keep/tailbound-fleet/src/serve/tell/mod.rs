@@ -49,10 +49,14 @@ struct Bell {
 }
 
 impl Bell {
-    fn ring(&self, ending: bool) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        *state = (state.0 + 1, state.1 || ending);
+    fn ring(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).0 += 1;
         self.rung.notify_all();
+    }
+
+    fn end(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
+        self.ring();
     }
 
     /// Waits for `time`, or until it rings after `heard`. How often it has rung; `None`: all ends.
@@ -115,7 +119,7 @@ impl Teller {
 impl Drop for Teller {
     fn drop(&mut self) {
         if let Some((_, shared)) = &self.0 {
-            shared.bell.ring(true);
+            shared.bell.end();
         }
     }
 }
@@ -190,7 +194,7 @@ fn looked(shared: &Shared, only: Option<&BTreeSet<String>>) -> Result<(), StoreE
         let notice = notice(regression, &now);
         if store.keep_notice(&notice, &receivers, now_s)? && !first {
             log(&format!("new regression: {}", regression.subject()));
-            shared.bell.ring(false);
+            shared.bell.ring();
         }
     }
     if first {

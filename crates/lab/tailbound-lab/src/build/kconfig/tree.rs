@@ -53,6 +53,15 @@ struct Frame {
     choice: Option<usize>,
 }
 
+/// What a condition is of, within a menu.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ConditionOf {
+    /// `depends on`.
+    Symbols,
+    /// `visible if`.
+    Prompts,
+}
+
 /// What the attributes that follow belong to.
 enum Entry {
     Nothing,
@@ -161,7 +170,9 @@ impl Reader<'_> {
             "depends" | "visible" => {
                 let text = rest.strip_prefix("on").or_else(|| rest.strip_prefix("if"));
                 let Some(e) = self.condition(name, number, text.unwrap_or(rest)) else { return };
-                self.add_condition(word == "visible", e);
+                let of =
+                    if word == "visible" { ConditionOf::Prompts } else { ConditionOf::Symbols };
+                self.add_condition(of, e);
             }
             "bool" | "tristate" | "int" | "hex" | "string" | "prompt" => {
                 self.add_prompt(name, number, rest);
@@ -197,13 +208,16 @@ impl Reader<'_> {
         self.tree.symbols.get_mut(name)?.definitions.last_mut()
     }
 
-    fn add_condition(&mut self, visible: bool, e: Expression) {
+    fn add_condition(&mut self, of: ConditionOf, e: Expression) {
         if let Some(definition) = self.definition() {
             definition.depends.push(e);
         } else if matches!(self.entry, Entry::Frame)
             && let Some(frame) = self.frames.last_mut()
         {
-            if visible { frame.visible.push(e) } else { frame.depends.push(e) }
+            match of {
+                ConditionOf::Prompts => frame.visible.push(e),
+                ConditionOf::Symbols => frame.depends.push(e),
+            }
         }
     }
 

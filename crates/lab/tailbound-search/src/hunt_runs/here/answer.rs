@@ -10,7 +10,7 @@ use tailbound_report::escape::shell;
 use tailbound_report::table::Table;
 use tailbound_stats::compare::sentence::sentence;
 
-use super::super::answer::{ROWS, entry, head, latest, row};
+use super::super::answer::{Knowledge, ROWS, entry, head, latest, row};
 use super::{FOUND, LAST_ROUNDS, MachineHunt, SINGLE, machine};
 use crate::hunt::{Candidate, Entry, Origin, Outcome};
 
@@ -59,11 +59,11 @@ fn sentences(f: &MachineHunt) -> Vec<String> {
 pub(super) fn text(f: &MachineHunt, width: usize) -> String {
     let mut lines = sentences(f);
     let base_ns = latest(f.single.as_ref());
-    let words = head(false);
+    let words = head(Knowledge::Latency);
     let mut table = Table::new(&words).with_words(&[words.len() - 1]);
     let found = f.search.latest_by_loads();
     for e in found.iter().take(ROWS) {
-        let mut cells = row(e, base_ns, false);
+        let mut cells = row(e, base_ns, Knowledge::Latency);
         cells.pop();
         cells.push(e.candidate.without_seed());
         table.row(cells);

@@ -30,10 +30,11 @@ use tailbound_stats::random::Random;
 use self::machine::Here;
 use super::corpus::{CorpusHeader, Folder, HereHow};
 use super::{
-    FolderReader, HuntCaller, HuntEnd, HuntListener, HuntOptions, MachineOptions, shrinking,
+    FolderReader, HuntCaller, HuntEnd, HuntListener, HuntOptions, MachineOptions, SearchStop,
+    shrinking,
 };
 use crate::error::SearchError;
-use crate::hunt::{Candidate, End, Entry, Origin, Search, Shrunk, machine as space};
+use crate::hunt::{Candidate, End, Entry, Guidance, Origin, Search, Shrunk, machine as space};
 
 const EACH_NS: i64 = 2_000_000_000;
 /// Shorter ones have no tail.
@@ -96,14 +97,14 @@ pub(super) fn kernel() -> String {
 pub(super) fn how(options: &MachineOptions) -> Result<HereHow, SearchError> {
     let run_ns = match &options.each {
         None => EACH_NS,
-        Some(text) => parse_ns(text).map_err(|e| SearchError::usage(format!("--each: {e}")))?,
+        Some(text) => parse_ns(text).map_err(SearchError::Each)?,
     };
     if run_ns < EACH_MIN_NS {
-        return Err(SearchError::usage(format!("--each: write at least {}", exact(EACH_MIN_NS))));
+        return Err(SearchError::EachTooShort { least_ns: EACH_MIN_NS });
     }
     let rounds = options.rounds.unwrap_or(ROUNDS);
     if !(1..=ROUNDS_MAX).contains(&rounds) {
-        return Err(SearchError::usage(format!("--rounds: write 1 to {ROUNDS_MAX}")));
+        return Err(SearchError::CandidateRounds { most: ROUNDS_MAX });
     }
     Ok(HereHow { run_ns, rounds, cpus: options.cpus.clone() })
 }
@@ -121,7 +122,7 @@ pub(super) fn hunt<C: Caller<Error: Into<SearchError>>>(
     let mut folder = Folder::open(folder, &header)?;
     let path = folder.path.clone();
     let file = path.join("measurement.toml");
-    write_text(&file, &base.to_toml().map_err(SearchError::cannot)?)?;
+    write_text(&file, &base.to_toml()?)?;
     let common: Vec<OsString> = vec!["--config".into(), file.into()];
     let listener = caller.listener;
     listener.begins();
@@ -139,11 +140,11 @@ pub(super) fn hunt<C: Caller<Error: Into<SearchError>>>(
         interrupted: false,
         broken: None,
     };
-    let mut search = Search::new(space(), header.seed, header.random);
+    let mut search = Search::new(space(), header.seed, Guidance::chance_if(header.random));
     super::searched(options.evaluations, &mut search, &mut folder, &mut here, listener)?;
     here.broken.take().map_or(Ok(()), Err)?;
     let Some(worst) = search.worst().cloned() else {
-        return Err(super::nothing(&search, here.interrupted));
+        return Err(super::nothing(&search, SearchStop::by_signal_if(here.interrupted)));
     };
     here.until = None;
     let mut found = MachineHunt {
@@ -238,6 +239,7 @@ impl<C: Caller<Error: Into<SearchError>>> Last<'_, C> {
         let runs: Vec<Run> = (self.runs)(&series.folder)?;
         let order: Vec<String> = pair.iter().map(|(name, _)| (*name).to_owned()).collect();
         let systems = Systems::of(&[(LAST.to_owned(), runs)], &order);
-        Ok(Some(Answer::of(systems.map_err(SearchError::cannot)?, found.settings)))
+        let systems = systems.map_err(|e| SearchError::NotCompared { why: e.to_string() })?;
+        Ok(Some(Answer::of(systems, found.settings)))
     }
 }

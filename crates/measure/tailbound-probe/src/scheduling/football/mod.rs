@@ -118,20 +118,13 @@ fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
     let interval_ns = setup.plan.interval_ns;
     if options.game_ns.saturating_mul(10) > interval_ns.saturating_mul(9) {
-        return Err(ProbeError::Usage(format!(
-            "probe sched-football: a game of {} leaves no pause in {}: make --interval longer",
-            span(options.game_ns),
-            span(interval_ns)
-        )));
+        return Err(ProbeError::NoPause { game_ns: options.game_ns, interval_ns });
     }
     if let Some((runtime_us, period_us)) = throttle(setup)
         && options.game_ns.real() / interval_ns.real() > THROTTLE_SHARE * runtime_us / period_us
     {
-        return Err(ProbeError::Cannot(format!(
-            "probe sched-football: games of {} every {} come near the kernel's throttle of real-time tasks ({runtime_us} us in {period_us} us, kernel.sched_rt_runtime_us), which would stop the defence in the game: make --interval longer, or set kernel.sched_rt_runtime_us to -1 for the run",
-            span(options.game_ns),
-            span(interval_ns)
-        )));
+        let game_ns = options.game_ns;
+        return Err(ProbeError::NearThrottle { game_ns, interval_ns, runtime_us, period_us });
     }
     super::realtime_allowed(setup, options.priority)?;
     Ok(Prepared::with(options, begin))

@@ -11,7 +11,9 @@ use super::super::{count, span};
 
 use super::super::ledger::Ledger;
 use super::super::pace::Stretch;
+use super::tasks::{LockKind, Seating};
 use super::trial::{Outcome, Proof, Seats, Trial};
+use crate::kind::PlantedFault;
 use crate::thread_group::ProbeOutput;
 
 /// What all CPUs found.
@@ -75,7 +77,12 @@ impl Sum {
     }
 
     /// Findings, figures and pictures.
-    pub(super) fn output(&self, priorities: [u8; 3], planted: bool, across: bool) -> ProbeOutput {
+    pub(super) fn output(
+        &self,
+        priorities: [u8; 3],
+        planted: PlantedFault,
+        seating: Seating,
+    ) -> ProbeOutput {
         let mut output = ProbeOutput::default();
         let counts = [
             ("inversions", self.trials, "trials with inheritance"),
@@ -88,7 +95,7 @@ impl Sum {
             ("control-inversions", self.inverted, "of them, those that showed the inversion"),
         ];
         output.figures.extend(counts.map(|(name, n, note)| count(name, n, note)));
-        if across {
+        if seating == Seating::Across {
             let note = "of the inversions, those whose spinner ended before the urgent task was seen asleep: they show nothing";
             output.figures.push(count("undecided", self.undecided, note));
         }
@@ -97,10 +104,11 @@ impl Sum {
         let slowest =
             "the slowest boost: the holder of the lock inherits the priority of who waits";
         let control = "the same without inheritance: the spinner keeps both waiting";
-        for (trial, title, inherits) in
-            [(&self.slowest, slowest, !planted), (&self.control, control, false)]
-        {
-            let lanes = |(seats, t): &(Seats, Trial)| timeline(t, *seats, priorities, inherits);
+        for (trial, title, lock) in [
+            (&self.slowest, slowest, LockKind::with(planted)),
+            (&self.control, control, LockKind::Plain),
+        ] {
+            let lanes = |(seats, t): &(Seats, Trial)| timeline(t, *seats, priorities, lock);
             output.timelines.extend(
                 trial.as_ref().map(|t| TimelineRecord { title: title.to_owned(), lanes: lanes(t) }),
             );
@@ -108,7 +116,7 @@ impl Sum {
         output
     }
 
-    fn doubts(&self, planted: bool) -> Vec<Finding> {
+    fn doubts(&self, planted: PlantedFault) -> Vec<Finding> {
         let mut found = Vec::new();
         if self.stuck > 0 {
             found.push(
@@ -117,7 +125,7 @@ impl Sum {
                     .remedy("Look for a task of a higher priority that does not sleep, and at kernel.sched_rt_runtime_us."),
             );
         }
-        if self.controls > self.inverted && !planted {
+        if self.controls > self.inverted && !planted.is_present() {
             let title = format!(
                 "{} of {} trials without inheritance showed no inversion",
                 self.controls - self.inverted,
@@ -155,7 +163,7 @@ fn violation(ledger: &Ledger<Proof>) -> Option<Finding> {
 }
 
 /// The three tasks of a trial beside each other, the most urgent first.
-fn timeline(trial: &Trial, seats: Seats, priorities: [u8; 3], inherits: bool) -> Vec<Lane> {
+fn timeline(trial: &Trial, seats: Seats, priorities: [u8; 3], lock: LockKind) -> Vec<Lane> {
     let [low, middle, high] = &trial.seen;
     let [low_priority, middle_priority, high_priority] = priorities;
     let begin = trial.began_ns;
@@ -181,7 +189,10 @@ fn timeline(trial: &Trial, seats: Seats, priorities: [u8; 3], inherits: bool) ->
     let mut spinner = vec![(trial.called_ns, middle.first_ns, "ready")];
     spinner.extend(between(middle.pace.stretches(), middle.first_ns, middle.end_ns, |_| "running"));
     let mut holder = vec![(begin, low.first_ns, "ready"), (low.first_ns, low.got_ns, "running")];
-    let boosted = if inherits { "boosted" } else { "holds" };
+    let boosted = match lock {
+        LockKind::Inheriting => "boosted",
+        LockKind::Plain => "holds",
+    };
     let stretches = low.pace.stretches();
     let (before, after) = (|_| "holds", |_| boosted);
     let from_ns = if low.resumed_ns == 0 { low.released_ns } else { low.resumed_ns };

@@ -28,15 +28,15 @@ use tailbound_sys::futex::{self, Locked, Scope};
 use tailbound_sys::sched::gettid;
 
 use super::bell::Closing;
-use super::{of_phase, trials};
+use super::{Phase, of_phase, trials};
 use crate::error::ProbeError;
-use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
+use crate::kind::{PlantedFault, Prepared, ProbeKind, ProbeOption, Setup};
 use crate::place::{Places, Where};
 use crate::thread_group::{
     Finished, RecordSlot, Recorders, Running, ThreadContext, ThreadGroup, thread_spec,
 };
 use findings::Sum;
-use tasks::{Group, LOCKS_MAX, Lengths};
+use tasks::{Group, LOCKS_MAX, Lengths, LockKind, Seating};
 use trial::Seats;
 
 pub(crate) static KIND: ProbeKind = ProbeKind {
@@ -95,7 +95,7 @@ struct Options {
     lengths: Lengths,
     links: usize,
     control: u64,
-    planted: bool,
+    planted: PlantedFault,
     place: Where,
     /// Of the controller.
     priority: u8,
@@ -107,11 +107,7 @@ impl Options {
         let chain = options.count("chain", 1..=LOCKS_MAX as u64)?;
         let links = usize::try_from(chain).unwrap_or(1).saturating_sub(1);
         let lowest = BELOW_THE_CHAIN + u8::try_from(links).unwrap_or(0) + 1;
-        let planted = match options.text("plant") {
-            None => false,
-            Some("no-inheritance") => true,
-            Some(_) => return Err(options.wrong("plant", "choose no-inheritance")),
-        };
+        let planted = options.plant("no-inheritance")?;
         Ok(Self {
             lengths: Lengths {
                 hold_ns: options.time_ns("hold")?,
@@ -136,21 +132,15 @@ impl Options {
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let options = Options::of(setup)?;
     let busy = options.lengths.hold_ns.saturating_add(options.lengths.spin_ns);
-    let twice = if options.control == 0 { busy } else { busy.saturating_mul(2) };
-    if twice.saturating_mul(2) > setup.plan.interval_ns {
-        return Err(ProbeError::Usage(format!(
-            "probe pi: --hold and --spin want {} of every {}: make --interval at least {}",
-            super::span(twice),
-            super::span(setup.plan.interval_ns),
-            super::span(twice.saturating_mul(2))
-        )));
+    let busy_ns = if options.control == 0 { busy } else { busy.saturating_mul(2) };
+    let (interval_ns, least_ns) = (setup.plan.interval_ns, busy_ns.saturating_mul(2));
+    if least_ns > interval_ns {
+        return Err(ProbeError::TrialTooLong { busy_ns, interval_ns, least_ns });
     }
     super::realtime_allowed(setup, options.priority)?;
     let word = AtomicU32::new(1);
     match futex::try_lock_pi(&word, gettid(), Scope::Private) {
-        Locked::Refused(errno) if errno == super::ENOSYS => Err(ProbeError::Cannot(
-            "this kernel has no locks with priority inheritance (FUTEX_LOCK_PI: not implemented); it needs CONFIG_FUTEX_PI".to_owned(),
-        )),
+        Locked::Refused(errno) if errno == super::ENOSYS => Err(ProbeError::NoPiLocks),
         _ => Ok(Prepared::with(options, begin)),
     }
 }
@@ -170,7 +160,7 @@ fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
         let priority = |policy| if let Policy::Fifo(p) = policy { p } else { 0 };
         let steps = BELOW_THE_CHAIN + u8::try_from(options.links).unwrap_or(0);
         let priorities = [steps, 2, 1].map(|s| priority(options.below(s)));
-        sum.output(priorities, options.planted, options.place == Where::Other)
+        sum.output(priorities, options.planted, Seating::of(options.place))
     });
     threads.release()
 }
@@ -184,8 +174,8 @@ fn one_cpu(
     (place, of): (u32, usize),
     sum: &Arc<Mutex<Sum>>,
 ) -> Result<(), ProbeError> {
-    let across = options.place == Where::Other;
-    let group = Arc::new(Group::new(across));
+    let seating = Seating::of(options.place);
+    let group = Arc::new(Group::new(seating));
     let clock = clock_id(plan.clock);
     let Options { lengths, links, .. } = options;
     let Seats { holder_cpu: cpu, urgent_cpu } = seats;
@@ -197,7 +187,7 @@ fn one_cpu(
         tasks::high(&g, links, clock, s.stop());
         Ok(())
     })?;
-    if across {
+    if seating == Seating::Across {
         let g = Arc::clone(&group);
         threads.helper("witness", beside_urgent(), move |s| {
             tasks::witness(&g, clock, s.stop());
@@ -252,12 +242,12 @@ struct Controller {
 impl Controller {
     fn run(&self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let _closing = Closing(self.group.bells());
-        let mut measuring = false;
+        let mut phase = Phase::WarmUp;
         let mut found = Sum::default();
         let finished = thread.phases(|schedule, recorder| {
             found = Sum::default();
-            let ended = self.phase(schedule, recorder, thread, (measuring, &mut found));
-            measuring = true;
+            let ended = self.phase(schedule, recorder, thread, (phase, &mut found));
+            phase = Phase::Measurement;
             ended
         });
         self.sum.lock().unwrap_or_else(PoisonError::into_inner).add(found);
@@ -269,15 +259,16 @@ impl Controller {
         schedule: &Schedule,
         recorder: &Recorder,
         thread: &ThreadContext,
-        (measuring, sum): (bool, &mut Sum),
+        (phase, sum): (Phase, &mut Sum),
     ) -> LoopEnd {
-        let [hand_over, wait, control] = self.beside.each_ref().map(|r| of_phase(r, measuring));
+        let [hand_over, wait, control] = self.beside.each_ref().map(|r| of_phase(r, phase));
         let mut control = trials::writer(control, schedule);
         let Options { lengths, links, planted, control: every, .. } = self.options;
-        let play = |inherit| trial::play(&self.group, links, inherit, lengths, self.clock);
+        let play = |lock| trial::play(&self.group, links, lock, lengths, self.clock);
+        let tried = LockKind::with(planted);
         let mut writers = [recorder, hand_over, wait].map(|r| trials::writer(r, schedule));
         let ended = trials::run(self.clock, schedule, &mut writers, thread.stop(), |n, writers| {
-            let Some(trial) = play(!planted) else {
+            let Some(trial) = play(tried) else {
                 sum.stuck += u64::from(!thread.stop().load(Ordering::Relaxed));
                 return false;
             };
@@ -285,7 +276,7 @@ impl Controller {
             let times = [trial.boost(), trial.hand_over(), trial.wait()];
             times.iter().zip(writers).for_each(|(timed, writer)| timed.enter(n, writer));
             if every != 0 && n.is_multiple_of(every) {
-                let Some(trial) = play(false) else { return true };
+                let Some(trial) = play(LockKind::Plain) else { return true };
                 trial.wait().enter(n, &mut control);
                 sum.enter_control(self.seats, &trial);
             }

@@ -18,6 +18,8 @@ use tailbound_sys::sched::gettid;
 
 use super::super::bell::Bell;
 use super::super::pace::Pace;
+use crate::kind::PlantedFault;
+use crate::place::Where;
 
 /// Longest chain of locks.
 pub(super) const LOCKS_MAX: usize = 8;
@@ -57,11 +59,46 @@ pub(super) struct TrialStamps {
     pub(super) errno: i32,
 }
 
+/// The kind of the lock that the tasks want.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LockKind {
+    /// Its holder inherits the priority of the most urgent waiter.
+    Inheriting,
+    /// Its holder keeps its priority.
+    Plain,
+}
+
+impl LockKind {
+    /// The one that is tried: without inheritance where that is the planted fault.
+    pub(super) fn with(planted: PlantedFault) -> Self {
+        match planted {
+            PlantedFault::Absent => Self::Inheriting,
+            PlantedFault::Present => Self::Plain,
+        }
+    }
+}
+
+/// Where the urgent task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Seating {
+    /// On the CPU of the others.
+    #[default]
+    Together,
+    /// On another one.
+    Across,
+}
+
+impl Seating {
+    /// As `--where` says it.
+    pub(super) fn of(place: Where) -> Self {
+        if place == Where::Other { Self::Across } else { Self::Together }
+    }
+}
+
 /// What the tasks of one inversion share.
 #[derive(Debug, Default)]
 pub(super) struct Group {
-    /// The urgent task is on another CPU than the others.
-    across: bool,
+    seating: Seating,
     /// The chain: the first is held by the least urgent task.
     locks: [AtomicU32; LOCKS_MAX],
     /// Locks with inheritance, or without.
@@ -103,14 +140,14 @@ fn release_plain(word: &AtomicU32) {
 }
 
 impl Group {
-    /// Of tasks on one CPU, or with the urgent one on another.
-    pub(super) fn new(across: bool) -> Self {
-        Self { across, ..Self::default() }
+    /// Of tasks that are seated so.
+    pub(super) fn new(seating: Seating) -> Self {
+        Self { seating, ..Self::default() }
     }
 
     /// Is the urgent task on another CPU than the others?
     pub(super) fn is_across(&self) -> bool {
-        self.across
+        self.seating == Seating::Across
     }
 
     fn take(&self, lock: usize, tid: i32) -> i32 {
@@ -178,7 +215,7 @@ fn run_for(
         if asked && seen.resumed_ns == 0 {
             seen.resumed_ns = at;
         }
-        let waits = group.across && !asked && at - began_ns < REQUEST_NS;
+        let waits = group.is_across() && !asked && at - began_ns < REQUEST_NS;
         if waits {
             before_ns = own;
         }
@@ -231,7 +268,7 @@ pub(super) fn middle(group: &Group, lengths: Lengths, clock_id: i32, stop: &Atom
     while let Some(ring) = group.middle.wait(rings, stop) {
         rings = ring;
         let mut seen = TrialStamps { first_ns: now(), ..TrialStamps::default() };
-        if group.across {
+        if group.is_across() {
             group.controller.ring();
         }
         seen.end_ns = run_for(group, &mut seen, lengths.spin_ns, patience_ns, now, stop);
@@ -247,7 +284,7 @@ pub(super) fn high(group: &Group, last: usize, clock_id: i32, stop: &AtomicBool)
     while let Some(ring) = group.high.wait(rings, stop) {
         rings = ring;
         let mut seen = TrialStamps { first_ns: now(), ..TrialStamps::default() };
-        if group.across {
+        if group.is_across() {
             group.witness.ring();
         }
         seen.asked_ns = now();

@@ -13,7 +13,7 @@ use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
 
 use super::super::pace::GAP_NS;
 use super::super::trials::Timed;
-use super::tasks::{Group, Lengths, TrialStamps};
+use super::tasks::{Group, Lengths, LockKind, TrialStamps};
 
 /// A trial is stuck when it takes this much longer than its tasks want to run.
 const PATIENCE_NS: i64 = 3_000_000_000;
@@ -70,13 +70,13 @@ pub(super) struct Proof {
 pub(super) fn play(
     group: &Group,
     links: usize,
-    inherit: bool,
+    lock: LockKind,
     lengths: Lengths,
     clock_id: i32,
 ) -> Option<Trial> {
     let patience = PATIENCE_NS.saturating_add(5 * (lengths.hold_ns + lengths.spin_ns));
     let until = clock::now_ns(CLOCK_MONOTONIC).saturating_add(patience);
-    group.inherit.store(inherit, Ordering::Relaxed);
+    group.inherit.store(lock == LockKind::Inheriting, Ordering::Relaxed);
     group.asked_ns.store(0, Ordering::Relaxed);
     group.asleep_ns.store(0, Ordering::Relaxed);
     let across = group.is_across();

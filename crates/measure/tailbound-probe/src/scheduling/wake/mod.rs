@@ -75,11 +75,7 @@ impl Options {
     fn of(setup: &Setup<'_>) -> Result<Self, ProbeError> {
         let options = setup.options();
         let tasks = usize::try_from(options.count("threads", 2..=64)?).unwrap_or(2);
-        let exchanged = match options.text("plant") {
-            None => false,
-            Some("exchanged") => true,
-            Some(_) => return Err(options.wrong("plant", "choose exchanged")),
-        };
+        let exchanged = options.plant("exchanged")?.is_present();
         let at_least = u8::try_from(tasks + 1).unwrap_or(99);
         Ok(Self {
             means: Means::of(options.word("by", Means::WORDS)?),
