@@ -60,15 +60,23 @@ pub(super) fn futex(call: &Call) -> Option<Futex> {
     })
 }
 
-/// RT_VALID_SLEEP_REASON. On machines that have no epoll_wait, epoll_pwait takes its place.
-pub(super) fn valid_reason(call: &Call, has_epoll_wait: bool) -> bool {
+/// Has the machine this system call?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EpollWait {
+    Present,
+    /// epoll_pwait takes its place.
+    Absent,
+}
+
+/// RT_VALID_SLEEP_REASON.
+pub(super) fn valid_reason(call: &Call, epoll_wait: EpollWait) -> bool {
     match call.name {
         "futex" => {
             matches!(futex(call), Some(Futex::Wait { .. } | Futex::WaitRequeuePi { .. }))
         }
         "clock_nanosleep" => friendly_nanosleep(call),
         "epoll_wait" => true,
-        "epoll_pwait" => !has_epoll_wait,
+        "epoll_pwait" => epoll_wait == EpollWait::Absent,
         _ => false,
     }
 }
@@ -180,9 +188,16 @@ mod tests {
             ("", [0, 0, 0, 0], false),
         ];
         for (name, args, valid) in table {
-            assert_eq!(valid_reason(&call(name, args), true), valid, "{name} {args:?}");
+            assert_eq!(
+                valid_reason(&call(name, args), EpollWait::Present),
+                valid,
+                "{name} {args:?}"
+            );
         }
-        assert!(valid_reason(&call("epoll_pwait", [0; 4]), false), "where there is nothing else");
+        assert!(
+            valid_reason(&call("epoll_pwait", [0; 4]), EpollWait::Absent),
+            "where there is nothing else"
+        );
         for op in [FUTEX_LOCK_PI, FUTEX_LOCK_PI2 | private] {
             assert!(allowed(&InCall::Yes(call("futex", [1, op, 0, 0]))));
         }

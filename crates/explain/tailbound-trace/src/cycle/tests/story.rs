@@ -10,7 +10,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use tailbound_core::words::Word;
 
-use crate::event::{Entry, Event, Flags, Vector};
+use crate::event::{Entry, Event, FaultMode, Flags, Vector};
 
 pub(super) const NANOSLEEP: i64 = 230;
 pub(super) const FUTEX: i64 = 202;
@@ -350,7 +350,7 @@ impl Story {
                 self.say(pid, 0, Event::SysEnter { id, args });
                 self.say(pid, 0, Event::SysExit { id, ret: 0 });
             }
-            Step::Fault => self.say(pid, 0, Event::PageFault { user: true, address: 0 }),
+            Step::Fault => self.say(pid, 0, Event::PageFault { mode: FaultMode::User, address: 0 }),
             Step::Yield => {
                 self.say(pid, 0, Event::SysEnter { id: YIELD, args: [0; 4] });
                 self.tasks[i].doing = Doing::Leave(YIELD);
