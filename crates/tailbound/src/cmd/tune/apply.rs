@@ -25,7 +25,9 @@ const LEFT: u8 = 1;
 /// `tailbound tune apply`
 pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode, Failure> {
     match &args.plan {
-        None if args.keep => kept(&args.recipe.words().recipe()?, args.how.all),
+        None if args.keep => {
+            kept(&args.recipe.words().recipe()?, words::PlanRows::all_if(args.how.all))
+        }
         None => recipe(&args.recipe.words().recipe()?, &args.how),
         Some(path) => {
             let bad =
@@ -45,9 +47,9 @@ pub(super) fn recipe(recipe: &Recipe, how: &HowArgs) -> Result<ExitCode, Failure
 }
 
 /// `tailbound tune apply --keep`
-fn kept(recipe: &Recipe, all: bool) -> Result<ExitCode, Failure> {
+fn kept(recipe: &Recipe, rows: words::PlanRows) -> Result<ExitCode, Failure> {
     let left = keep(recipe, &mut |event| match event {
-        KeepEvent::Planned(plan) => say::answer(&words::plan(plan, all)),
+        KeepEvent::Planned(plan) => say::answer(&words::plan(plan, rows)),
         KeepEvent::InForce => say::answer(
             "\nIn force until this program ends (Ctrl-C); what appears meanwhile is changed too",
         ),
@@ -71,7 +73,7 @@ fn kept(recipe: &Recipe, all: bool) -> Result<ExitCode, Failure> {
 fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
     let after_ns = how.confirm.as_deref().map(until_undone).transpose()?;
     if !how.json {
-        say::answer(&words::plan(plan, how.all))?;
+        say::answer(&words::plan(plan, words::PlanRows::all_if(how.all)))?;
     }
     if how.dry_run || plan.steps.is_empty() {
         if how.json {

@@ -51,7 +51,7 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The interactive view.
-fn live(asked: Asked, color: bool) -> Result<ExitCode, Failure> {
+fn live(asked: Asked, color: tailbound_report::Color) -> Result<ExitCode, Failure> {
     let start = Start {
         choice: asked.choice,
         sort: asked.sort,
