@@ -123,6 +123,13 @@ enum Wake {
     Noise,
 }
 
+/// What threads of the running one's priority do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Equals {
+    Wait,
+    Run,
+}
+
 /// A CPU on its way.
 pub(super) struct Story {
     now: u64,
@@ -269,7 +276,7 @@ impl Story {
         }
         self.say(pid, 0x09, Event::VectorExit(Vector::Timer));
         self.now += 300;
-        self.reschedule(false);
+        self.reschedule(Equals::Wait);
     }
 
     fn wake(&mut self, i: usize, pid: i32) {
@@ -288,12 +295,12 @@ impl Story {
     }
 
     /// Lets the first of the ready threads run, if it comes before the running one.
-    fn reschedule(&mut self, yields: bool) {
+    fn reschedule(&mut self, equals: Equals) {
         self.ready.sort_unstable();
         let Some((prio, _, first)) = self.ready.first().copied() else { return };
         if let Some(i) = self.running {
             let own = self.tasks[i].spec.prio;
-            if prio > own || prio == own && !yields {
+            if prio > own || prio == own && equals == Equals::Wait {
                 return;
             }
             self.order += 1;
@@ -354,7 +361,7 @@ impl Story {
             Step::Yield => {
                 self.say(pid, 0, Event::SysEnter { id: YIELD, args: [0; 4] });
                 self.tasks[i].doing = Doing::Leave(YIELD);
-                self.reschedule(true);
+                self.reschedule(Equals::Run);
             }
             Step::Suspend { id, args, least, most, one_in } => {
                 if one_in > 1 && !self.random.one_in(one_in) {
