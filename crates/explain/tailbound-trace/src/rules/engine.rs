@@ -70,10 +70,7 @@ impl Rules {
     /// For a machine whose system calls have these numbers.
     #[must_use]
     pub fn new(calls: CallTable) -> Self {
-        let epoll_wait = match calls.numbers("epoll_wait").is_empty() {
-            true => EpollWait::Absent,
-            false => EpollWait::Present,
-        };
+        let epoll_wait = EpollWait::of(&calls);
         Self {
             calls,
             epoll_wait,
@@ -550,7 +547,7 @@ fn slept(
         text,
     };
     let realtime = sleep.prio < ORDINARY;
-    let rule = monitored(sleep, epoll_wait).filter(|_| realtime);
+    let rule = judge::monitored(sleep, epoll_wait).filter(|_| realtime);
     match rule {
         Some(Rule::SleepMethod) => {
             let text = format!("{who} slept for {} {what}", format_ns_i64(ns));
@@ -596,24 +593,5 @@ fn slept(
         task.pending.clear();
     } else if task.cycle.ends(wait) == Some(true) {
         out.append(&mut task.pending);
-    }
-}
-
-/// The monitor `sleep`: RULE = always ((RT and SLEEP) imply (RT_FRIENDLY_SLEEP or ALLOWLIST)).
-fn monitored(sleep: &Sleep, epoll_wait: EpollWait) -> Option<Rule> {
-    if sleep.state & INTERRUPTIBLE == 0 || sleep.rt_mutex || judge::allowed(&sleep.call) {
-        return None;
-    }
-    let valid = match sleep.call {
-        InCall::Unknown => return None,
-        InCall::No => false,
-        InCall::Yes(call) => judge::valid_reason(&call, epoll_wait),
-    };
-    if !valid {
-        return Some(Rule::SleepMethod);
-    }
-    match sleep.waker {
-        Some(_) if !sleep.friendly && !sleep.unjudged => Some(Rule::LowPriorityWaker),
-        _ => None,
     }
 }

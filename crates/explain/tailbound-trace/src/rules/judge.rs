@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clauses of the kernel's monitor `sleep` as functions of a system call: what it may sleep in.
+//! The clauses of the kernel's monitor `sleep` as functions of a sleep and its system call.
 //!
 //! Names as in the specification, so that both can be laid side by side.
 //! Source: tools/verification/models/rtapp/sleep.ltl, handle_sys_enter in
 //! kernel/trace/rv/monitors/sleep/sleep.c (Linux 6.17 to 7.2).
 
+use tailbound_core::rules::Rule;
+
 use super::Violation;
 use super::call::{Call, InCall};
+use super::calls::CallTable;
+use super::task::{INTERRUPTIBLE, Sleep};
 
 /// Source: include/uapi/linux/{time,futex}.h.
 const CLOCK_REALTIME: u64 = 0;
@@ -68,8 +72,37 @@ pub(super) enum EpollWait {
     Absent,
 }
 
+impl EpollWait {
+    /// By the machine's system calls.
+    pub(super) fn of(calls: &CallTable) -> Self {
+        match calls.numbers("epoll_wait").is_empty() {
+            true => Self::Absent,
+            false => Self::Present,
+        }
+    }
+}
+
+/// The monitor `sleep`: RULE = always ((RT and SLEEP) imply (RT_FRIENDLY_SLEEP or ALLOWLIST)).
+pub(super) fn monitored(sleep: &Sleep, epoll_wait: EpollWait) -> Option<Rule> {
+    if sleep.state & INTERRUPTIBLE == 0 || sleep.rt_mutex || allowed(&sleep.call) {
+        return None;
+    }
+    let valid = match sleep.call {
+        InCall::Unknown => return None,
+        InCall::No => false,
+        InCall::Yes(call) => valid_reason(&call, epoll_wait),
+    };
+    if !valid {
+        return Some(Rule::SleepMethod);
+    }
+    match sleep.waker {
+        Some(_) if !sleep.friendly && !sleep.unjudged => Some(Rule::LowPriorityWaker),
+        _ => None,
+    }
+}
+
 /// RT_VALID_SLEEP_REASON.
-pub(super) fn valid_reason(call: &Call, epoll_wait: EpollWait) -> bool {
+fn valid_reason(call: &Call, epoll_wait: EpollWait) -> bool {
     match call.name {
         "futex" => {
             matches!(futex(call), Some(Futex::Wait { .. } | Futex::WaitRequeuePi { .. }))
