@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
+use tailbound_report::Color;
 use tailbound_report::live::{FrameView, plain_line};
 use tailbound_run::View;
 
@@ -22,7 +23,7 @@ pub(crate) enum Live {
     /// Not at all.
     Quiet,
     /// Redrawn in place, with colours or without.
-    Frame(FrameView, bool),
+    Frame(FrameView, Color),
     /// A line now and then; holds the notes that were said.
     Lines { last: Instant, said: BTreeSet<String> },
 }
@@ -32,8 +33,7 @@ impl Live {
         if quiet {
             Self::Quiet
         } else if io::stderr().is_terminal() {
-            let color =
-                color != "never" && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+            let color = Color::on_if(color != "never" && crate::say::colors_may_be());
             Self::Frame(FrameView::default(), color)
         } else {
             Self::Lines { last: Instant::now(), said: BTreeSet::new() }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use tailbound_core::progress_writer::ProgressWriter;
 use tailbound_core::{FailureKind, printable};
-use tailbound_report::Style;
+use tailbound_report::{Color, Style};
 
 /// Why there is no answer, and who can mend it, from which the exit status is made.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ pub(crate) fn answer(text: &str) -> Result<(), Failure> {
 
 /// Prints an answer that was made in `style`.
 pub(crate) fn answer_in(text: &str, style: Style) -> Result<(), Failure> {
-    if style.color { print(&tailbound_report::own_colors(text)) } else { answer(text) }
+    if style.color == Color::On { print(&tailbound_report::own_colors(text)) } else { answer(text) }
 }
 
 fn print(text: &str) -> Result<(), Failure> {
@@ -165,14 +165,14 @@ pub(crate) fn progress(quiet: bool) -> Option<ProgressWriter> {
 }
 
 /// Is colour wanted on standard output?
-fn color(when: &str) -> bool {
-    match when {
-        "always" => true,
-        "never" => false,
-        _ => {
-            io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-        }
-    }
+fn color(when: &str) -> Color {
+    let by_itself = || io::stdout().is_terminal() && colors_may_be();
+    Color::on_if(when == "always" || when != "never" && by_itself())
+}
+
+/// Does the environment leave it to us?
+pub(crate) fn colors_may_be() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
 /// Columns of an answer: those that COLUMNS gives, else those of the terminal, else 80.

@@ -17,7 +17,7 @@ use tailbound_stats::change::{self, Change, FIGURES, FactChange, Features, Histo
 use crate::html::page::Page as HtmlPage;
 use crate::pictures::{Figure, points_json};
 use crate::svg::plot::Look;
-use crate::svg::scale::round_125;
+use crate::svg::scale::{round_down_125, round_up_125};
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 use crate::text::Style;
@@ -295,7 +295,7 @@ pub fn figure(g: &Group<'_>) -> Option<Figure> {
         .collect();
     let values = || lines.iter().flat_map(|l| l.1.iter().flatten().map(|p| p.1));
     let (low, high) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
-    let y = Scale::log(round_125(low * 0.95, false), round_125(high * 1.05, true), Unit::Ns);
+    let y = Scale::log(round_down_125(low * 0.95), round_up_125(high * 1.05), Unit::Ns);
     let x = Scale::linear(0.0, g.runs.len().real() + 1.0, Unit::Count);
     let draw = |layout: Layout| {
         let mut plot = Plot::new(layout, x, y, "run, in the order of time", "latency");

@@ -53,5 +53,5 @@ pub mod worst;
 pub use brief::brief;
 pub use html::html;
 pub use json::json;
-pub use text::ink::own_colors;
+pub use text::ink::{Color, own_colors};
 pub use text::{Style, text};

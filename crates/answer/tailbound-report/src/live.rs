@@ -14,9 +14,9 @@ use tailbound_core::units::{format_ns, format_ns_i64, format_span, grouped};
 use tailbound_core::{Context, Histogram};
 
 use crate::svg::Unit;
-use crate::table::{columns, pad};
+use crate::table::{Align, columns, pad};
 use crate::text::bars::Across;
-use crate::text::ink::{Ink, InkLine};
+use crate::text::ink::{Color, Ink, InkLine};
 
 /// The latest wake-up of all threads and its CPU.
 fn worst(s: &Progress) -> Option<(i64, String)> {
@@ -48,7 +48,7 @@ pub struct FrameView {
 
 impl FrameView {
     /// What is to be written so that `snapshot` stands where the last frame did, in a terminal of `size`.
-    pub fn draw(&mut self, snapshot: &Progress, size: (usize, usize), color: bool) -> String {
+    pub fn draw(&mut self, snapshot: &Progress, size: (usize, usize), color: Color) -> String {
         let text = frame(snapshot, size.0, below(size.1), color);
         let mut out = up(self.lines, self.size, size);
         self.size = size;
@@ -86,7 +86,7 @@ fn up(lines: usize, drawn_in: (usize, usize), now: (usize, usize)) -> String {
 
 /// One frame: lines without a trailing newline, each at most `width` columns, at most `height` of them.
 #[must_use]
-pub fn frame(snapshot: &Progress, width: usize, height: usize, color: bool) -> String {
+pub fn frame(snapshot: &Progress, width: usize, height: usize, color: Color) -> String {
     let mut top = vec![progress(snapshot, width), state(snapshot)];
     let mut bottom: Vec<InkLine> = Vec::new();
     if let Some(line) = loads(snapshot) {
@@ -208,10 +208,10 @@ fn table(s: &Progress, width: usize, room: usize) -> Vec<InkLine> {
         .filter(|c| COLUMNS.iter().take(fits).any(|k| k == c))
         .collect();
     let line = |head: &str, n: &str, cells: &[String]| {
-        let mut text = format!("{}{}", pad(head, first, false), pad(n, count, true));
+        let mut text = format!("{}{}", pad(head, first, Align::Left), pad(n, count, Align::Right));
         for c in cells {
             text.push(' ');
-            text.push_str(&pad(c, CELL, true));
+            text.push_str(&pad(c, CELL, Align::Right));
         }
         text
     };
@@ -255,7 +255,7 @@ fn picture(s: &Progress, width: usize, room: usize) -> Vec<InkLine> {
     }
     let panel = |h: &Histogram, rows: usize, word: &str, ink: Ink, out: &mut Vec<InkLine>| {
         for (i, row) in across.rows(h, rows).into_iter().enumerate() {
-            let head = pad(if i + 1 == rows { word } else { "" }, LEFT, false);
+            let head = pad(if i + 1 == rows { word } else { "" }, LEFT, Align::Left);
             out.push(InkLine::of(&head, Ink::Dim).and(&row, ink));
         }
     };
@@ -304,7 +304,7 @@ pub fn plain_line(snapshot: &Progress, said: &mut BTreeSet<String>) -> String {
         ));
     }
     parts.extend(s.statement.clone());
-    parts.extend(loads(s).map(|l| l.render(usize::MAX, false)));
+    parts.extend(loads(s).map(|l| l.render(usize::MAX, Color::Off)));
     parts
         .extend(s.notes.iter().filter(|n| said.insert((*n).clone())).map(|n| format!("note: {n}")));
     crate::escape::terminal(&parts.join("; "))

@@ -14,8 +14,8 @@ use tailbound_stats::sweep::Step;
 
 use crate::html::page::Page;
 use crate::pictures::{Figure, points_json};
-use crate::svg::plot::Look;
-use crate::svg::scale::round_125;
+use crate::svg::plot::{DotSize, Look};
+use crate::svg::scale::{round_down_125, round_up_125};
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::{Table, wrap};
 
@@ -174,13 +174,13 @@ pub fn figure(steps: &[Step]) -> Option<Figure> {
     };
     let ((left, right), (low, high)) = (span(|p| p.0)?, span(|p| p.1)?);
     let x = Scale::log(left * 0.95, right * 1.05, Unit::Ns);
-    let y = Scale::log(round_125(low * 0.95, false), round_125(high * 1.05, true), Unit::Ns);
+    let y = Scale::log(round_down_125(low * 0.95), round_up_125(high * 1.05), Unit::Ns);
     let draw = |layout: Layout| {
         let mut plot = Plot::new(layout, x, y, "interval", "latency");
         for (name, look, points) in &curves {
             plot.name(name, *look);
             plot.line(points, *look);
-            plot.dots(&points.iter().flatten().copied().collect::<Vec<_>>(), *look, true);
+            plot.dots(&points.iter().flatten().copied().collect::<Vec<_>>(), *look, DotSize::Small);
         }
         plot.finish("Latency over the interval of the schedule, by quantile")
     };

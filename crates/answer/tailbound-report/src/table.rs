@@ -106,11 +106,12 @@ impl Table {
         let mut out = Vec::new();
         for block in &blocks {
             for row in std::iter::once(&self.head).chain(&self.rows) {
-                let mut line = pad(&cell(row, 0), first, false);
+                let mut line = pad(&cell(row, 0), first, Align::Left);
                 for &i in block {
                     line.push_str(&" ".repeat(gap));
                     let w = widths.get(i).copied().unwrap_or(0);
-                    line.push_str(&pad(&cell(row, i), w, !self.words.contains(&i)));
+                    let align = if self.words.contains(&i) { Align::Left } else { Align::Right };
+                    line.push_str(&pad(&cell(row, i), w, align));
                 }
                 out.push(line.trim_end().to_owned());
             }
@@ -155,11 +156,23 @@ pub fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// Fills a text up to `width` columns, on the left if `right` aligned.
+/// The side of its column that a text stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Figures.
+    Right,
+}
+
+/// Fills a text up to `width` columns.
 #[must_use]
-pub fn pad(text: &str, width: usize, right: bool) -> String {
+pub fn pad(text: &str, width: usize, align: Align) -> String {
     let fill = " ".repeat(width.saturating_sub(columns(text)));
-    if right { format!("{fill}{text}") } else { format!("{text}{fill}") }
+    match align {
+        Align::Left => format!("{text}{fill}"),
+        Align::Right => format!("{fill}{text}"),
+    }
 }
 
 /// Breaks a text into lines of at most `width` columns at spaces; a longer word stays whole.

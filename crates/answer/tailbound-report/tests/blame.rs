@@ -9,10 +9,10 @@ use blames::{all, span, work};
 use roxmltree::{Document, ParsingOptions};
 use tailbound_core::Run;
 use tailbound_core::blame::{Activity, BlameLane, BlameRecord, Cause, Phase};
-use tailbound_report::{Style, blame, html, json, table, text};
+use tailbound_report::{Color, Style, blame, html, json, table, text};
 use tailbound_stats::Analysis;
 
-const STYLE: Style = Style { color: false, width: 80 };
+const STYLE: Style = Style { color: Color::Off, width: 80 };
 
 fn parse(markup: &str) -> Document<'_> {
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
@@ -80,7 +80,7 @@ fn the_answer_comes_first_and_its_commands_are_whole() {
 #[test]
 fn every_width_holds_its_lines() {
     for width in [20, 40, 60, 80, 132] {
-        for line in blame::text(&all(), 3, Style { color: false, width }).lines() {
+        for line in blame::text(&all(), 3, Style { color: Color::Off, width }).lines() {
             let word = line.split_whitespace().map(table::columns).max().unwrap_or(0);
             let command = line.contains(": tailbound ");
             let fits = table::columns(line) <= width.max(word + 4).max(34);

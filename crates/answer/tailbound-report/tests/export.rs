@@ -6,7 +6,7 @@ mod common;
 use tailbound_core::record::{Clocks, Event, ExceedanceRecord, WARM_UP_OVER};
 use tailbound_core::{Outcome, Run};
 use tailbound_report::export::{Exported, FORMATS, Format, Rows, export};
-use tailbound_report::{brief, worst};
+use tailbound_report::{Color, brief, worst};
 use tailbound_stats::Analysis;
 
 fn run() -> Run {
@@ -177,7 +177,7 @@ fn the_latest_wake_ups_are_listed_with_their_time_of_day() {
         t_ns: 4_341_000_000,
         missed: 98,
     });
-    let text = worst::text(&run, 3, tailbound_report::Style { color: false, width: 200 });
+    let text = worst::text(&run, 3, tailbound_report::Style { color: Color::Off, width: 200 });
     assert!(text.contains("Time of day and trace clock are unknown"), "{text}");
     let clocks = Clocks {
         monotonic_ns: 1_000_000_000,
@@ -194,7 +194,7 @@ fn the_latest_wake_ups_are_listed_with_their_time_of_day() {
     assert_eq!((all[0].thread, all[0].activation, all[0].missed), (1, 4_242, Some(98)));
     assert_eq!(all[0].loads, ["memory"], "the other one paused");
     assert!(all[1].error_ns >= all[2].error_ns);
-    let text = worst::text(&run, 3, tailbound_report::Style { color: false, width: 200 });
+    let text = worst::text(&run, 3, tailbound_report::Style { color: Color::Off, width: 200 });
     assert!(text.contains("2026-11-21 18:59:00.341000"), "{text}");
     assert!(text.contains("5.341000"), "{text}");
     let json = worst::json(&run, 3);

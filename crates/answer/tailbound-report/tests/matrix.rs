@@ -13,7 +13,7 @@ use tailbound_core::lab::{KernelRecord, LabRecord};
 use tailbound_core::verdict::Outcome;
 use tailbound_report::compare::Answer;
 use tailbound_report::matrix::{self, Cell, Labels};
-use tailbound_report::{Style, html, json, text};
+use tailbound_report::{Color, Style, html, json, text};
 use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
 
@@ -76,7 +76,7 @@ const VIRTUAL: &str =
 #[test]
 fn virtual_time_is_called_so_in_every_rendering() {
     let one = lab_run("debian:6.12", 1, 9000.0, 0);
-    let wide = Style { color: false, width: 200 };
+    let wide = Style { color: Color::Off, width: 200 };
     let both = [one.clone(), one.clone()];
     let names = ["a".to_owned(), "b".to_owned()];
     let given = names.clone().map(|name| (name, vec![one.clone()]));
@@ -115,7 +115,7 @@ fn a_cell_that_did_not_meet_its_requirement_says_so() {
     verdict.outcome = Outcome::NotMet;
     verdict.sentence = "Not met: the offence ran 10 times.".into();
     let words = "debian:6.12 under hackbench: Not met: the offence ran 10 times.";
-    let plain = matrix::text(&cells, Style { color: false, width: 200 });
+    let plain = matrix::text(&cells, Style { color: Color::Off, width: 200 });
     assert!(plain.contains(words), "{plain}");
     assert!(matrix::html(&cells).contains(words), "the page does not say it");
 }
@@ -123,7 +123,7 @@ fn a_cell_that_did_not_meet_its_requirement_says_so() {
 #[test]
 fn every_place_has_its_figures_or_says_why_not() {
     let cells = cells();
-    let plain = matrix::text(&cells, Style { color: false, width: 200 });
+    let plain = matrix::text(&cells, Style { color: Color::Off, width: 200 });
     for words in [
         "3 of 4 cells measured",
         "debian:6.12-rt",
@@ -203,18 +203,18 @@ fn options_of_a_kernel_are_dashes_of_its_colour() {
 fn options_of_all_kernels_are_told_once() {
     let one = |kernel, id| cell(kernel, "isolcpus=1", "none", Ok(lab_run(kernel, id, 9000.0, 0)));
     let cells = [one("debian:6.1", 1), one("debian:6.12", 2)];
-    let text = matrix::text(&cells, Style { color: false, width: 1000 });
+    let text = matrix::text(&cells, Style { color: Color::Off, width: 1000 });
     assert!(text.contains("all kernels with isolcpus=1"), "{text}");
     for said in [text, matrix::html(&cells)] {
         assert!(!said.contains("6.12 isolcpus=1"), "{said}");
     }
-    let text = matrix::text(&cells[..1], Style { color: false, width: 1000 });
+    let text = matrix::text(&cells[..1], Style { color: Color::Off, width: 1000 });
     assert!(text.contains("debian:6.1 isolcpus=1"), "{text}");
 }
 
 #[test]
 fn what_must_not_be_compared_is_reported() {
-    let wide = Style { color: false, width: 1000 };
+    let wide = Style { color: Color::Off, width: 1000 };
     let mut cells = cells();
     let said = |cells: &[Cell], words: &str| {
         let text = matrix::text(cells, wide);

@@ -15,7 +15,7 @@ use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::purpose::Purpose;
 use tailbound_core::record::{End, Fact, LoadRecord, Source};
 use tailbound_core::{Distribution, Finding, Histogram, Impact, Requirement, Run};
-use tailbound_report::{Style, compare, html, json, live, pictures, text};
+use tailbound_report::{Color, Style, compare, html, json, live, pictures, text};
 use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
 
@@ -181,7 +181,7 @@ fn text_of_a_run_cannot_become_markup_or_move_the_cursor() {
     let doc = parse(&page);
     assert!(!page.contains("<img") && !page.contains('\u{1b}'));
     assert_eq!(doc.descendants().filter(|n| n.has_tag_name("script")).count(), 3);
-    let plain = text(&Analysis::of(&run), Style { color: false, width: 80 });
+    let plain = text(&Analysis::of(&run), Style { color: Color::Off, width: 80 });
     assert!(!plain.contains('\u{1b}'));
     assert!(
         !compared(vec![run.clone(), run], &[evil, "b"]).text(Style::default()).contains('\u{1b}')
@@ -491,7 +491,7 @@ fn the_head_says_who_measured_what_when_and_for_which_requirement() {
     let heading = whole.find("Tailbound report: Axis controller &lt;3&gt;");
     assert!(heading < whole.find("class=\"verdict"), "the title stands above the verdict");
     assert_eq!(json(&Analysis::of(&run))["run"]["purpose"]["requirement"], "REQ-17");
-    let plain = text(&Analysis::of(&run), Style { color: false, width: 200 });
+    let plain = text(&Analysis::of(&run), Style { color: Color::Off, width: 200 });
     assert!(
         plain.contains("started: 2026-01-01T12:00:00Z (UTC); title: Axis controller <3>"),
         "{plain}"
@@ -566,9 +566,9 @@ fn golden(name: &str, found: &str) {
 
 #[test]
 fn golden_texts() {
-    golden("report.txt", &text(&Analysis::of(&small(5)), Style { color: false, width: 80 }));
-    golden("live-80x24.txt", &live::frame(&snapshot(), 80, 24, false));
-    golden("live-40x12.txt", &live::frame(&snapshot(), 40, 12, false));
+    golden("report.txt", &text(&Analysis::of(&small(5)), Style { color: Color::Off, width: 80 }));
+    golden("live-80x24.txt", &live::frame(&snapshot(), 80, 24, Color::Off));
+    golden("live-40x12.txt", &live::frame(&snapshot(), 40, 12, Color::Off));
     golden("live-line.txt", &live::plain_line(&snapshot(), &mut BTreeSet::new()));
     let good =
         run(&Shape { seed: 11, seconds: 5, stall_ns: 0, tail_ns: 9_000.0, ..Shape::default() });
@@ -601,7 +601,7 @@ fn the_live_view_fits_every_terminal() {
     };
     for (width, height) in [(80, 24), (60, 15), (40, 10), (20, 5), (200, 60), (1, 1)] {
         for shown in [&s, &empty] {
-            for color in [false, true] {
+            for color in [Color::Off, Color::On] {
                 let frame = live::frame(shown, width, height, color);
                 assert!(frame.lines().count() <= height, "{width}x{height}\n{frame}");
                 for line in frame.lines() {
@@ -611,7 +611,7 @@ fn the_live_view_fits_every_terminal() {
             }
         }
     }
-    let frame = live::frame(&s, 80, 24, false);
+    let frame = live::frame(&s, 80, 24, Color::Off);
     assert!(
         frame.contains("CPU 65") && frame.contains("more"),
         "the worst is shown, the rest counted:\n{frame}"
@@ -636,12 +636,12 @@ fn without_colour(line: &str) -> String {
 #[test]
 fn colour_changes_nothing_but_colour() {
     let run = small(3);
-    let plain = text(&Analysis::of(&run), Style { color: false, width: 80 });
-    let colour = text(&Analysis::of(&run), Style { color: true, width: 80 });
+    let plain = text(&Analysis::of(&run), Style { color: Color::Off, width: 80 });
+    let colour = text(&Analysis::of(&run), Style { color: Color::On, width: 80 });
     let stripped: Vec<String> = colour.lines().map(without_colour).collect();
     assert_eq!(stripped, plain.lines().collect::<Vec<_>>());
     for width in [20, 40, 80, 132] {
-        for line in text(&Analysis::of(&run), Style { color: false, width }).lines() {
+        for line in text(&Analysis::of(&run), Style { color: Color::Off, width }).lines() {
             let long_word = line.split_whitespace().map(|w| w.chars().count()).max().unwrap_or(0);
             // A command to be copied is one line, however long.
             let fits = line.starts_with("Repeat: ")
@@ -668,7 +668,7 @@ fn an_imported_run_never_says_every_0_ns_for_0_s() {
     imported.verdict = None;
     imported.end =
         Some(End { reason: tailbound_core::EndReason::Complete, measured_ns: 0, lines: 9 });
-    let shown = text(&Analysis::of(&imported), Style { color: false, width: 120 });
+    let shown = text(&Analysis::of(&imported), Style { color: Color::Off, width: 120 });
     assert!(shown.contains("interval unknown, duration unknown"), "{shown}");
     assert!(shown.contains("way of sleeping unknown"), "{shown}");
     assert!(shown.contains("Repeat: unknown: the run file has no command line"), "{shown}");
@@ -681,7 +681,7 @@ fn an_imported_run_never_says_every_0_ns_for_0_s() {
     let interval = plan.differing.iter().find(|d| d.what == "plan: interval_ns");
     assert_eq!(interval.map(|d| d.values[0].as_str()), Some("unknown: not in the file"));
     imported.header.plan.means = Means::Polling;
-    let shown = text(&Analysis::of(&imported), Style { color: false, width: 120 });
+    let shown = text(&Analysis::of(&imported), Style { color: Color::Off, width: 120 });
     assert!(shown.contains("no interval") && shown.contains("polling, no sleep"), "{shown}");
     assert!(!shown.contains("on clock"), "{shown}");
 }
@@ -734,7 +734,7 @@ fn a_median_in_the_lowest_step_is_below_it_and_not_0() {
     (d.sums, d.min_ns, d.max_ns) = (None, Some(20), Some(3_400));
     coarse.threads[0].wakeup = d;
     coarse.threads[0].missed = Distribution::default();
-    let shown = text(&Analysis::of(&coarse), Style { color: false, width: 120 });
+    let shown = text(&Analysis::of(&coarse), Style { color: Color::Off, width: 120 });
     let row = shown.lines().find(|l| l.contains("3.40 µs")).unwrap_or_default();
     assert!(row.contains("20 ns") && row.contains("< 1.00 µs"), "{shown}");
     assert!(page(&coarse).contains("&lt; 1.00 µs"));

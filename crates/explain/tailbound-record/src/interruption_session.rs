@@ -35,7 +35,8 @@ pub struct InterruptionEnd {
 pub fn interruptions(
     root: &Root,
     exe: &Path,
-    (machine, chosen): (&Cpus, BTreeSet<u32>),
+    machine: &Cpus,
+    chosen: BTreeSet<u32>,
     mut looks: Looks,
     progress: &mut dyn LookProgress,
 ) -> Result<InterruptionEnd, ObserveError> {

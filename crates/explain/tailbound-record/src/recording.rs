@@ -36,6 +36,15 @@ pub enum RecordingItem<'a> {
     Lost(u64),
 }
 
+/// Whether the notes tell how long each thread waited for a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitNotes {
+    /// They do.
+    Told,
+    /// They do not.
+    LeftOut,
+}
+
 /// See the module.
 pub struct Recording {
     trace: OwnTrace,
@@ -50,7 +59,7 @@ pub struct Recording {
     calls: Option<CallTrace>,
     /// Programs in the kernel, where they were asked for and are allowed.
     stacks: Option<Tier>,
-    tell_waits: bool,
+    waits: WaitNotes,
 }
 
 /// What a recording came to.
@@ -102,14 +111,14 @@ impl Recording {
             event_ns,
             calls,
             stacks: None,
-            tell_waits: false,
+            waits: WaitNotes::LeftOut,
         })
     }
 
     /// Kernel stacks of those who keep watched threads off their CPU, and owners of locks, from here on; where there can
-    /// be none, a finding says why. With `waits` the notes tell each thread's waits for a CPU.
-    pub fn with_stacks(&mut self, root: &Root, waits: bool) {
-        self.tell_waits = waits;
+    /// be none, a finding says why.
+    pub fn with_stacks(&mut self, root: &Root, waits: WaitNotes) {
+        self.waits = waits;
         match Tier::begin(root, self.symbols()) {
             Ok(mut stacks) => {
                 self.trace.notes.append(&mut stacks.take_notes());
@@ -220,7 +229,7 @@ impl Recording {
         self.hand_over(u64::MAX, each);
         let mut lost = self.trace.lost(&self.cpus);
         let mut notes = std::mem::take(&mut self.trace.notes);
-        notes.extend(self.stacks.iter().flat_map(|s| s.last_words(self.tell_waits)));
+        notes.extend(self.stacks.iter().flat_map(|s| s.last_words(self.waits)));
         let locks = self.stacks.as_ref().map_or_else(Vec::new, |s| s.locks().to_vec());
         let mut findings = self.trace.end();
         if let Some(calls) = self.calls {

@@ -16,7 +16,7 @@ use tailbound_trace::cycle::Cycles;
 use tailbound_trace::event::Entry;
 
 use crate::error::ObserveError;
-use crate::recording::{Recorded, Recording, RecordingItem, SystemCalls};
+use crate::recording::{Recorded, Recording, RecordingItem, SystemCalls, WaitNotes};
 use crate::rules::WithRules;
 use crate::sink::Sink;
 
@@ -217,7 +217,7 @@ impl Watching<WithRules<Cycles>> {
     /// Kernel stacks of those who keep the threads off their CPU, and who had the locks they waited for, where this kernel
     /// and user allow it. To be called once, before the first poll.
     pub fn with_stacks(&mut self) {
-        self.recording.with_stacks(&self.root, false);
+        self.recording.with_stacks(&self.root, WaitNotes::LeftOut);
         self.stacks_of_followed();
         self.recording.late_above(CYCLE_STACKS_NS);
     }
@@ -239,7 +239,7 @@ impl Watching<Follow> {
     /// Kernel stacks of those who keep the threads off their CPU, where this kernel and user allow it. To be
     /// called once, before the first poll.
     pub fn with_stacks(&mut self) {
-        self.recording.with_stacks(&self.root, true);
+        self.recording.with_stacks(&self.root, WaitNotes::Told);
         self.stacks_of_followed();
         self.recording.late_above(self.sink.kept_above_ns());
     }

@@ -88,17 +88,30 @@ pub struct Btf<'a> {
     strings: &'a [u8],
     /// Where each type begins, in the order of their numbers, which begin with 1.
     places: Vec<u32>,
-    big_endian: bool,
+    order: ByteOrder,
 }
 
-fn half(bytes: &[u8], at: usize, big: bool) -> Option<u16> {
+/// The order of the bytes of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ByteOrder {
+    LittleEndian,
+    BigEndian,
+}
+
+fn half(bytes: &[u8], at: usize, order: ByteOrder) -> Option<u16> {
     let bytes: [u8; 2] = bytes.get(at..at.checked_add(2)?)?.try_into().ok()?;
-    Some(if big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
+    Some(match order {
+        ByteOrder::LittleEndian => u16::from_le_bytes(bytes),
+        ByteOrder::BigEndian => u16::from_be_bytes(bytes),
+    })
 }
 
-fn word(bytes: &[u8], at: usize, big: bool) -> Option<u32> {
+fn word(bytes: &[u8], at: usize, order: ByteOrder) -> Option<u32> {
     let bytes: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
-    Some(if big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    Some(match order {
+        ByteOrder::LittleEndian => u32::from_le_bytes(bytes),
+        ByteOrder::BigEndian => u32::from_be_bytes(bytes),
+    })
 }
 
 impl<'a> Btf<'a> {
@@ -107,13 +120,13 @@ impl<'a> Btf<'a> {
     /// # Errors
     /// [`BtfError`]: it is none, is cut off, or has types of a kind that nobody knows.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BtfError> {
-        let magic = half(bytes, 0, false).ok_or(BtfError::Short("header"))?;
-        let big = match magic {
-            MAGIC => false,
-            m if m.swap_bytes() == MAGIC => true,
+        let magic = half(bytes, 0, ByteOrder::LittleEndian).ok_or(BtfError::Short("header"))?;
+        let order = match magic {
+            MAGIC => ByteOrder::LittleEndian,
+            m if m.swap_bytes() == MAGIC => ByteOrder::BigEndian,
             _ => return Err(BtfError::Foreign),
         };
-        let head = |at| word(bytes, at, big).map(|w| w as usize).ok_or(BtfError::Short("header"));
+        let head = |at| word(bytes, at, order).map(|w| w as usize).ok_or(BtfError::Short("header"));
         let (begin, types_at, types_bytes) = (head(4)?, head(8)?, head(12)?);
         let (strings_at, strings_bytes) = (head(16)?, head(20)?);
         let part = |at: usize, length: usize, what| {
@@ -124,7 +137,7 @@ impl<'a> Btf<'a> {
         };
         let types = part(types_at, types_bytes, "types")?;
         let strings = part(strings_at, strings_bytes, "names")?;
-        let mut btf = Self { types, strings, places: Vec::new(), big_endian: big };
+        let mut btf = Self { types, strings, places: Vec::new(), order };
         let mut at = 0;
         while at < types.len() {
             if btf.places.len() >= TYPES_MAX {
@@ -142,7 +155,7 @@ impl<'a> Btf<'a> {
     }
 
     fn word(&self, at: usize) -> Option<u32> {
-        word(self.types, at, self.big_endian)
+        word(self.types, at, self.order)
     }
 
     fn at(&self, at: usize) -> Option<Type> {

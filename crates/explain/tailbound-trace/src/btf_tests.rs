@@ -13,7 +13,7 @@ fn at(name: &str) -> u32 {
 
 /// `struct task { int flags:3; struct { int pid; }; char comm[16]; struct inner { int pid; } inner; }`
 /// and a tracepoint `x(struct task *, int)`.
-fn made(big: bool) -> Vec<u8> {
+fn made(order: ByteOrder) -> Vec<u8> {
     let info = |kind: u32, members: u32, flag: u32| flag << 31 | kind << 24 | members;
     let mut words = Vec::new();
     let mut add = |w: &[u32]| words.extend_from_slice(w);
@@ -31,6 +31,7 @@ fn made(big: bool) -> Vec<u8> {
     add(&[at("btf_trace_x"), info(TYPEDEF, 0, 0), 10]); // 11
     let types = u32::try_from(words.len() * 4).unwrap();
     let names = u32::try_from(NAMES.len()).unwrap();
+    let big = order == ByteOrder::BigEndian;
     let order = |w: u32| if big { w.to_be_bytes() } else { w.to_le_bytes() };
     let mut out = if big { MAGIC.to_be_bytes() } else { MAGIC.to_le_bytes() }.to_vec();
     out.extend([1, 0]);
@@ -42,8 +43,8 @@ fn made(big: bool) -> Vec<u8> {
 
 #[test]
 fn fields_are_found_through_nameless_structures_and_steps() {
-    for big in [false, true] {
-        let bytes = made(big);
+    for order in [ByteOrder::LittleEndian, ByteOrder::BigEndian] {
+        let bytes = made(order);
         let btf = Btf::parse(&bytes).unwrap();
         assert_eq!(btf.len(), 11);
         assert_eq!(btf.field("task", &["pid"]), Ok(Field { offset: 4, size: 4 }));
@@ -56,7 +57,7 @@ fn fields_are_found_through_nameless_structures_and_steps() {
 
 #[test]
 fn what_is_not_there_is_named_and_bits_have_no_address() {
-    let bytes = made(false);
+    let bytes = made(ByteOrder::LittleEndian);
     let btf = Btf::parse(&bytes).unwrap();
     let error = btf.field("task", &["pi_blocked_on"]).unwrap_err().to_string();
     assert_eq!(error, "this kernel has no struct task, field pi_blocked_on");
@@ -68,7 +69,7 @@ fn what_is_not_there_is_named_and_bits_have_no_address() {
 
 #[test]
 fn what_is_cut_off_or_spoilt_is_an_error_and_no_panic() {
-    let bytes = made(false);
+    let bytes = made(ByteOrder::LittleEndian);
     for length in 0..bytes.len() {
         assert!(Btf::parse(bytes.get(..length).unwrap()).is_err(), "{length}");
     }
@@ -88,7 +89,7 @@ fn what_is_cut_off_or_spoilt_is_an_error_and_no_panic() {
 
 #[test]
 fn a_type_that_is_made_from_itself_has_an_end() {
-    let mut bytes = made(false);
+    let mut bytes = made(ByteOrder::LittleEndian);
     // The typedef points to itself.
     let last = 24 + (bytes.len() - 24 - NAMES.len()) - 4;
     bytes.get_mut(last..last + 4).unwrap().copy_from_slice(&11u32.to_le_bytes());

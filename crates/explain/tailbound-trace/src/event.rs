@@ -73,6 +73,15 @@ pub enum Vector {
     Other(&'static str),
 }
 
+/// The mode of a CPU at a page fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultMode {
+    /// The thread touched memory itself.
+    User,
+    /// The kernel did, on a thread's behalf or on ours.
+    Kernel,
+}
+
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "fields are named as the kernel names them")]
@@ -132,7 +141,7 @@ pub enum Event {
     /// It has it, or has given up.
     LockGot { lock: u64 },
     /// A page fault.
-    PageFault { user: bool, address: u64 },
+    PageFault { mode: FaultMode, address: u64 },
     /// The CPU enters an idle state, or leaves it (`None`).
     Idle { state: Option<u32> },
     /// A CPU's frequency changes.
@@ -491,8 +500,8 @@ fn make(layout: &Layout, bytes: &[u8]) -> Option<Event> {
         Kind::WorkEnd => Event::WorkEnd,
         Kind::LockWait => Event::LockWait { lock: unsigned(0)?, flags: count(1)? },
         Kind::LockGot => Event::LockGot { lock: unsigned(0)? },
-        Kind::UserFault => Event::PageFault { user: true, address: unsigned(0)? },
-        Kind::KernelFault => Event::PageFault { user: false, address: unsigned(0)? },
+        Kind::UserFault => Event::PageFault { mode: FaultMode::User, address: unsigned(0)? },
+        Kind::KernelFault => Event::PageFault { mode: FaultMode::Kernel, address: unsigned(0)? },
         // PWR_EVENT_EXIT is -1 as u32.
         Kind::Idle => Event::Idle { state: count(0).filter(|s| *s != u32::MAX) },
         Kind::Frequency => Event::Frequency { cpu: count(0)?, khz: unsigned(1)? },

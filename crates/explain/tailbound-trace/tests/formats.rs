@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use tailbound_trace::event::{Event, WANTED};
+use tailbound_trace::event::{Event, FaultMode, WANTED};
 use tailbound_trace::{EventDecoder, EventFormat, PageLayout};
 
 /// Kernel, and the events that it does not have.
@@ -173,8 +173,8 @@ fn is_right(name: &str, event: &Event) -> bool {
         ("workqueue_execute_end", e) => e == Event::WorkEnd,
         ("contention_begin", e) => e == Event::LockWait { lock: N, flags: 1 },
         ("contention_end", e) => e == Event::LockGot { lock: N },
-        ("page_fault_user", e) => e == Event::PageFault { user: true, address: N },
-        ("page_fault_kernel", e) => e == Event::PageFault { user: false, address: N },
+        ("page_fault_user", e) => e == Event::PageFault { mode: FaultMode::User, address: N },
+        ("page_fault_kernel", e) => e == Event::PageFault { mode: FaultMode::Kernel, address: N },
         ("cpu_idle", e) => e == Event::Idle { state: Some(4) },
         ("cpu_frequency", e) => e == Event::Frequency { cpu: 2, khz: 4 },
         ("console", e) => e == Event::Console,

@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use tailbound_trace::EventDecoder;
 use tailbound_trace::blame::{BlameSelection, BlameSummary, DueTimes, Follow, Ground, WatchFilter};
-use tailbound_trace::dat::{self, DatError, Info, MergeItem, ReadEnd, TraceClock, TraceFile};
+use tailbound_trace::dat::{
+    self, DatError, Info, MergeItem, Processors, ReadEnd, TraceClock, TraceFile,
+};
 use tailbound_trace::event::Entry;
 
 const FILES: [&str; 4] = [
@@ -270,9 +272,9 @@ fn numbers_that_lie_are_refused_by_name() {
 #[test]
 fn what_a_trace_lacks_is_named_with_what_is_lost() {
     let all: Vec<&str> = tailbound_trace::event::WANTED.iter().map(|w| w.name).collect();
-    assert!(dat::lacking(&all, true).is_empty());
-    let lacks = dat::lacking(&["sched_switch", "sched_waking"], false);
+    assert!(dat::lacking(&all, Processors::X86).is_empty());
+    let lacks = dat::lacking(&["sched_switch", "sched_waking"], Processors::Other);
     assert!(lacks.iter().any(|l| l.lost.contains("lateness counts from the wake-up")));
     assert!(lacks.iter().all(|l| l.events != "irq_vectors"), "only x86 has them");
-    assert!(dat::lacking(&[], true).iter().any(|l| l.events == "irq_vectors"));
+    assert!(dat::lacking(&[], Processors::X86).iter().any(|l| l.events == "irq_vectors"));
 }

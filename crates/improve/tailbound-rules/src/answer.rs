@@ -19,6 +19,23 @@ pub struct CheckRecord {
     pub seen: CheckOutcome,
 }
 
+/// The checks that a text tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShownChecks {
+    /// All.
+    All,
+    /// What is bad, a warning or pending.
+    Problems,
+}
+
+impl ShownChecks {
+    /// As `--all` says.
+    #[must_use]
+    pub fn all_if(all: bool) -> Self {
+        if all { Self::All } else { Self::Problems }
+    }
+}
+
 /// All of a machine.
 #[derive(Debug)]
 pub struct Answers {
@@ -99,11 +116,12 @@ impl Answers {
         })
     }
 
-    /// For people: what is bad, a warning, pending or unknown; with `all` the rest too.
+    /// For people.
     #[must_use]
-    pub fn text(&self, all: bool, paint: impl Fn(Level, &str) -> String) -> String {
+    pub fn text(&self, shown: ShownChecks, paint: impl Fn(Level, &str) -> String) -> String {
         let mut out = String::new();
         let mut group = None;
+        let all = shown == ShownChecks::All;
         let wide = if all { 14 } else { 4 };
         for (a, (now, good, _)) in self.all.iter().zip(&self.filled) {
             let level = a.seen.level;

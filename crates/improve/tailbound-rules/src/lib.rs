@@ -22,7 +22,7 @@ mod preconditions;
 mod recorded;
 mod sample;
 
-pub use answer::{Answers, CheckRecord};
+pub use answer::{Answers, CheckRecord, ShownChecks};
 pub use capture::Capture;
 pub use check::{Check, Group};
 pub use checks::catalogue;

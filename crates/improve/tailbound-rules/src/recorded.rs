@@ -32,7 +32,8 @@ impl RecordingCounts {
 #[must_use]
 pub fn assumptions(
     found: &[Precondition],
-    (before, after): (&RecordingCounts, &RecordingCounts),
+    before: &RecordingCounts,
+    after: &RecordingCounts,
     cpu: u32,
     event_ns: Option<i64>,
 ) -> Vec<Assumption> {

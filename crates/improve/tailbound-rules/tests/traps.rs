@@ -9,7 +9,8 @@ use std::path::Path;
 use tailbound_core::CpuSet;
 use tailbound_host::Root;
 use tailbound_rules::{
-    Answers, CheckScope, Glance, Level, Machine, Sample, Workload, catalogue, preconditions,
+    Answers, CheckScope, Glance, Level, Machine, Sample, ShownChecks, Workload, catalogue,
+    preconditions,
 };
 
 /// A tree of files.
@@ -350,7 +351,7 @@ fn whole_machines_are_judged_as_their_owners_would() {
         let answers = Answers::of(&Machine::read(&Root::at(&host), CheckScope::default(), None));
         assert_eq!(answers.all.len(), catalogue().len());
         assert!(answers.json().to_string().contains("preconditions"));
-        assert!(answers.text(true, |_, w| w.to_owned()).contains("checks:"));
+        assert!(answers.text(ShownChecks::All, |_, w| w.to_owned()).contains("checks:"));
     }
 }
 

@@ -30,6 +30,15 @@ pub enum FactsError {
     Cpu0,
 }
 
+/// Whether CPU 0, which has work that cannot be moved, may be among those for real-time work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cpu0 {
+    /// It may.
+    MayBeTaken,
+    /// It may not.
+    StaysFree,
+}
+
 /// The machine as a plan sees it.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -56,7 +65,7 @@ impl Facts {
     ///
     /// # Errors
     /// [`FactsError`].
-    pub fn read(root: &Root, rt: &CpuSet, allow_cpu0: bool) -> Result<Self, FactsError> {
+    pub fn read(root: &Root, rt: &CpuSet, cpu0: Cpu0) -> Result<Self, FactsError> {
         let online = online(root)?;
         let cpus = Cpus::read(root)?;
         if !rt.is_empty() {
@@ -67,7 +76,7 @@ impl Facts {
         if housekeeping.is_empty() {
             return Err(FactsError::NothingLeft(rt.clone()));
         }
-        if rt.contains(0) && !allow_cpu0 {
+        if rt.contains(0) && cpu0 == Cpu0::StaysFree {
             return Err(FactsError::Cpu0);
         }
         let release = root.read_trimmed("/proc/sys/kernel/osrelease").unwrap_or_default();

@@ -70,7 +70,7 @@ pub(crate) fn heirs(system: &dyn System, transaction: &Transaction) -> Found<Vec
         if let Some((id, property)) = step.target.thread() {
             written.push(Written { id, old, ours, property });
         } else if matches!(&step.target, Target::Setting { path, .. } if path == DEFAULT_AFFINITY) {
-            default = Some((old, ours));
+            default = Some(DefaultAffinity { before: old, ours });
         }
     }
     if written.is_empty() && default.is_none() {
@@ -86,15 +86,22 @@ pub(crate) fn heirs(system: &dyn System, transaction: &Transaction) -> Found<Vec
     if !written.is_empty() {
         found.extend(of_threads(system, &written, moment)?);
     }
-    if let Some((before, ours)) = default {
-        found.extend(of_interrupts(system, (before, ours), moment)?);
+    if let Some(default) = default {
+        found.extend(of_interrupts(system, &default, moment)?);
     }
     Ok(found)
 }
 
+/// The affinity that new interrupts get.
+struct DefaultAffinity<'a> {
+    before: &'a State,
+    /// As the change had set it.
+    ours: &'a State,
+}
+
 fn of_interrupts(
     system: &dyn System,
-    (before, ours): (&State, &State),
+    default: &DefaultAffinity<'_>,
     moment: &Moment,
 ) -> Found<Vec<Heir>> {
     let new = system.moment()?.interrupts.into_iter().filter(|i| !moment.interrupts.contains(i));
@@ -102,7 +109,12 @@ fn of_interrupts(
         let target = Target::Interrupt(id);
         let now = system.read(&target).ok()?;
         let lineage = Lineage::From(DEFAULT_AFFINITY.to_owned());
-        (now == *ours).then(|| Heir { target, now, before: before.clone(), lineage })
+        (now == *default.ours).then(|| Heir {
+            target,
+            now,
+            before: default.before.clone(),
+            lineage,
+        })
     };
     Ok(new.filter_map(heir).collect())
 }

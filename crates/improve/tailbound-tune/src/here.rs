@@ -116,6 +116,23 @@ impl Ready {
     }
 }
 
+/// Settings that another writer has changed since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignValues {
+    /// Put back too.
+    Overwritten,
+    /// Left.
+    Left,
+}
+
+impl ForeignValues {
+    /// As `--force` says.
+    #[must_use]
+    pub fn overwritten_if(force: bool) -> Self {
+        if force { Self::Overwritten } else { Self::Left }
+    }
+}
+
 /// Undoes a change of this machine; whoever calls holds the lock.
 ///
 /// # Errors
@@ -123,11 +140,14 @@ impl Ready {
 pub fn undo_here(
     places: &Places,
     transaction: &Transaction,
-    force: bool,
+    foreign: ForeignValues,
 ) -> Result<UndoReport, JournalError> {
     let root = Root::real();
     let booted = transaction.plan().map(|p| p.machine.boot_id.clone()).unwrap_or_default();
-    let mode = Mode { force, rebooted: booted != machine_id(&root).boot_id };
+    let mode = Mode {
+        force: foreign == ForeignValues::Overwritten,
+        rebooted: booted != machine_id(&root).boot_id,
+    };
     let mut machine = Machine::new(root);
     undo(&mut machine, places, transaction, mode, &now())
 }
@@ -157,7 +177,7 @@ pub fn undo_unless_confirmed(number: u32) -> Result<Option<UndoReport>, HereErro
 pub fn undo_under(_lock: &Lock, number: u32) -> Result<Option<UndoReport>, HereError> {
     let places = Places::of_machine();
     let found = find(&places, number)?.filter(|t| !t.has_ended() && !t.is_confirmed());
-    Ok(found.map(|t| undo_here(&places, &t, false)).transpose()?)
+    Ok(found.map(|t| undo_here(&places, &t, ForeignValues::Left)).transpose()?)
 }
 
 /// Applies `plan` under a guard, which is a process that undoes it: `after` a time, or, without one, when the

@@ -55,12 +55,12 @@ pub use apply::{Applied, ApplyError, apply, arrow, find};
 pub use boot::BootError;
 pub use codec::{Codec, CodecError};
 pub use error::TuneError;
-pub use facts::{Facts, FactsError, machine_id};
+pub use facts::{Cpu0, Facts, FactsError, machine_id};
 pub use guard::guard;
 pub use heirs::{Heir, Lineage};
 pub use here::{
-    ForNow, GUARD_DONE, GUARD_LOCK, HereError, apply_guarded, apply_here, needs_root, now,
-    undo_here, undo_under, undo_unless_confirmed,
+    ForNow, ForeignValues, GUARD_DONE, GUARD_LOCK, HereError, apply_guarded, apply_here,
+    needs_root, now, undo_here, undo_under, undo_unless_confirmed,
 };
 pub use keep::{KeepEvent, keep};
 pub use look::{chosen_cpus, look_interval_ns, look_now};

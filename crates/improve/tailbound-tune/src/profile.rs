@@ -12,7 +12,7 @@ use crate::boot::{self, BootError};
 use crate::facts::Facts;
 use crate::rules::{self, InterruptRule, RuleError, ServiceRule, ThreadRule};
 use crate::settings::{self, Draft, Omission, Setting, SettingError, Value};
-use crate::step::Plan;
+use crate::step::{Plan, Recipe};
 
 /// The profiles that come with the program, by name.
 pub const SHIPPED: &[(&str, &str)] = &[
@@ -144,26 +144,21 @@ impl Profile {
         self.settings.iter().map(|(s, _)| s.name)
     }
 
-    /// What it comes to on a machine.
+    /// What it comes to on a machine, with what `recipe` says beside its profile.
     ///
     /// # Errors
     /// [`ProfileError`].
-    pub(crate) fn plan(
-        &self,
-        facts: &Facts,
-        boot: bool,
-        without: &[String],
-    ) -> Result<Plan, ProfileError> {
+    pub(crate) fn plan(&self, facts: &Facts, recipe: &Recipe) -> Result<Plan, ProfileError> {
         let mut draft = Draft::new(facts, &self.name);
         for (setting, value) in
-            self.settings.iter().filter(|(s, _)| !without.iter().any(|w| w == s.name))
+            self.settings.iter().filter(|(s, _)| !recipe.without.iter().any(|w| w == s.name))
         {
             setting.plan(&mut draft, value)?;
         }
         rules::threads(&mut draft, &self.written.thread)?;
         rules::interrupts(&mut draft, &self.written.interrupt)?;
         rules::services(&mut draft, &self.written.service);
-        if boot {
+        if recipe.boot {
             boot::plan(&mut draft, &self.written.boot.parameters)?;
         } else if !self.written.boot.parameters.is_empty() {
             draft.begin("boot");

@@ -9,7 +9,7 @@ use tailbound_core::CpuSet;
 use tailbound_core::cpus::ParseCpusError;
 use tailbound_host::Root;
 
-use crate::facts::{Facts, FactsError, machine_id};
+use crate::facts::{Cpu0, Facts, FactsError, machine_id};
 use crate::profile::{Profile, ProfileError, Written};
 use crate::settings;
 use crate::step::{PLAN_FORMAT, Plan, Recipe, Step};
@@ -79,8 +79,9 @@ impl Recipe {
             settings::named(name)?;
         }
         let profile = Profile::parse(&self.profile)?;
-        let facts = Facts::read(root, &rt, self.allow_cpu0)?;
-        let mut plan = profile.plan(&facts, self.boot, &self.without)?;
+        let cpu0 = if self.allow_cpu0 { Cpu0::MayBeTaken } else { Cpu0::StaysFree };
+        let facts = Facts::read(root, &rt, cpu0)?;
+        let mut plan = profile.plan(&facts, self)?;
         plan.recipe = self.clone();
         Ok(plan)
     }

@@ -117,11 +117,28 @@ impl RecipeWords {
     }
 }
 
-/// Keeps everything else off `cpus`, in a cpuset partition or by affinities alone.
+/// What keeps everything else off isolated CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// A cpuset partition, and affinities.
+    Partition,
+    /// Affinities alone.
+    Affinities,
+}
+
+impl Isolation {
+    /// As `--no-partition` says.
+    #[must_use]
+    pub fn without_partition_if(no_partition: bool) -> Self {
+        if no_partition { Self::Affinities } else { Self::Partition }
+    }
+}
+
+/// Keeps everything else off `cpus`.
 #[must_use]
-pub fn isolated(cpus: &str, partition: bool) -> Recipe {
+pub fn isolated(cpus: &str, by: Isolation) -> Recipe {
     let mut written = Written { name: "isolate".to_owned(), ..Written::default() };
-    let partition = partition.then_some(("partition", "isolated"));
+    let partition = (by == Isolation::Partition).then_some(("partition", "isolated"));
     for (name, value) in ISOLATION.iter().map(|n| (*n, "housekeeping")).chain(partition) {
         written.set(name, value);
     }

@@ -133,8 +133,8 @@ pub fn undo(
     journal.append(&Entry::Undoing)?;
     for made in transaction.made().into_iter().rev() {
         let Some(step) = plan.steps.get(made.step) else { continue };
-        let halfway = was_halfway(transaction, made.step);
-        let outcome = restore(system, step, &made, &mode, halfway);
+        let earlier = earlier_undo(transaction, made.step);
+        let outcome = restore(system, step, &made, &mode, earlier);
         journal.append(&Entry::Undone { step: made.step, outcome: outcome.clone() })?;
         report.outcomes.push((step.clone(), outcome));
     }
@@ -198,7 +198,7 @@ fn restore(
     step: &Step,
     made: &Made,
     mode: &Mode,
-    halfway: bool,
+    earlier: EarlierUndo,
 ) -> Undone {
     if mode.rebooted && !step.target.is_persistent() {
         return Undone::Gone("the machine was booted again".to_owned());
@@ -214,7 +214,7 @@ fn restore(
     if made.anchor.is_some() && system.anchor(&step.target) != made.anchor {
         return Undone::Gone("its folder is another one of the same name".to_owned());
     }
-    if !mode.force && !is_ours(step, made, &current, halfway) {
+    if !mode.force && !is_ours(step, made, &current, earlier) {
         let ours = made.now.clone().unwrap_or_else(|| step.new.clone());
         return Undone::Foreign { now: current, ours };
     }
@@ -224,12 +224,12 @@ fn restore(
     }
 }
 
-/// Is it as this transaction left it? `halfway`: a kill came while the step was undone.
-fn is_ours(step: &Step, made: &Made, current: &State, halfway: bool) -> bool {
+/// Is it as this transaction left it?
+fn is_ours(step: &Step, made: &Made, current: &State, earlier: EarlierUndo) -> bool {
     // The one change of several calls: a kill may have come between two of them.
     if let (Target::Coalescing { .. }, Some(old), Some(new), Some(now)) =
         (&step.target, &made.old, &step.new, current)
-        && (halfway || made.now.is_none())
+        && (earlier == EarlierUndo::CutOff || made.now.is_none())
         && coalescing::is_on_the_way(old, new, now)
     {
         return true;
@@ -244,11 +244,19 @@ fn is_ours(step: &Step, made: &Made, current: &State, halfway: bool) -> bool {
     }
 }
 
-/// Did an earlier undoing end without a word about this step?
-fn was_halfway(transaction: &Transaction, step: usize) -> bool {
+/// What is known of an earlier undoing of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EarlierUndo {
+    /// It ended without a word about the step: a kill may have come while it was undone.
+    CutOff,
+    /// There was none, or it says what became of the step.
+    Told,
+}
+
+fn earlier_undo(transaction: &Transaction, step: usize) -> EarlierUndo {
     let entries = &transaction.entries;
     let last = entries.iter().rposition(|e| matches!(e, Entry::Undoing));
     let after = last.and_then(|i| entries.get(i..)).unwrap_or_default();
-    !after.is_empty()
-        && !after.iter().any(|e| matches!(e, Entry::Undone { step: s, .. } if *s == step))
+    let told = |e: &Entry| matches!(e, Entry::Undone { step: s, .. } if *s == step);
+    if after.is_empty() || after.iter().any(told) { EarlierUndo::Told } else { EarlierUndo::CutOff }
 }

@@ -33,9 +33,26 @@ pub fn applied(plan: &Plan, applied: &Applied) -> (String, Vec<String>) {
     (first, applied.skipped.iter().map(passed).collect())
 }
 
-/// The plan's steps by setting, and what is left out; all rows, or the first of each setting.
+/// The rows of a plan that are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanRows {
+    /// All, and what there is nothing to do about.
+    All,
+    /// The first of each setting.
+    First,
+}
+
+impl PlanRows {
+    /// As `--all` says.
+    #[must_use]
+    pub fn all_if(all: bool) -> Self {
+        if all { Self::All } else { Self::First }
+    }
+}
+
+/// The plan's steps by setting, and what is left out.
 #[must_use]
-pub fn plan(plan: &Plan, all: bool) -> String {
+pub fn plan(plan: &Plan, rows: PlanRows) -> String {
     let cpus = match plan.rt_cpus.as_str() {
         "" => String::new(),
         list => format!(", CPUs for real-time work: {list}"),
@@ -46,7 +63,7 @@ pub fn plan(plan: &Plan, all: bool) -> String {
         let n = rest.iter().take_while(|s| s.setting == first.setting).count();
         let (mine, others) = rest.split_at(n);
         out.push_str(&format!("\n{}\n", first.setting));
-        let most = if all || n <= ROWS + 1 { n } else { ROWS };
+        let most = if rows == PlanRows::All || n <= ROWS + 1 { n } else { ROWS };
         for step in mine.iter().take(most) {
             out.push_str(&format!("  {:<WIDE$} {}\n", step.target.to_string(), arrow(step)));
         }
@@ -55,11 +72,11 @@ pub fn plan(plan: &Plan, all: bool) -> String {
         }
         rest = others;
     }
-    out.push_str(&left_out(plan, all));
+    out.push_str(&left_out(plan, rows));
     out
 }
 
-fn left_out(plan: &Plan, all: bool) -> String {
+fn left_out(plan: &Plan, rows: PlanRows) -> String {
     let mut out = String::new();
     let (harmless, wanted): (Vec<_>, Vec<_>) = plan.left_out.iter().partition(|l| l.harmless);
     if !wanted.is_empty() {
@@ -68,7 +85,7 @@ fn left_out(plan: &Plan, all: bool) -> String {
             out.push_str(&format!("  {}: {}\n", left.setting, left.why));
         }
     }
-    if all && !harmless.is_empty() {
+    if rows == PlanRows::All && !harmless.is_empty() {
         out.push_str("\nNothing to do:\n");
         for left in harmless {
             out.push_str(&format!("  {}: {}\n", left.setting, left.why));

@@ -301,7 +301,10 @@ impl Session {
                 journal.event(-self.plan.warm_up_ns, Occurrence::Blame { note: &note });
             }
             let kind = journal.run.header.machine.get("virt.kind").and_then(Fact::as_str);
-            blamer.on_ground(kind.map(|k| k != "none"), self.virtual_time);
+            blamer.on_ground(kind.map(|k| k != "none"));
+            if self.virtual_time {
+                blamer.in_virtual_time();
+            }
         }
         Ok(blamer)
     }

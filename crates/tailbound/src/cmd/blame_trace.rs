@@ -12,7 +12,7 @@ use tailbound_files::read::ReadProgress as _;
 use tailbound_host::Root;
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
-use tailbound_trace::blame::{BlameSelection, Ground, RecordedBlame, WatchFilter};
+use tailbound_trace::blame::{BlameSelection, Ground, RecordedBlame, TraceExtent, WatchFilter};
 use tailbound_trace::dat::{self, Info, TraceFile};
 
 use super::blame_answer::{LateWakeups, above_ns};
@@ -51,7 +51,7 @@ pub(crate) fn answer(args: &BlameArgs, path: &Path, file: File) -> Result<LateWa
     let mut progress = Reading::new(Some(&signals));
     progress.begins(&name, Some(trace.info().bytes));
     let mut told =
-        RecordedBlame::of(trace, (watched, wanted), ground, &mut |bytes| progress.at(bytes))
+        RecordedBlame::of(trace, watched, wanted, ground, &mut |bytes| progress.at(bytes))
             .map_err(|e| failed(&e))?;
     drop(progress);
     let records = std::mem::take(&mut told.found.records);
@@ -91,6 +91,6 @@ fn for_scripts(told: &RecordedBlame) -> serde_json::Value {
         "lost": told.lost(),
         "lost_at": end.holes,
         "damaged": end.damaged,
-        "whole": told.whole,
+        "whole": told.extent == TraceExtent::Whole,
     })
 }

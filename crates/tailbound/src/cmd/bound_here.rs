@@ -77,7 +77,7 @@ pub(super) fn record(args: &BoundArgs) -> Result<Theory, Failure> {
     for one in all {
         let cpu = one.cpu();
         let mut evidence = one.finish(&names);
-        let assumed = assumptions(&found, (&before, &after), cpu, trace.event_ns());
+        let assumed = assumptions(&found, &before, &after, cpu, trace.event_ns());
         evidence.preconditions.extend(assumed);
         let record = theory::condense(&evidence);
         let answer = theory::answer(&record);

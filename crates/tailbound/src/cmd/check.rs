@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use tailbound_archive::{ArchiveError, Kind, Limits};
 use tailbound_core::CpuSet;
 use tailbound_host::{Root, Tree, TreeError};
-use tailbound_report::Style;
-use tailbound_rules::{Answers, CheckScope, Glance, Level, Machine, Sample, Workload};
+use tailbound_rules::{Answers, CheckScope, Glance, Level, Machine, Sample, ShownChecks, Workload};
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
 
@@ -49,7 +48,9 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
         say::answer_json(&answers.json())?;
     } else {
         let style = say::style(&args.color.when);
-        let text = answers.text(args.all, |level, word| painted(level, word, style));
+        let text = answers.text(ShownChecks::all_if(args.all), |level, word| {
+            style.color.paint(level.color_code(), word)
+        });
         say::answer_in(text.trim_start_matches('\n'), style)?;
     }
     Ok(ExitCode::from(if answers.count(Level::Bad) == 0 { 0 } else { BAD }))
@@ -68,16 +69,6 @@ pub(super) fn refuse_offline(rt_cpus: &CpuSet, online: &CpuSet) -> Result<(), Fa
         return Ok(());
     }
     Err(Failure::usage(format!("--rt-cpus: CPUs {strange} are not online; online are {online}")))
-}
-
-fn painted(level: Level, word: &str, style: Style) -> String {
-    let code = match level {
-        Level::Bad => "31",
-        Level::Warn | Level::NeedsReboot => "33",
-        Level::Ok => "32",
-        Level::Unknown | Level::NotApplicable => "2",
-    };
-    if style.color { format!("\x1b[{code}m{word}\x1b[0m") } else { word.to_owned() }
 }
 
 /// Two looks, some seconds apart; Ctrl-C ends the wait early.

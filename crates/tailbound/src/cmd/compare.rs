@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use tailbound_core::Run;
 use tailbound_core::number::Real as _;
 use tailbound_core::units::parse_ns;
-use tailbound_report::compare::Answer;
+use tailbound_report::compare::{Answer, Proof};
 use tailbound_report::pictures::compared;
 use tailbound_stats::compare::{Margin, Settings, Systems, distinct};
 
@@ -64,7 +64,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
         let form = Form::of(args.json, &args.color.when);
         form.answer(|| answer.json(), |style| answer.text(style))?;
     }
-    Ok(ExitCode::from(answer.exit_status(args.judge.require_equivalent)))
+    Ok(ExitCode::from(answer.exit_status(Proof::equivalence_if(args.judge.require_equivalent))))
 }
 
 /// What the words of both verbs ask for.

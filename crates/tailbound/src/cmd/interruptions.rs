@@ -26,7 +26,7 @@ pub(crate) fn interruptions(args: &InterruptionsArgs) -> Result<ExitCode, Failur
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let looks = Looks::begin(Some(length)).map_err(Failure::cannot)?;
     let mut line = ProgressLine::new(say::progress(false));
-    let ended = record(&root, &exe, (&machine, chosen), looks, &mut line);
+    let ended = record(&root, &exe, &machine, chosen, looks, &mut line);
     drop(line);
     let InterruptionEnd { found, notes: told, lost } =
         ended.map_err(|e| Failure::cannot(format!("interruptions: {e}")))?;

@@ -15,7 +15,7 @@ use clap::Parser as _;
 use tailbound_core::Run;
 use tailbound_core::utc;
 use tailbound_host::Root;
-use tailbound_report::compare::Answer;
+use tailbound_report::compare::{Answer, Proof};
 use tailbound_run::resolve;
 use tailbound_series::rounds::{self as series, Series, SeriesLine, Variant};
 use tailbound_stats::compare::{Design, Systems};
@@ -108,7 +108,9 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
             shown(&page).display()
         ))?;
     }
-    Ok(ExitCode::from(answer.exit_status(args.rounds.judge.require_equivalent)))
+    Ok(ExitCode::from(
+        answer.exit_status(Proof::equivalence_if(args.rounds.judge.require_equivalent)),
+    ))
 }
 
 /// What stands between `run` and `--`.

@@ -10,7 +10,7 @@ use tailbound_core::units::format_ns_i64;
 
 use super::nest::{innermost, nested};
 use super::{look, marks};
-use crate::table::{columns, pad};
+use crate::table::{Align, columns, pad};
 
 /// Most names of one letter in the legend.
 const NAMES_MAX: usize = 4;
@@ -113,7 +113,11 @@ pub(crate) fn lines(record: &BlameRecord, width: usize) -> Option<(Vec<String>, 
     let indent = " ".repeat(name + 2);
     let mut out = vec![format!("{indent}{}", marked(record, &across))];
     for (lane, label) in lanes.iter().zip(&names) {
-        out.push(format!("{}  {}", pad(label, name, false), row(lane, &across, &mut letters)));
+        out.push(format!(
+            "{}  {}",
+            pad(label, name, Align::Left),
+            row(lane, &across, &mut letters)
+        ));
     }
     let (first, last) = (format_ns_i64(from_ns), format_ns_i64(to_ns));
     let rule = across.columns.saturating_sub(columns(&first) + columns(&last) + 2);

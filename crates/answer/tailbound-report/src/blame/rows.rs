@@ -8,7 +8,7 @@ use tailbound_core::number::Real as _;
 use tailbound_core::units::format_ns_i64;
 
 use crate::escape::terminal;
-use crate::table::{Table, columns, pad, wrap};
+use crate::table::{Align, Table, columns, pad, wrap};
 
 /// Cause and name, with how sure it is where it is not sure.
 pub(crate) fn what(sentence: &str, sureness: Sureness) -> String {
@@ -98,7 +98,7 @@ pub(crate) fn hanging(table: &Table, width: usize) -> Vec<String> {
     }
     let mut out = Vec::new();
     for (line, row) in lines.iter().zip(std::iter::once(&table.head).chain(&table.rows)) {
-        let mut left = pad(line, used, false);
+        let mut left = pad(line, used, Align::Left);
         for piece in wrap(&words(row), width - used, "  ") {
             out.push(format!("{left}{piece}").trim_end().to_owned());
             left = " ".repeat(used);

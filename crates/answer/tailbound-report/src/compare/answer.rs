@@ -13,7 +13,7 @@ use tailbound_core::paths::PathsRecord;
 use tailbound_core::units::format_ns;
 use tailbound_core::{Outcome, Run};
 use tailbound_stats::compare::refusal::Refusal;
-use tailbound_stats::compare::sentence::{margin_words, notes, number, sentence};
+use tailbound_stats::compare::sentence::{RunTime, margin_words, notes, number, sentence};
 use tailbound_stats::compare::{Difference, Settings, Systems, Word};
 
 use super::differing::{Differences, differences};
@@ -26,6 +26,23 @@ use crate::{digest, label, paths};
 
 /// Version of the JSON's shape.
 pub const SCHEMA: &str = "tailbound-compare/1";
+
+/// What must be shown of every system for exit status 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// That it is equivalent to the first, or better.
+    Equivalence,
+    /// Nothing.
+    None,
+}
+
+impl Proof {
+    /// As `--require-equivalent` says.
+    #[must_use]
+    pub fn equivalence_if(required: bool) -> Self {
+        if required { Self::Equivalence } else { Self::None }
+    }
+}
 
 /// A comparison with everything that is said of it.
 #[derive(Clone, Debug)]
@@ -50,15 +67,14 @@ impl Answer {
         Self { systems, differences, settings, differing }
     }
 
-    /// The exit status for scripts: 5 where no statement about a system is possible; `equivalence`
-    /// required: also unless every system is shown to be equivalent or better.
+    /// The exit status for scripts: 5 where no statement about a system is possible, or `required` is not shown.
     #[must_use]
-    pub fn exit_status(&self, equivalence: bool) -> u8 {
+    pub fn exit_status(&self, required: Proof) -> u8 {
         let word = |word| self.differences.iter().flatten().any(|d| d.word == word);
         let silent = self.differences.iter().any(Result::is_err);
         if word(Word::Regression) {
             Outcome::NotMet.exit_status()
-        } else if silent || equivalence && word(Word::Inconclusive) {
+        } else if silent || required == Proof::Equivalence && word(Word::Inconclusive) {
             Outcome::Undecided.exit_status()
         } else {
             0
@@ -164,7 +180,7 @@ impl Answer {
     #[must_use]
     pub fn notes(&self, i: usize) -> Vec<String> {
         let Some(Ok(d)) = self.differences.get(i) else { return Vec::new() };
-        let mut out = notes(d, self.virtual_time());
+        let mut out = notes(d, if self.virtual_time() { RunTime::Virtual } else { RunTime::Real });
         out.push(format!(
             "All intervals of the table are simultaneous, at {} %. A difference is relevant beyond {}; seed {}, {} resamples, {}.",
             number(self.settings.confidence * 100.0).trim_end_matches(".0"),
@@ -243,7 +259,7 @@ impl Answer {
         let single = self.single_runs();
         json!({
             "schema": SCHEMA,
-            "exit_status": self.exit_status(false),
+            "exit_status": self.exit_status(Proof::None),
             "settings": self.settings,
             "design": self.systems.design,
             "context": self.systems.context,

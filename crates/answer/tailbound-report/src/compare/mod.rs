@@ -8,6 +8,6 @@ pub mod answer;
 pub mod differing;
 pub mod plain;
 
-pub use answer::Answer;
+pub use answer::{Answer, Proof};
 pub use differing::{Differences, differences};
 pub use plain::{comparison, table};

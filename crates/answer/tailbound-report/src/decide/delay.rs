@@ -11,8 +11,8 @@ use tailbound_stats::decide::{Choice, Crossing};
 
 use super::tables;
 use crate::pictures::{Figure, points_json};
-use crate::svg::plot::Look;
-use crate::svg::scale::round_125;
+use crate::svg::plot::{DotSize, Look};
+use crate::svg::scale::{round_down_125, round_up_125};
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 
@@ -40,7 +40,7 @@ pub fn figure(choice: &Choice, index: usize) -> Option<Figure> {
         .flat_map(|d| [d.real.delay_ns(LONGEST_NS), d.fast.delay_ns(LONGEST_NS)])
         .reduce(f64::max)?;
     let x = Scale::log(SHORTEST_NS, LONGEST_NS, Unit::Ns);
-    let y = Scale::log(round_125(low * 0.9, false), round_125(high, true), Unit::Ns);
+    let y = Scale::log(round_down_125(low * 0.9), round_up_125(high), Unit::Ns);
     let sides = [(&choice.fast.name, 0), (&choice.real.name, 1)];
     let draw = |layout: Layout| {
         let mut plot = Plot::new(layout, x, y, "length of a work item", "total delay");
@@ -55,7 +55,7 @@ pub fn figure(choice: &Choice, index: usize) -> Option<Figure> {
                 marks.push((ns, d.fast.delay_ns(ns)));
             }
         }
-        plot.dots(&marks, Look::Total, false);
+        plot.dots(&marks, Look::Total, DotSize::Large);
         if let Some((d, ns)) = ruled(&delays) {
             plot.rule_x(ns, &format!("break-even {} ({})", format_ns(ns), d.statistic));
         }

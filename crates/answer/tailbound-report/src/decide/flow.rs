@@ -23,6 +23,33 @@ const BOX: f64 = 58.0;
 const LEFT: f64 = 10.0;
 const TOP: f64 = 12.0;
 
+/// Is this the way that was taken?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Taken,
+    Other,
+}
+
+impl Way {
+    fn taken_if(taken: bool) -> Self {
+        if taken { Self::Taken } else { Self::Other }
+    }
+}
+
+/// What a node stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NodeKind {
+    Question,
+    End,
+}
+
+/// The weight of letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Weight {
+    Normal,
+    Bold,
+}
+
 struct Shape {
     width: f64,
     box_width: f64,
@@ -99,24 +126,26 @@ fn draw(path: &Path, shape: &Shape) -> String {
         question(&mut out, step, top, shape);
         branch(&mut out, step, i, top, shape);
         // On to the next question, or past those that were not asked to the end.
-        let on = last_taken.is_some_and(|last| i < last) || !ended;
+        let on = Way::taken_if(last_taken.is_some_and(|last| i < last) || !ended);
         downward(&mut out, step, top, on, shape);
     }
     let top = TOP + rows * ROW;
-    let reached = !ended;
-    node(&mut out, LEFT, top, shape.box_width, reached, true);
-    label(&mut out, LEFT + 12.0, top + 20.0, "Real time", reached, true);
-    label(&mut out, LEFT + 12.0, top + 36.0, "measure it under one's own load", false, false);
+    let reached = Way::taken_if(!ended);
+    node(&mut out, LEFT, top, shape.box_width, reached, NodeKind::End);
+    label(&mut out, LEFT + 12.0, top + 20.0, "Real time", reached, Weight::Bold);
+    let words = "measure it under one's own load";
+    label(&mut out, LEFT + 12.0, top + 36.0, words, Way::Other, Weight::Normal);
     out.push_str("</svg>");
     out
 }
 
 fn question(out: &mut String, step: &Step, top: f64, shape: &Shape) {
-    node(out, LEFT, top, shape.box_width, step.taken, false);
+    let way = Way::taken_if(step.taken);
+    node(out, LEFT, top, shape.box_width, way, NodeKind::Question);
     let bold = shape.letters * 5 / 6;
     let mut y = top + 18.0;
     for line in wrap(step.question, bold, "").into_iter().take(2) {
-        label(out, LEFT + 12.0, y, &line, step.taken, true);
+        label(out, LEFT + 12.0, y, &line, way, Weight::Bold);
         y += 14.0;
     }
     if step.taken {
@@ -131,7 +160,7 @@ fn question(out: &mut String, step: &Step, top: f64, shape: &Shape) {
         while left >= 0.0 {
             let Some(line) = lines.next() else { break };
             let line = if left < 1.0 && lines.len() > 0 { format!("{line} …") } else { line };
-            label(out, LEFT + 12.0, y, &line, false, false);
+            label(out, LEFT + 12.0, y, &line, Way::Other, Weight::Normal);
             y += 13.0;
             left -= 1.0;
         }
@@ -144,51 +173,61 @@ fn branch(out: &mut String, step: &Step, index: usize, top: f64, shape: &Shape) 
     let yes = QUESTIONS.get(index).filter(|q| q.id != "utilisation-high").map(|q| q.yes);
     let Some(yes) = yes else { return };
     let end = step.ends_in.unwrap_or(yes);
-    let taken = step.ends_in.is_some();
+    let way = Way::taken_if(step.ends_in.is_some());
     let (x0, x1) = (LEFT + shape.box_width, shape.width - 10.0 - shape.end_width);
     let y = top + BOX / 2.0;
-    edge(out, &format!("M{x0} {y}H{x1}"), taken);
-    let words = if taken { word(step.known.answer) } else { "yes" };
-    label(out, x0 + 4.0, y - 5.0, words, taken, false);
-    node(out, x1, top + 6.0, shape.end_width, taken, true);
+    edge(out, &format!("M{x0} {y}H{x1}"), way);
+    let words = if way == Way::Taken { word(step.known.answer) } else { "yes" };
+    label(out, x0 + 4.0, y - 5.0, words, way, Weight::Normal);
+    node(out, x1, top + 6.0, shape.end_width, way, NodeKind::End);
     let lines = wrap(end.words(), shape.end_letters, "");
     let mut line_y = y + 4.0 - 7.0 * (lines.len().saturating_sub(1)).real();
     for line in &lines {
-        label(out, x1 + 10.0, line_y, line, taken, true);
+        label(out, x1 + 10.0, line_y, line, way, Weight::Bold);
         line_y += 14.0;
     }
 }
 
-fn downward(out: &mut String, step: &Step, top: f64, on: bool, shape: &Shape) {
+fn downward(out: &mut String, step: &Step, top: f64, on: Way, shape: &Shape) {
     let x = LEFT + shape.box_width / 2.0;
     edge(out, &format!("M{x} {}V{}", top + BOX, top + ROW), on);
     let words = match (step.id, step.taken, step.known.answer) {
-        (_, false, _) if on => "not asked",
+        (_, false, _) if on == Way::Taken => "not asked",
         ("utilisation-high", true, FlowAnswer::Yes) => "yes",
         (_, true, FlowAnswer::Unknown) if step.ends_in.is_none() => "unknown",
         _ => "no",
     };
-    label(out, x + 6.0, top + BOX + 19.0, words, on, false);
+    label(out, x + 6.0, top + BOX + 19.0, words, on, Weight::Normal);
 }
 
-fn node(out: &mut String, x: f64, y: f64, width: f64, taken: bool, end: bool) {
-    let (height, round) = if end { (BOX - 12.0, 14) } else { (BOX, 4) };
-    let stroke = if taken { "var(--c0)" } else { "var(--line)" };
-    let thick = if taken { 2.4 } else { 1.0 };
+fn node(out: &mut String, x: f64, y: f64, width: f64, way: Way, kind: NodeKind) {
+    let (height, round) = match kind {
+        NodeKind::End => (BOX - 12.0, 14),
+        NodeKind::Question => (BOX, 4),
+    };
+    let (stroke, thick) = line_of(way);
     let _infallible = write!(
         out,
         "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"{round}\" fill=\"var(--panel)\" stroke=\"{stroke}\" stroke-width=\"{thick}\"/>"
     );
 }
 
-fn edge(out: &mut String, d: &str, taken: bool) {
-    let (stroke, thick) = if taken { ("var(--c0)", 2.4) } else { ("var(--line)", 1.0) };
+/// Colour and width of a line.
+fn line_of(way: Way) -> (&'static str, f64) {
+    match way {
+        Way::Taken => ("var(--c0)", 2.4),
+        Way::Other => ("var(--line)", 1.0),
+    }
+}
+
+fn edge(out: &mut String, d: &str, way: Way) {
+    let (stroke, thick) = line_of(way);
     let _infallible =
         write!(out, "<path d=\"{d}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{thick}\"/>");
 }
 
-fn label(out: &mut String, x: f64, y: f64, words: &str, strong: bool, bold: bool) {
-    let class = if strong { " class=\"name\"" } else { "" };
-    let weight = if bold { " font-weight=\"600\"" } else { "" };
+fn label(out: &mut String, x: f64, y: f64, words: &str, way: Way, weight: Weight) {
+    let class = if way == Way::Taken { " class=\"name\"" } else { "" };
+    let weight = if weight == Weight::Bold { " font-weight=\"600\"" } else { "" };
     let _infallible = write!(out, "<text x=\"{x}\" y=\"{y}\"{class}{weight}>{}</text>", xml(words));
 }

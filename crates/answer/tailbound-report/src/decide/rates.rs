@@ -9,7 +9,7 @@ use tailbound_stats::decide::sample::Sample;
 use tailbound_stats::decide::{Choice, Side};
 
 use crate::pictures::{Figure, points_json};
-use crate::svg::plot::Look;
+use crate::svg::plot::{DotSize, Look};
 use crate::svg::scale::trimmed;
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
@@ -69,7 +69,7 @@ fn draw(sides: &[(String, Rate)]) -> Option<Figure> {
             let look = Look::Nth(i);
             plot.name(side, look);
             plot.line(&rate.points.iter().copied().map(Some).collect::<Vec<_>>(), look);
-            plot.dots(&rate.points, look, true);
+            plot.dots(&rate.points, look, DotSize::Small);
         }
         plot.finish("Benchmark rate over time, by system")
     };

@@ -9,8 +9,8 @@ use tailbound_stats::decide::sleepers::Sleepers;
 use tailbound_stats::decide::{Choice, Side};
 
 use crate::pictures::{Figure, points_json};
-use crate::svg::plot::Look;
-use crate::svg::scale::round_125;
+use crate::svg::plot::{DotSize, Look};
+use crate::svg::scale::{round_down_125, round_up_125};
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 
@@ -47,7 +47,7 @@ pub fn of_sides(sides: &[&Side]) -> Option<Figure> {
         (all.iter().copied().reduce(f64::min)?, all.iter().copied().reduce(f64::max)?);
     let most = sides.iter().flat_map(|s| &s.sleepers).map(|s| s.tasks).max()?;
     let x = Scale::linear(0.0, f64::from(most) + 0.5, Unit::Count);
-    let y = Scale::log(round_125(low * 0.9, false), round_125(high * 1.1, true), Unit::Ns);
+    let y = Scale::log(round_down_125(low * 0.9), round_up_125(high * 1.1), Unit::Ns);
     let draw = |layout: Layout| {
         let mut plot = Plot::new(layout, x, y, "tasks that sleep in parallel", "latency");
         for (colour, side) in sides.iter().enumerate() {
@@ -59,7 +59,7 @@ pub fn of_sides(sides: &[&Side]) -> Option<Figure> {
                 }
                 plot.name(&format!("{}, {name}", side.name), look);
                 plot.line(&points.iter().copied().map(Some).collect::<Vec<_>>(), look);
-                plot.dots(&points, look, true);
+                plot.dots(&points, look, DotSize::Small);
             }
         }
         plot.finish("Latency over the number of parallel sleepers, by system and statistic")

@@ -12,9 +12,17 @@ use crate::compare::{Answer, plain};
 use crate::escape::xml;
 use crate::pictures;
 
-/// What is said of all systems together; `linked`: the runs follow, each with an anchor; `heading`: in other words than how
-/// many systems there are.
-pub(super) fn overview(page: &mut Page, answer: &Answer, linked: bool, heading: Option<&str>) {
+/// Where a page has the runs that it compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunsOfPage {
+    /// Below, each with an anchor.
+    Below,
+    /// Not in it.
+    Absent,
+}
+
+/// What is said of all systems together; `heading`: in other words than how many systems there are.
+pub(super) fn overview(page: &mut Page, answer: &Answer, runs: RunsOfPage, heading: Option<&str>) {
     let systems = &answer.systems;
     let own = || format!("{} systems compared", systems.systems.len());
     let words = heading.map_or_else(own, str::to_owned);
@@ -47,7 +55,7 @@ pub(super) fn overview(page: &mut Page, answer: &Answer, linked: bool, heading: 
         page.text("note", "No deadline is drawn: the runs have none in common.");
     }
     if answer.single_runs() {
-        each(page, answer, linked);
+        each(page, answer, runs);
     }
     page.heading("Figures and their ratio to the first system");
     let comparison = plain::comparison(&systems.wholes, &systems.names());
@@ -69,12 +77,15 @@ pub(super) fn overview(page: &mut Page, answer: &Answer, linked: bool, heading: 
 }
 
 /// The verdict of each run.
-fn each(page: &mut Page, answer: &Answer, linked: bool) {
+fn each(page: &mut Page, answer: &Answer, runs: RunsOfPage) {
     page.heading("Each run");
     for (i, (run, system)) in answer.systems.wholes.iter().zip(&answer.systems.systems).enumerate()
     {
         let name = xml(&system.name);
-        let name = if linked { format!("<a href=\"#run-{i}\">{name}</a>") } else { name };
+        let name = match runs {
+            RunsOfPage::Below => format!("<a href=\"#run-{i}\">{name}</a>"),
+            RunsOfPage::Absent => name,
+        };
         sections::verdict_after(page, &format!("{name}:"), run);
     }
 }

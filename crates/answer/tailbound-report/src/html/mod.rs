@@ -24,6 +24,7 @@ use tailbound_stats::compare::{Settings, Systems};
 
 pub use page::{CHART_CSS, CHART_SCRIPT};
 
+use self::compare::RunsOfPage;
 use crate::compare::Answer;
 use crate::escape::xml;
 use page::Page;
@@ -67,7 +68,7 @@ fn page_of(runs: &[Analysis<'_>], names: &[String], heading: Option<&str>) -> St
             match Systems::of(&given, &[]) {
                 Ok(systems) => {
                     let answer = Answer::of(systems, Settings::default());
-                    compare::overview(&mut page, &answer, answer.single_runs(), heading);
+                    compare::overview(&mut page, &answer, runs_of(&answer), heading);
                 }
                 Err(why) => {
                     heading.into_iter().for_each(|words| {
@@ -88,14 +89,19 @@ fn page_of(runs: &[Analysis<'_>], names: &[String], heading: Option<&str>) -> St
     page.finish(&title, &reports)
 }
 
-/// The page of a comparison; where every system is a single run, those follow.
+/// Where every system is a single run, those follow.
+fn runs_of(answer: &Answer) -> RunsOfPage {
+    if answer.single_runs() { RunsOfPage::Below } else { RunsOfPage::Absent }
+}
+
+/// The page of a comparison.
 #[must_use]
 pub fn comparison(answer: &Answer) -> String {
     let mut page = Page::default();
-    let single = answer.single_runs();
-    compare::overview(&mut page, answer, single, None);
+    let runs = runs_of(answer);
+    compare::overview(&mut page, answer, runs, None);
     let mut reports = vec![answer.json()];
-    if single {
+    if runs == RunsOfPage::Below {
         for (i, run) in answer.systems.wholes.iter().enumerate() {
             let _ = write!(page.body, "<div class=\"run\" id=\"run-{i}\">");
             let name = answer.systems.systems.get(i).map_or("", |s| s.name.as_str());
@@ -110,5 +116,5 @@ pub fn comparison(answer: &Answer) -> String {
 
 /// The body of a comparison in a page of something else.
 pub(crate) fn compared(page: &mut Page, answer: &Answer) {
-    compare::overview(page, answer, false, None);
+    compare::overview(page, answer, RunsOfPage::Absent, None);
 }

@@ -10,7 +10,7 @@ use tailbound_core::{CpuSet, Policy};
 use super::rows::{ClassRow, InterruptRow, MachineFact, ThreadRow};
 use super::sums::{per_second, total};
 use crate::escape::terminal;
-use crate::table::{columns, cut, pad};
+use crate::table::{Align, columns, cut, pad};
 
 /// Widest list of CPUs in a terminal.
 const CPUS_MAX: usize = 14;
@@ -109,7 +109,10 @@ impl Grid {
             }
             match i == last {
                 true => out.push_str(&cut(cell, width.saturating_sub(columns(&out)))),
-                false => out.push_str(&pad(cell, column.width, column.figure)),
+                false => {
+                    let align = if column.figure { Align::Right } else { Align::Left };
+                    out.push_str(&pad(cell, column.width, align));
+                }
             }
         }
         cut(out.trim_end(), width)

@@ -86,7 +86,7 @@ mod tests {
         }
         .with_handlers()
         .totals();
-        let style = Style { color: false, width: 80 };
+        let style = Style::default();
         let want = "\
 CPUs 0-1 online, isolated none; totals since boot
 

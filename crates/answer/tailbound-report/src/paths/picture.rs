@@ -17,7 +17,7 @@ use crate::svg::canvas::{AxisGrid, Canvas, LETTER};
 use crate::svg::legend::{self, LegendEntry};
 use crate::svg::number;
 use crate::svg::plot::Look;
-use crate::svg::scale::round_125;
+use crate::svg::scale::{round_down_125, round_up_125};
 use crate::svg::{Layout, Plot, Scale, Unit, style};
 
 const ROW: f64 = 30.0;
@@ -122,8 +122,8 @@ pub(super) fn curve(paths: &PathsRecord) -> Option<Figure> {
     let lines =
         [("samples", Look::Nth(0), &samples), ("any instant (estimate)", Look::Nth(1), &instants)];
     let draw = |layout: Layout| {
-        let x = Scale::log(round_125(low, false), round_125(high * 1.02, true), Unit::Ns);
-        let y = Scale::log(round_125(least * 0.8, false), 1.0, Unit::Share);
+        let x = Scale::log(round_down_125(low), round_up_125(high * 1.02), Unit::Ns);
+        let y = Scale::log(round_down_125(least * 0.8), 1.0, Unit::Share);
         let mut plot = Plot::new(layout, x, y, "latency", "share that is later than this");
         for (name, look, points) in lines {
             plot.name(name, look);

@@ -16,8 +16,8 @@ use tailbound_stats::quantile::label;
 use super::{Figure, points_json};
 use crate::bins::{PER_DECADE, edges};
 use crate::compare::Answer;
-use crate::svg::plot::Look;
-use crate::svg::scale::round_125;
+use crate::svg::plot::{DotSize, Look};
+use crate::svg::scale::{round_down_125, round_up_125};
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 
@@ -84,8 +84,8 @@ fn x_scale(systems: &[Banded], deadline_ns: Option<i64>) -> Option<Scale> {
     let high = all().map(|b| b.high_ns).max()?.real();
     let near = deadline_ns.map(|d| d.real()).filter(|d| *d < high * 1e3 && *d > low * 1e-3);
     Some(Scale::log(
-        round_125(near.map_or(low, |d| d.min(low)), false),
-        round_125(near.map_or(high, |d| d.max(high)), true),
+        round_down_125(near.map_or(low, |d| d.min(low))),
+        round_up_125(near.map_or(high, |d| d.max(high))),
         Unit::Ns,
     ))
 }
@@ -96,8 +96,8 @@ fn histogram(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
     let all = || systems.iter().flat_map(|s| &s.bands);
     let least = all().map(|b| b.share[0]).filter(|s| *s > 0.0).reduce(f64::min)?;
     let most = all().map(|b| b.share[2].max(b.share[0])).reduce(f64::max)?;
-    let floor = round_125(least / 2.0, false);
-    let y = Scale::log(floor, round_125(most, true).min(1.0), Unit::Share);
+    let floor = round_down_125(least / 2.0);
+    let y = Scale::log(floor, round_up_125(most).min(1.0), Unit::Share);
     let draw = |layout: Layout| {
         let mut plot = Plot::new(layout, x, y, "latency", "share of activations in a bin");
         for s in systems {
@@ -144,7 +144,7 @@ fn survival(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
     let x = x_scale(systems, deadline_ns)?;
     let all = || systems.iter().flat_map(|s| &s.bands);
     let least = all().map(|b| b.later[0]).filter(|s| *s > 0.0).reduce(f64::min)?;
-    let floor = round_125(least * 0.5, false);
+    let floor = round_down_125(least * 0.5);
     let y = Scale::log(floor, 1.0, Unit::Share);
     let draw = |layout: Layout| {
         let mut plot =
@@ -170,7 +170,7 @@ fn survival(answer: &Answer, systems: &[Banded]) -> Option<Figure> {
                 last.map(|(b, max)| (max.real(), b.later[0])).into_iter().collect();
             line.extend(dot.first().copied().map(Some));
             plot.line(&line, s.look);
-            plot.dots(&dot, s.look, false);
+            plot.dots(&dot, s.look, DotSize::Large);
         }
         deadline(&mut plot, deadline_ns);
         plot.finish("Share of activations later than a value, of each system")
@@ -243,9 +243,9 @@ fn shifts(answer: &Answer) -> Option<Figure> {
         all().map(|p| p.ratio.simultaneous[1]).reduce(f64::max)?.max(1.0 + margin).min(100.0);
     let one_in = |p: &ShiftPoint| 1.0 / (1.0 - p.probability);
     let last = all().map(one_in).reduce(f64::max)?;
-    let x = Scale::log(1.0, round_125(last, true), Unit::Count);
+    let x = Scale::log(1.0, round_up_125(last), Unit::Count);
     let y = if high / low > 8.0 {
-        Scale::log(round_125(low, false), round_125(high, true), Unit::Ratio)
+        Scale::log(round_down_125(low), round_up_125(high), Unit::Ratio)
     } else {
         let room = (high - low) * 0.06;
         Scale::linear((low - room).max(0.0), high + room, Unit::Ratio)

@@ -11,7 +11,8 @@ use tailbound_core::units::{format_ns_i64, grouped};
 
 use super::{Figure, Multiple, Series, points_json};
 use crate::bins::{Bins, PER_DECADE};
-use crate::svg::scale::round_125;
+use crate::svg::plot::DotSize;
+use crate::svg::scale::{round_down_125, round_up_125};
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 
@@ -116,13 +117,13 @@ fn figure(
     // The deadline belongs into the picture unless it is so far off that the data would shrink.
     let limit_near = limit.filter(|d| *d < high * 1e3 && *d > low * 1e-3);
     let x = Scale::log(
-        round_125(limit_near.map_or(low, |d| d.min(low)), false),
-        round_125(limit_near.map_or(high, |d| d.max(high)) * 1.02, true),
+        round_down_125(limit_near.map_or(low, |d| d.min(low))),
+        round_up_125(limit_near.map_or(high, |d| d.max(high)) * 1.02),
         Unit::Ns,
     );
     let peak = shown.iter().map(|s| s.bins.peak()).max().unwrap_or(1).real();
     let peak = multiple.map_or(peak, |m| peak.max(m.peak));
-    let y = Scale::log(FLOOR, round_125(peak.max(9.0) * 1.1, true), Unit::Count);
+    let y = Scale::log(FLOOR, round_up_125(peak.max(9.0) * 1.1), Unit::Count);
     let words = format!("{title}: {}", names(shown));
     let draw = |layout: Layout| {
         let mut plot = Plot::new(layout, x, y, x_name, "activations");
@@ -193,8 +194,8 @@ fn draw_series(plot: &mut Plot, s: &Shown) {
         lone.push((from.real(), n.real()));
         dots = vec![(to, n.real())];
     }
-    plot.dots(&lone, look, true);
-    plot.dots(&dots, look, false);
+    plot.dots(&lone, look, DotSize::Small);
+    plot.dots(&dots, look, DotSize::Large);
 }
 
 /// Bins of all series side by side.

@@ -86,17 +86,17 @@ fn figure(timeline: &TimelineRecord, id: &'static str) -> Figure {
     }
 }
 
-fn label(lane: &Lane, wide: bool) -> String {
-    if wide && !lane.note.is_empty() {
-        format!("{}, {}", lane.name, lane.note)
-    } else {
-        lane.name.clone()
+fn name_and_note(lane: &Lane) -> String {
+    match lane.note.as_str() {
+        "" => lane.name.clone(),
+        note => format!("{}, {note}", lane.name),
     }
 }
 
 fn draw(timeline: &TimelineRecord, layout: Layout) -> String {
     let wide = layout.variant == Layout::WIDE.variant;
-    let names: Vec<String> = timeline.lanes.iter().map(|l| label(l, wide)).collect();
+    let label = |l: &Lane| if wide { name_and_note(l) } else { l.name.clone() };
+    let names: Vec<String> = timeline.lanes.iter().map(label).collect();
     let longest = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
     let left = (longest.real() * LETTER + 14.0).min(layout.width / 2.0);
     let width = layout.width - left - RIGHT;

@@ -13,8 +13,8 @@ use tailbound_core::units::{format_ns, format_span, grouped};
 use tailbound_stats::bound::{ReturnLevel, Statement};
 
 use super::{Figure, points_json};
-use crate::svg::plot::Look;
-use crate::svg::scale::round_125;
+use crate::svg::plot::{DotSize, Look};
+use crate::svg::scale::{round_down_125, round_up_125};
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 
@@ -46,8 +46,8 @@ pub fn returns(statement: &Statement) -> Option<Figure> {
     let near = deadline.map(|d| d.real()).filter(|d| *d < high * 30.0 && *d > low / 30.0);
     let x = Scale::log(t_low * 0.9, t_high * 1.6, Unit::Seconds);
     let y = Scale::log(
-        round_125(near.map_or(low, |d| d.min(low)) * 0.95, false),
-        round_125(near.map_or(high, |d| d.max(high)) * 1.05, true),
+        round_down_125(near.map_or(low, |d| d.min(low)) * 0.95),
+        round_up_125(near.map_or(high, |d| d.max(high)) * 1.05),
         Unit::Ns,
     );
     let draw = |layout: Layout| {
@@ -59,9 +59,9 @@ pub fn returns(statement: &Statement) -> Option<Figure> {
             let line = |points: &[(f64, f64)]| points.iter().copied().map(Some).collect::<Vec<_>>();
             plot.line(&line(&best), Look::Total);
             plot.line(&line(&upper), Look::TotalDashed);
-            plot.dots(upper.last().map_or(&[], std::slice::from_ref), Look::Total, false);
+            plot.dots(upper.last().map_or(&[], std::slice::from_ref), Look::Total, DotSize::Large);
         }
-        plot.dots(&seen, Look::Nth(0), false);
+        plot.dots(&seen, Look::Nth(0), DotSize::Large);
         if let Some(max) = latest {
             plot.rule_y(max, &format!("latest seen {}", format_ns(max)));
         }

@@ -12,8 +12,8 @@ use tailbound_core::units::format_ns_i64;
 use tailbound_stats::quantile;
 
 use super::{Figure, Multiple, Series, points_json};
-use crate::svg::plot::Look;
-use crate::svg::scale::round_125;
+use crate::svg::plot::{DotSize, Look};
+use crate::svg::scale::{round_down_125, round_up_125};
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 
@@ -80,11 +80,11 @@ fn survival_in(
     });
     let near = deadline_ns.map(|d| d.real()).filter(|d| *d < high * 1e3 && *d > low * 1e-3);
     let x = Scale::log(
-        round_125(near.map_or(low, |d| d.min(low)), false),
-        round_125(near.map_or(high, |d| d.max(high)) * 1.02, true),
+        round_down_125(near.map_or(low, |d| d.min(low))),
+        round_up_125(near.map_or(high, |d| d.max(high)) * 1.02),
         Unit::Ns,
     );
-    let y = Scale::log(round_125(least * 0.8, false), 1.0, Unit::Share);
+    let y = Scale::log(round_down_125(least * 0.8), 1.0, Unit::Share);
     let at_most = (POINTS_OF_ALL / curves.len().max(1)).clamp(100, POINTS_MAX);
     let words = "Share of activations later than a value, by line";
     let draw = |layout: Layout| {
@@ -94,7 +94,7 @@ fn survival_in(
             plot.steps(&as_steps(c, at_most, x.lo()), c.look);
         }
         for c in &curves {
-            plot.dots(c.points.last().map_or(&[], std::slice::from_ref), c.look, false);
+            plot.dots(c.points.last().map_or(&[], std::slice::from_ref), c.look, DotSize::Large);
         }
         if let Some(d) = deadline_ns {
             plot.rule_x(d.real(), &format!("deadline {}", crate::digest::exactly(d)));
@@ -186,10 +186,10 @@ fn table(curves: &[Curve], deadline_ns: Option<i64>) -> Table {
     let low = curves.iter().filter_map(|c| c.points.first()).map(|p| p.0).fold(f64::MAX, f64::min);
     let high = curves.iter().filter_map(|c| c.points.last()).map(|p| p.0).fold(0.0, f64::max);
     let mut at: Vec<i64> = Vec::new();
-    let mut v = round_125(low, true);
+    let mut v = round_up_125(low);
     while v <= high && at.len() < 60 {
         at.push(v.whole_i64());
-        v = round_125(v * 1.3, true);
+        v = round_up_125(v * 1.3);
     }
     at.extend(deadline_ns);
     at.sort_unstable();

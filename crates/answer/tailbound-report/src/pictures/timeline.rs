@@ -16,8 +16,8 @@ use tailbound_stats::Analysis;
 use super::window_table::window_table;
 use super::{Figure, points_json};
 use crate::label;
-use crate::svg::plot::Look;
-use crate::svg::scale::round_125;
+use crate::svg::plot::{DotSize, Look};
+use crate::svg::scale::{round_down_125, round_up_125};
 use crate::svg::{Layout, Plot, Scale, Unit};
 use crate::table::Table;
 
@@ -146,8 +146,8 @@ pub fn maxima(analysis: &Analysis<'_>) -> Option<Figure> {
     let deadline = run.header.plan.requirement.deadline_ns.map(|d| d.real());
     let near = deadline.filter(|d| *d < high * 1e3 && *d > low * 1e-3);
     let y = Scale::log(
-        round_125(near.map_or(low, |d| d.min(low)) * 0.95, false),
-        round_125(near.map_or(high, |d| d.max(high)) * 1.05, true),
+        round_down_125(near.map_or(low, |d| d.min(low)) * 0.95),
+        round_up_125(near.map_or(high, |d| d.max(high)) * 1.05),
         Unit::Ns,
     );
     let marks = crate::phases::marks(analysis);
@@ -161,7 +161,7 @@ pub fn maxima(analysis: &Analysis<'_>) -> Option<Figure> {
         for (thread, points) in &dots {
             let name = label::thread_id(run, *thread);
             let look = lines.iter().find(|l| l.name == name).map_or(Look::Total, |l| l.look);
-            plot.dots(points, look, true);
+            plot.dots(points, look, DotSize::Small);
         }
         if let Some(d) = deadline {
             plot.rule_y(d, &format!("deadline {}", format_ns(d)));
@@ -171,7 +171,7 @@ pub fn maxima(analysis: &Analysis<'_>) -> Option<Figure> {
         }
         plot.finish("Maximum latency of each second over the time of the run, by thread")
     };
-    let caption = maxima_caption(run, columns, (&dots, all), &lines);
+    let caption = maxima_caption(run, columns, &dots, all, &lines);
     Some(Figure {
         id: "maxima",
         title: "Maximum latency of each second".to_owned(),
@@ -183,13 +183,8 @@ pub fn maxima(analysis: &Analysis<'_>) -> Option<Figure> {
     })
 }
 
-/// What the picture of the maxima shows, and what it cannot.
-fn maxima_caption(
-    run: &Run,
-    columns: Columns,
-    (dots, all): (&Dots, usize),
-    lines: &[Line],
-) -> String {
+/// What the picture of the maxima shows, and what it cannot; `dots` are of `all` exceedances.
+fn maxima_caption(run: &Run, columns: Columns, dots: &Dots, all: usize, lines: &[Line]) -> String {
     let mut caption = format!("The largest latency of every second.{}", columns.thinned());
     let shown: usize = dots.values().map(Vec::len).sum();
     if all > 0 {
@@ -329,7 +324,7 @@ pub fn windows(run: &Run) -> Option<Figure> {
     let values = || lines.iter().flat_map(|l| l.columns.values().copied());
     let high = values().reduce(f64::max)?;
     let low = values().filter(|v| *v > 0.0).reduce(f64::min).unwrap_or(1.0);
-    let y = Scale::log(round_125(low * 0.95, false), round_125(high * 1.05, true), Unit::Ns);
+    let y = Scale::log(round_down_125(low * 0.95), round_up_125(high * 1.05), Unit::Ns);
     let span = format_span(i64::from(length).saturating_mul(1_000_000_000));
     let draw = |layout: Layout| {
         let name = format!("{statistic} of the last {span}");

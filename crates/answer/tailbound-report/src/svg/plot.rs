@@ -95,6 +95,22 @@ const LEGEND_ROW: f64 = 17.0;
 /// Average advance of a letter at 11 px, on the wide side so that labels do not touch.
 const LETTER: f64 = 6.4;
 
+/// How large the dots of a series are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DotSize {
+    /// For many.
+    Small,
+    /// For few.
+    Large,
+}
+
+/// The side of a rule that its words stand on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RuleSide {
+    Above,
+    Below,
+}
+
 /// What the legend shows of a series.
 #[derive(Clone, Copy, Debug)]
 enum Mark {
@@ -202,7 +218,7 @@ impl Plot {
         let at = |i: Option<usize>| i.and_then(|i| points.get(i).copied().flatten());
         let is_alone = |i: usize| at(i.checked_sub(1)).is_none() && at(Some(i + 1)).is_none();
         let alone = (0..points.len()).filter(|i| is_alone(*i)).filter_map(|i| at(Some(i)));
-        self.dots(&alone.collect::<Vec<_>>(), look, true);
+        self.dots(&alone.collect::<Vec<_>>(), look, DotSize::Small);
     }
 
     /// Draws horizontal steps `(from, to, height)`; consecutive steps that touch are joined.
@@ -243,7 +259,7 @@ impl Plot {
     }
 
     /// Draws a dot at every point.
-    pub fn dots(&mut self, points: &[(f64, f64)], look: Look, small: bool) {
+    pub fn dots(&mut self, points: &[(f64, f64)], look: Look, dots: DotSize) {
         if points.is_empty() {
             return;
         }
@@ -251,7 +267,10 @@ impl Plot {
         for &(x, y) in points {
             let _ = write!(d, "M{} {}h0.01", number(self.px(x)), number(self.py(y)));
         }
-        let size = if small { " small" } else { "" };
+        let size = match dots {
+            DotSize::Small => " small",
+            DotSize::Large => "",
+        };
         // Of the look only the colour: a dashed dot could be a gap.
         let _ = write!(self.area, "<path class=\"dots{size} {}\" d=\"{d}\"/>", look.class());
     }
@@ -273,17 +292,17 @@ impl Plot {
 
     /// A horizontal line at `v` with words on it.
     pub fn rule_y(&mut self, v: f64, words: &str) {
-        let is_below = self.py(v) <= 18.0;
-        self.rule_y_with(v, words, is_below);
+        let side = if self.py(v) <= 18.0 { RuleSide::Below } else { RuleSide::Above };
+        self.rule_y_with(v, words, side);
     }
 
     /// The same with words below it, where what lies above is drawn.
     pub fn rule_y_below(&mut self, v: f64, words: &str) {
-        let is_below = self.py(v) < self.layout.area_height - 18.0;
-        self.rule_y_with(v, words, is_below);
+        let has_room = self.py(v) < self.layout.area_height - 18.0;
+        self.rule_y_with(v, words, if has_room { RuleSide::Below } else { RuleSide::Above });
     }
 
-    fn rule_y_with(&mut self, v: f64, words: &str, is_below: bool) {
+    fn rule_y_with(&mut self, v: f64, words: &str, side: RuleSide) {
         if !self.y.holds(v) {
             return;
         }
@@ -291,7 +310,10 @@ impl Plot {
         let w = self.area_width();
         let _ =
             write!(self.area, "<path class=\"deadline\" d=\"M0 {}H{}\"/>", number(y), number(w));
-        let dy = if is_below { 13.0 } else { -5.0 };
+        let dy = match side {
+            RuleSide::Above => -5.0,
+            RuleSide::Below => 13.0,
+        };
         self.rule_label(w - 5.0, y + dy, "end", words, &format!("data-y=\"{v}\" data-dy=\"{dy}\""));
     }
 

@@ -283,21 +283,30 @@ fn time_step(raw: f64) -> f64 {
     STEPS.into_iter().find(|s| *s >= raw).unwrap_or_else(|| nice_step(raw / 86_400.0) * 86_400.0)
 }
 
-/// The next 1, 2 or 5 times a power of ten that is at most (`up`: at least) `v`.
+/// The next 1, 2 or 5 times a power of ten that is at most `v`.
 #[must_use]
-pub fn round_125(v: f64, up: bool) -> f64 {
-    if !v.is_finite() || v <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(v.log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0];
-    let close = |s: f64| (s * power / v - 1.0).abs() < 1e-9;
-    let found = if up {
-        steps.into_iter().find(|s| s * power >= v || close(*s))
-    } else {
-        steps.into_iter().rev().find(|s| s * power <= v || close(*s))
-    };
-    found.unwrap_or(1.0) * power
+pub fn round_down_125(v: f64) -> f64 {
+    let Some(steps) = steps_125(v) else { return 1.0 };
+    let [least, ..] = steps;
+    steps.into_iter().rev().find(|s| *s <= v || is_close(*s, v)).unwrap_or(least)
+}
+
+/// The next 1, 2 or 5 times a power of ten that is at least `v`.
+#[must_use]
+pub fn round_up_125(v: f64) -> f64 {
+    let Some(steps) = steps_125(v) else { return 1.0 };
+    let [least, ..] = steps;
+    steps.into_iter().find(|s| *s >= v || is_close(*s, v)).unwrap_or(least)
+}
+
+/// 1, 2, 5 and 10 times the power of ten that is not above `v`; `None` where there is none.
+fn steps_125(v: f64) -> Option<[f64; 4]> {
+    let power = (v.is_finite() && v > 0.0).then(|| 10f64.powf(v.log10().floor()))?;
+    Some([1.0, 2.0, 5.0, 10.0].map(|s| s * power))
+}
+
+fn is_close(step: f64, v: f64) -> bool {
+    (step / v - 1.0).abs() < 1e-9
 }
 
 #[cfg(test)]
@@ -366,8 +375,8 @@ mod tests {
 
     #[test]
     fn rounding_outwards() {
-        assert!((round_125(2.3e4, false) - 2e4).abs() < 1e-6);
-        assert!((round_125(2.3e4, true) - 5e4).abs() < 1e-6);
-        assert!((round_125(1e5, true) - 1e5).abs() < 1e-6);
+        assert!((round_down_125(2.3e4) - 2e4).abs() < 1e-6);
+        assert!((round_up_125(2.3e4) - 5e4).abs() < 1e-6);
+        assert!((round_up_125(1e5) - 1e5).abs() < 1e-6);
     }
 }

@@ -8,7 +8,7 @@ use tailbound_core::Histogram;
 use tailbound_core::number::{Real as _, Whole as _};
 
 use crate::bins::{Bin, Bins};
-use crate::svg::scale::round_125;
+use crate::svg::scale::{round_down_125, round_up_125};
 use crate::svg::{Scale, Unit};
 use crate::table::columns;
 
@@ -31,7 +31,7 @@ impl Across {
         if let Some(d) = deadline_ns.map(|d| d.real()).filter(|d| *d > 0.0 && *d < high * 1e3) {
             (low, high) = (low.min(d), high.max(d * 1.2));
         }
-        let scale = Scale::log(round_125(low, false), round_125(high, true), Unit::Ns);
+        let scale = Scale::log(round_down_125(low), round_up_125(high), Unit::Ns);
         Self { scale, width: width.max(1) }
     }
 

@@ -10,6 +10,33 @@ use tailbound_core::printable;
 use crate::escape::terminal;
 use crate::table::{columns, cut};
 
+/// Whether text has escape sequences for colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Color {
+    /// It has.
+    On,
+    /// It has none.
+    #[default]
+    Off,
+}
+
+impl Color {
+    /// `On` where this holds.
+    #[must_use]
+    pub fn on_if(wanted: bool) -> Self {
+        if wanted { Self::On } else { Self::Off }
+    }
+
+    /// `text` in the colour of a code (Select Graphic Rendition).
+    #[must_use]
+    pub fn paint(self, code: &str, text: &str) -> String {
+        match self {
+            Self::On => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+            Self::Off => text.to_owned(),
+        }
+    }
+}
+
 /// How a piece is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
@@ -46,13 +73,12 @@ impl Ink {
     }
 }
 
-/// Writes `text` in `ink`, if colour is wanted.
+/// Writes `text` in `ink`.
 #[must_use]
-pub fn paint(text: &str, ink: Ink, color: bool) -> String {
-    if color && ink != Ink::Plain && !text.is_empty() {
-        format!("\u{1b}[{}m{text}\u{1b}[0m", ink.code())
-    } else {
-        text.to_owned()
+pub fn paint(text: &str, ink: Ink, color: Color) -> String {
+    match (ink, text) {
+        (Ink::Plain, _) | (_, "") => text.to_owned(),
+        _ => color.paint(ink.code(), text),
     }
 }
 
@@ -108,7 +134,7 @@ impl InkLine {
 
     /// The line, cut to `width` columns.
     #[must_use]
-    pub fn render(&self, width: usize, color: bool) -> String {
+    pub fn render(&self, width: usize, color: Color) -> String {
         let mut out = String::new();
         let mut left = width;
         for (text, ink) in &self.0 {
@@ -129,7 +155,11 @@ mod tests {
 
     #[test]
     fn only_the_houses_colours_pass() {
-        let own = format!("{} and {}", paint("good", Ink::Good, true), paint("x", Ink::Dim, true));
+        let own = format!(
+            "{} and {}",
+            paint("good", Ink::Good, Color::On),
+            paint("x", Ink::Dim, Color::On)
+        );
         assert_eq!(own_colors(&own), own);
         for hostile in
             ["\u{1b}[2J", "\u{1b}]0;t\u{7}", "\u{1b}[8m", "\u{1b}", "\u{9b}2J", "a\u{202e}"]

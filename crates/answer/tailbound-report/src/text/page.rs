@@ -5,22 +5,22 @@
 
 use tailbound_core::Outcome;
 
-use super::ink::{Ink, paint};
+use super::ink::{Color, Ink, paint};
 use crate::escape::terminal;
 use crate::table::wrap;
 
 /// How text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// With escape sequences for colour.
-    pub color: bool,
+    /// Of the text.
+    pub color: Color,
     /// Columns of a line, at least 20.
     pub width: usize,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { color: false, width: 80 }
+        Self { color: Color::Off, width: 80 }
     }
 }
 

@@ -14,8 +14,8 @@ use super::{claim, events, happened, sentence, tried};
 use crate::html::page::Page;
 use crate::paths::tree_table;
 use crate::pictures::{Figure, points_json};
-use crate::svg::plot::Look;
-use crate::svg::scale::round_125;
+use crate::svg::plot::{DotSize, Look};
+use crate::svg::scale::{round_down_125, round_up_125};
 use crate::svg::{Layout, Plot, Scale, Unit};
 
 /// What became of the sample, by how long before its due time it was varied.
@@ -47,15 +47,15 @@ fn figure(why: &WhyRecord) -> Option<Figure> {
     let late = why.late_ns.real();
     let x = Scale::log(near * 0.9, far * 1.1, Unit::Ns);
     let y = Scale::log(
-        round_125(low.min(late) * 0.9, false),
-        round_125(high.max(late) * 1.1, true),
+        round_down_125(low.min(late) * 0.9),
+        round_up_125(high.max(late) * 1.1),
         Unit::Ns,
     );
     let draw = |layout: Layout| {
         let mut plot = Plot::new(layout, x, y, "varied so long before the due time", "latency");
         for (name, look, points) in &series {
             plot.name_dots(name, *look);
-            plot.dots(points, *look, false);
+            plot.dots(points, *look, DotSize::Large);
         }
         plot.rule_y_below(late, "late above this line");
         if let Some(d) = &why.inevitable {

@@ -249,7 +249,9 @@ pub fn claims(given: &CampaignEvidence) -> Vec<Judged> {
 fn judged(given: &CampaignEvidence, claim: &Claim) -> Judged {
     let mut judgements = Vec::new();
     match claim.sides() {
-        Ok(Some((left, is, right))) => pairs(given, claim, (&left, is, &right), &mut judgements),
+        Ok(Some((left, is, right))) => {
+            pairs(given, claim, &ClaimSides { left: &left, is, right: &right }, &mut judgements)
+        }
         Ok(None) => judgements.push(Judgement {
             word: Word::Undecidable,
             why: claim.cannot.clone().unwrap_or_default(),
@@ -294,13 +296,26 @@ fn with(kind: tailbound_core::campaign::Kind) -> String {
     }
 }
 
+/// What a claim says of its two sides.
+struct ClaimSides<'a> {
+    left: &'a Side,
+    is: Relation,
+    right: &'a Side,
+}
+
+/// One of them, of one of our systems.
+struct ClaimSide<'a> {
+    side: &'a Side,
+    system: Option<&'a CampaignSystem>,
+}
+
 fn pairs(
     given: &CampaignEvidence,
     claim: &Claim,
-    sides: (&Side, Relation, &Side),
+    sides: &ClaimSides<'_>,
     out: &mut Vec<Judgement>,
 ) {
-    let (left, is, right) = sides;
+    let ClaimSides { left, is, right } = *sides;
     let (ours, theirs) = match (systems(given, left), systems(given, right)) {
         (Ok(ours), Ok(theirs)) => (ours, theirs),
         (Err(why), _) | (_, Err(why)) => {
@@ -317,7 +332,9 @@ fn pairs(
             // Two runs of one system are compared within it.
             let own = a.zip(*b).is_none_or(|(a, b)| a.name == b.name);
             if !same(left, right) || own {
-                out.push(judge(given, claim, is, (left, *a), (right, *b)));
+                let left = ClaimSide { side: left, system: *a };
+                let right = ClaimSide { side: right, system: *b };
+                out.push(judge(given, claim, is, &left, &right));
             }
         }
     }
@@ -351,11 +368,11 @@ fn judge(
     given: &CampaignEvidence,
     claim: &Claim,
     is: Relation,
-    left: (&Side, Option<&CampaignSystem>),
-    right: (&Side, Option<&CampaignSystem>),
+    left: &ClaimSide<'_>,
+    right: &ClaimSide<'_>,
 ) -> Judgement {
-    let (a, mut b) = (known(given, left.0, left.1), known(given, right.0, right.1));
-    if let (Side::Value(v), Side::Ours { statistic, .. }) = (right.0, left.0) {
+    let (a, mut b) = (known(given, left.side, left.system), known(given, right.side, right.system));
+    if let (Side::Value(v), Side::Ours { statistic, .. }) = (right.side, left.side) {
         b.words = phrases::plain(*v, statistic);
     }
     let why_not = [&a, &b].into_iter().find(|k| k.value.value.is_none());
@@ -381,7 +398,7 @@ fn judge(
     if let Some(note) = a.value.why.as_ref().or(b.value.why.as_ref()) {
         why.push_str(&format!("; {note}"));
     }
-    let limit = matches!(right.0, Side::Value(_));
+    let limit = matches!(right.side, Side::Value(_));
     let short = a.share.min(b.share);
     let word = match word {
         Word::Holds if limit && a.value.extreme && short < 1.0 => {

@@ -149,7 +149,7 @@ pub fn history(runs: &[Features], settings: Settings) -> History {
         let all: Vec<Change> = found
             .iter()
             .zip(ends.windows(3))
-            .map(|((at, p), w)| change(runs, &figures, (*at, *p), (w[0], w[2]), settings.margin))
+            .map(|((at, p), w)| change(runs, &figures, *at, *p, w[0]..w[2], settings.margin))
             .collect();
         match all.iter().position(|c| !c.moved.iter().any(|m| m.beyond_margin)) {
             Some(i) => {
@@ -210,8 +210,9 @@ fn bounds(found: &[(usize, f64)], runs: usize) -> Vec<usize> {
 fn change(
     runs: &[Features],
     figures: &[usize],
-    (at, p): (usize, f64),
-    (from, to): (usize, usize),
+    at: usize,
+    p: f64,
+    within: std::ops::Range<usize>,
     margin: f64,
 ) -> Change {
     let side = |range: std::ops::Range<usize>, i: usize| {
@@ -222,7 +223,7 @@ fn change(
     let moved: Vec<Moved> = figures
         .iter()
         .filter_map(|i| {
-            let (before, after) = (side(from..at, *i), side(at..to, *i));
+            let (before, after) = (side(within.start..at, *i), side(at..within.end, *i));
             Some(Moved {
                 figure: FIGURES.get(*i).copied()?,
                 before_ns: before.exp(),

@@ -144,8 +144,8 @@ fn of(
         }
     }
     let (known, censored) = known(&judged, &estimate, &replicates);
-    let features = features((&known, &judged), &estimate, &replicates, wider, units, settings);
-    let (p, by_chance) = exchange(&family, &estimate, (&known, &features), settings, &mut random);
+    let features = features(&known, &judged, &estimate, &replicates, wider, units, settings);
+    let (p, by_chance) = exchange(&family, &estimate, &known, &features, settings, &mut random);
     let mut sums = [vec![0.0; family.matrix.buckets()], vec![0.0; family.matrix.buckets()]];
     for (sum, rows) in sums.iter_mut().zip(&family.matrix.rows) {
         weigh(rows, &vec![1.0; rows.len()], sum);
@@ -158,7 +158,7 @@ fn of(
     Difference {
         design,
         units,
-        word: overall(&features, !censored.is_empty()),
+        word: overall(&features, &censored),
         dominance: dominance(&features),
         features,
         unsupported: unsupported.iter().map(|p| (label(*p), needed(*p) - n)).collect(),
@@ -217,7 +217,8 @@ fn known(judged: &[f64], estimate: &Figures, replicates: &[Figures]) -> (Vec<usi
 }
 
 fn features(
-    (known, judged): (&[usize], &[f64]),
+    known: &[usize],
+    judged: &[f64],
     estimate: &Figures,
     replicates: &[Figures],
     wider: f64,
@@ -272,7 +273,8 @@ fn features(
 fn exchange(
     family: &Resampler<'_>,
     estimate: &Figures,
-    (known, features): (&[usize], &[Feature]),
+    known: &[usize],
+    features: &[Feature],
     settings: &Settings,
     random: &mut Random,
 ) -> (Option<f64>, f64) {
@@ -310,14 +312,14 @@ fn exchange(
     (any.then(|| (1.0 + as_great.real()) / (1.0 + greatest.len().real())), by_chance)
 }
 
-/// The answer in one word; `open`: figures are left out whose size is not known.
-fn overall(features: &[Feature], open: bool) -> Word {
+/// The answer in one word; `censored` are figures that are left out because their size is not known.
+fn overall(features: &[Feature], censored: &[String]) -> Word {
     let any = |word| features.iter().any(|f| f.word == word);
     if any(Word::Regression) {
         Word::Regression
     } else if any(Word::Improvement) {
         Word::Improvement
-    } else if any(Word::Inconclusive) || features.is_empty() || open {
+    } else if any(Word::Inconclusive) || features.is_empty() || !censored.is_empty() {
         Word::Inconclusive
     } else {
         Word::Equivalent

@@ -172,17 +172,25 @@ fn plural(design: Design, n: u64) -> &'static str {
     }
 }
 
-/// How the comparison was made and what it cannot tell, a sentence each. In virtual time nothing
-/// drifts between runs.
+/// The time that runs were measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunTime {
+    /// That of a machine.
+    Real,
+    /// That of the lab, in which nothing drifts between runs.
+    Virtual,
+}
+
+/// How the comparison was made and what it cannot tell, a sentence each.
 #[must_use]
-pub fn notes(d: &Difference, virtual_time: bool) -> Vec<String> {
+pub fn notes(d: &Difference, time: RunTime) -> Vec<String> {
     let mut out = Vec::new();
     let [a, b] = d.units;
     out.push(match d.design {
-        Design::Rounds | Design::Runs if virtual_time => format!(
+        Design::Rounds | Design::Runs if time == RunTime::Virtual => format!(
             "{a} and {b} runs, each taken for one independent unit. Their time is virtual: no machine drifts between them."
         ),
-        Design::Stretches if virtual_time => format!(
+        Design::Stretches if time == RunTime::Virtual => format!(
             "{a} and {b} stretches of one run each; the intervals hold for these two runs only. Their time is virtual: no machine drifts between them."
         ),
         Design::Rounds => format!(

@@ -9,7 +9,7 @@ use tailbound_core::Distribution;
 use tailbound_core::number::Whole as _;
 use tailbound_stats::compare::difference::Dominance;
 use tailbound_stats::compare::interval::{intervals, widening};
-use tailbound_stats::compare::sentence::{notes, sentence};
+use tailbound_stats::compare::sentence::{RunTime, notes, sentence};
 use tailbound_stats::compare::{Block, Design, Difference, Settings, Word, difference};
 use tailbound_stats::random::Random;
 
@@ -169,9 +169,9 @@ fn too_little_is_reported_and_not_computed() {
     let unpaired = difference(&a[..8], &b[..9], Design::Runs, None, &quick(1));
     let d = unpaired.expect("eight runs of each");
     assert!(
-        notes(&d, false).iter().any(|n| n.contains("drift not controlled")),
+        notes(&d, RunTime::Real).iter().any(|n| n.contains("drift not controlled")),
         "{:?}",
-        notes(&d, false)
+        notes(&d, RunTime::Real)
     );
     let short: Vec<Block> = (0..8).map(|i| Block::of_values(i..i + 200)).collect();
     let d = of(&short, &short, &quick(1));
@@ -202,7 +202,7 @@ fn one_overflow_of_many_thousands_is_an_ordered_value() {
     let names: Vec<&str> = d.features.iter().map(|f| f.name.as_str()).collect();
     assert!(names.starts_with(&["p50", "p90", "p99", "p99.9"]), "{names:?}");
     assert_eq!(d.censored_from_ns, Some(1_000_000));
-    assert!(notes(&d, false).iter().any(|n| n.contains("in no bucket of the source")));
+    assert!(notes(&d, RunTime::Real).iter().any(|n| n.contains("in no bucket of the source")));
     assert!(d.wasserstein_ns.is_finite() && d.features.iter().all(|f| f.a_ns.is_finite()));
     // Where so many are beyond that a quantile may be among them, it is named and nothing is equal.
     let many: Vec<Block> = (0..8).map(|i| censored(10 + i, 30)).collect();

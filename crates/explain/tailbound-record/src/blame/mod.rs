@@ -36,6 +36,7 @@ use crate::bpf::{self, Tier};
 use crate::error::ObserveError;
 use crate::measured_thread::MeasuredThread;
 use crate::own_trace::{OwnTrace, first_namespace};
+use crate::recording::WaitNotes;
 use crate::trace_clock::trace_clock_id;
 use choice::Choice;
 use setup::Ready;
@@ -160,11 +161,15 @@ impl Blamer {
         std::mem::take(&mut self.trace.notes)
     }
 
-    /// What is known of the machine.
-    pub fn on_ground(&mut self, virtual_machine: Option<bool>, virtual_time: bool) {
+    /// Does a hypervisor lie beneath the machine, as far as that is known?
+    pub fn on_ground(&mut self, virtual_machine: Option<bool>) {
         self.ground.virtual_machine = virtual_machine;
+    }
+
+    /// Time counts executed instructions.
+    pub fn in_virtual_time(&mut self) {
         // Several CPUs take turns in virtual time: then one that is silent may have waited for its turn.
-        self.ground.virtual_time = virtual_time && self.cpus.len() == 1;
+        self.ground.virtual_time = self.cpus.len() == 1;
     }
 
     /// Lets the trace run beside the threads. What is refused is a finding: they run already.
@@ -275,7 +280,7 @@ impl Blamer {
         let records = self.poll();
         self.lost = self.lost.saturating_add(self.trace.lost(&self.cpus));
         let mut notes = std::mem::take(&mut self.trace.notes);
-        notes.extend(self.stacks.iter().flat_map(|s| s.last_words(true)));
+        notes.extend(self.stacks.iter().flat_map(|s| s.last_words(WaitNotes::Told)));
         let mut findings = self.trace.end();
         if self.lost > 0 {
             findings.push(

@@ -30,6 +30,7 @@ use tailbound_trace::bpf::classes;
 use tailbound_trace::btf::{Btf, BtfError};
 use tailbound_trace::symbols::Symbols;
 
+use crate::recording::WaitNotes;
 use layout::{CLASSES, Kernel, filter, settings, told, watched};
 use programs::{Maker, Maps};
 
@@ -241,8 +242,8 @@ impl Tier {
         std::mem::take(&mut self.notes)
     }
 
-    /// What a reader should know at the end; with `waits` how long each thread waited for a CPU.
-    pub(crate) fn last_words(&self, waits: bool) -> Vec<String> {
+    /// What a reader should know at the end.
+    pub(crate) fn last_words(&self, waits: WaitNotes) -> Vec<String> {
         let mut out = Vec::new();
         let lost = self.lost();
         if lost > 0 {
@@ -254,7 +255,9 @@ impl Tier {
         for lock in self.locks.iter().filter(|l| !l.owners.is_empty()).take(LOCKS_TOLD) {
             out.push(format!("{}: {}", lock.other, lock.lock_sentence()));
         }
-        for (tid, w) in self.waited().into_iter().filter(|(_, w)| waits && w.n > 0) {
+        for (tid, w) in
+            self.waited().into_iter().filter(|(_, w)| waits == WaitNotes::Told && w.n > 0)
+        {
             out.push(format!(
                 "thread {tid}: {} waits for a CPU counted in the kernel: mean {}, 99.9 % at most {}, longest {}",
                 grouped(w.n),

@@ -13,11 +13,11 @@ use std::io::Write;
 use serde_json::json;
 use tailbound_core::rules::{Rule, ViolationRecord};
 use tailbound_host::Root;
-use tailbound_trace::event::{Entry, Event};
+use tailbound_trace::event::{Entry, Event, FaultMode};
 use tailbound_trace::rules::{CallTable, KERNEL_ACCESS, Rules, Tally, Violation};
 
-use stacks::Stacks;
 pub use stacks::UserStacks;
+use stacks::{SampleCause, Stacks};
 
 use crate::sink::Sink;
 
@@ -202,7 +202,7 @@ impl RuleCheck {
     /// Was this page fault made by the copying of stacks? Where a stack is shorter than what is copied of it, the copy
     /// itself faults at its end.
     fn is_ours(&mut self, e: &Entry) -> bool {
-        let Event::PageFault { user: false, address } = e.event else { return false };
+        let Event::PageFault { mode: FaultMode::Kernel, address } = e.event else { return false };
         let ours = self.stacks.touched(e.pid, address);
         self.ours += u64::from(ours);
         ours
@@ -229,8 +229,11 @@ impl RuleCheck {
             let name = self.rules.name(violation.tid).or(told).unwrap_or("");
             self.log.write(&violation, name);
             let (stack, place) = if i < STACKS_MAX {
-                let fault = violation.rule == Rule::PageFault;
-                self.stacks.at(violation.tid, violation.at_ns, fault)
+                let cause = match violation.rule {
+                    Rule::PageFault => SampleCause::PageFault,
+                    _ => SampleCause::SystemCall,
+                };
+                self.stacks.at(violation.tid, violation.at_ns, cause)
             } else {
                 (tailbound_core::rules::Stack::absent("too many violations at once"), None)
             };
@@ -327,14 +330,14 @@ mod tests {
             RuleCheck::new(&Root::real(), UserStacks::Taken, 0).expect("a known architecture");
         check.stacks.copied_up_to(7, 0x7000);
         let mut sink = WithRules { inner: Faults::default(), rules: Some(check) };
-        for (pid, user, address) in [
-            (7, false, 0x7000),
-            (7, false, 0x7010),
-            (7, true, 0x7000),
-            (7, false, 0x9000),
-            (8, false, 0x7000),
+        for (pid, mode, address) in [
+            (7, FaultMode::Kernel, 0x7000),
+            (7, FaultMode::Kernel, 0x7010),
+            (7, FaultMode::User, 0x7000),
+            (7, FaultMode::Kernel, 0x9000),
+            (8, FaultMode::Kernel, 0x7000),
         ] {
-            let event = Event::PageFault { user, address };
+            let event = Event::PageFault { mode, address };
             sink.entry(&Entry { t_ns: 1, cpu: 0, pid, flags: Flags(0), event });
         }
         assert_eq!(sink.inner.0, 3, "two of five were ours");

@@ -57,6 +57,13 @@ enum NoSample {
     NotThen,
 }
 
+/// What made the kernel take a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SampleCause {
+    SystemCall,
+    PageFault,
+}
+
 struct Thread {
     samples: Result<StackSamples, NoSample>,
     kept: VecDeque<StackSample>,
@@ -90,8 +97,9 @@ impl Thread {
         });
     }
 
-    fn nearest(&self, t_ns: u64, fault: bool) -> Result<&StackSample, NoSample> {
+    fn nearest(&self, t_ns: u64, cause: SampleCause) -> Result<&StackSample, NoSample> {
         let samples = self.samples.as_ref().map_err(Clone::clone)?;
+        let fault = cause == SampleCause::PageFault;
         let of_kind = self.kept.iter().filter(|s| s.fault == fault);
         let found = of_kind.min_by_key(|s| s.t_ns.abs_diff(t_ns));
         match found.filter(|s| s.t_ns.abs_diff(t_ns) <= APART_NS) {
@@ -189,7 +197,12 @@ impl Stacks {
     }
 
     /// The stack of a thread at a time, and the program's function in it.
-    pub(super) fn at(&mut self, tid: i32, t_ns: u64, fault: bool) -> (Stack, Option<String>) {
+    pub(super) fn at(
+        &mut self,
+        tid: i32,
+        t_ns: u64,
+        cause: SampleCause,
+    ) -> (Stack, Option<String>) {
         if self.off {
             return (Stack::absent("stacks were not asked for (--no-stacks)"), None);
         }
@@ -200,8 +213,8 @@ impl Stacks {
             let why = format!("stacks are taken of real-time threads, of {THREADS_MAX} at most");
             return (Stack::absent(why), None);
         };
-        let sample = match (&self.calls, thread.nearest(t_ns, fault)) {
-            (Err(why), _) if !fault => Err(why.clone()),
+        let sample = match (&self.calls, thread.nearest(t_ns, cause)) {
+            (Err(why), _) if cause == SampleCause::SystemCall => Err(why.clone()),
             (_, found) => found,
         };
         let sample = match sample {

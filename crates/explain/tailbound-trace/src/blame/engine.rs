@@ -15,7 +15,7 @@ use super::clocks::Clocks;
 use super::cpu::{Cpu, CpuActivity};
 use super::map::Map;
 use super::thread::{ORDINARY, State, Thread};
-use super::wakeup::{Allowed, At, WakeUp, Waker};
+use super::wakeup::{Allowed, At, SwitchRecord, WakeUp, Waker};
 use crate::event::{Entry, Event, Vector};
 use crate::symbols::Symbols;
 
@@ -287,7 +287,7 @@ impl Engine {
         if e.pid > 0 {
             self.threads.entry(e.pid).or_default().runs(e.t_ns);
             self.is_ready_nowhere(e.pid);
-            self.got_cpu(e.pid, At { t_ns: e.t_ns, cpu: e.cpu }, true);
+            self.got_cpu(e.pid, At { t_ns: e.t_ns, cpu: e.cpu }, SwitchRecord::Absent);
         }
         if known.is_some()
             && !idle_before
@@ -301,12 +301,12 @@ impl Engine {
     }
 
     /// The end of a wake-up.
-    fn got_cpu(&mut self, pid: i32, at: At, unseen: bool) {
+    fn got_cpu(&mut self, pid: i32, at: At, record: SwitchRecord) {
         if let Some(mut wakeup) = self.open.remove(&pid)
             && wakeup.waking.is_some()
         {
             wakeup.switch = Some(at);
-            wakeup.switch_unseen = unseen;
+            wakeup.switch_record = record;
             self.done.push(wakeup);
         }
     }
@@ -405,7 +405,13 @@ impl Engine {
         if next_prio >= ORDINARY && (gave_up || self.leaves_waiting(e.cpu, next, e.t_ns)) {
             self.given_up.push_back((e.t_ns, e.cpu));
         }
-        self.leave(e, prev, prev_prio, prev_comm, ready);
+        self.leave(
+            e,
+            prev,
+            prev_prio,
+            prev_comm,
+            if ready { State::Ready(e.t_ns) } else { State::Asleep(e.t_ns) },
+        );
         if gave_up {
             self.is_ready_on(e.cpu, prev, e.t_ns);
         }
@@ -552,7 +558,7 @@ impl Engine {
         }
     }
 
-    fn leave(&mut self, e: &Entry, pid: i32, prio: i32, comm: Word, ready: bool) {
+    fn leave(&mut self, e: &Entry, pid: i32, prio: i32, comm: Word, state: State) {
         let frames = match self.cpus.get_mut(&e.cpu) {
             Some(cpu) => std::mem::take(&mut cpu.frames),
             None => Vec::new(),
@@ -564,8 +570,8 @@ impl Engine {
         (thread.comm, thread.prio, thread.cpu) = (comm, prio, e.cpu);
         thread.frames =
             frames.into_iter().filter(|f| matches!(f, CpuActivity::Softirq(_))).collect();
-        thread.state = if ready { State::Ready(e.t_ns) } else { State::Asleep(e.t_ns) };
-        if !ready {
+        thread.state = state;
+        if matches!(state, State::Asleep(_)) {
             // What is set on the way to sleep and had no end is not of the next time.
             thread.spins = None;
         }
@@ -582,7 +588,7 @@ impl Engine {
         (thread.comm, thread.prio, thread.cpu) = (comm, prio, e.cpu);
         thread.runs(e.t_ns);
         cpu.frames = std::mem::take(&mut thread.frames);
-        self.got_cpu(pid, At { t_ns: e.t_ns, cpu: e.cpu }, false);
+        self.got_cpu(pid, At { t_ns: e.t_ns, cpu: e.cpu }, SwitchRecord::Present);
     }
 }
 

@@ -15,7 +15,7 @@ use super::cpu::{CpuActivity, Segment};
 use super::engine::{Engine, Mark};
 use super::ground::{Ground, signed, since, total};
 use super::thread::ORDINARY;
-use super::wakeup::{Allowed, WakeUp};
+use super::wakeup::{Allowed, SwitchRecord, WakeUp};
 
 /// A picture begins this long before the due time, or a fifth of the latency.
 const BEFORE_NS: u64 = 20_000;
@@ -129,7 +129,7 @@ impl Engine {
         let waking = w.waking.map_or(fire, |k| clamp(k.at.t_ns, fire));
         // What was not recorded ends the way: then `switch` lies behind the end, or anywhere.
         let switch = match w.switch {
-            Some(at) if !w.switch_unseen => clamp(at.t_ns, waking),
+            Some(at) if w.switch_record == SwitchRecord::Present => clamp(at.t_ns, waking),
             _ => end,
         };
         let timer_from = allowed(late, w).map_or(due, |(_, until)| until);
@@ -247,7 +247,8 @@ impl Engine {
             out.push(format!("It was woken by {by} at {}.", offset(at)));
             out.extend(self.owners(late.due_ns, &waker));
         }
-        out.extend(sentences(&record.parts, wakeup.is_some()));
+        let woken = if wakeup.is_some() { WakeUpRecord::Present } else { WakeUpRecord::Absent };
+        out.extend(sentences(&record.parts, woken));
         let first = self.marks.partition_point(|(t, ..)| *t < late.due_ns);
         let moved = self.marks.iter().skip(first).take_while(|(t, ..)| *t <= late.end_ns);
         for (t, _, mark) in moved {
@@ -277,13 +278,20 @@ fn excused(allowed: &Allowed) -> Charge {
     Charge { cause, who, sureness: Sureness::Sure }
 }
 
-/// The parts that a person wants to read of, a sentence each; was its wake-up recorded?
-pub(crate) fn sentences(parts: &[BlamePart], woken: bool) -> Vec<String> {
+/// Was a wake-up recorded?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WakeUpRecord {
+    Present,
+    Absent,
+}
+
+/// The parts that a person wants to read of, a sentence each.
+pub(crate) fn sentences(parts: &[BlamePart], woken: WakeUpRecord) -> Vec<String> {
     let sentence = |part: &BlamePart| {
         let state = match part.phase {
             Phase::Timer => "its timer was due and had not been seen",
             Phase::WakeUp => "it had not been woken yet",
-            Phase::Switch if !woken => "no wake-up of it was recorded",
+            Phase::Switch if woken == WakeUpRecord::Absent => "no wake-up of it was recorded",
             Phase::Switch | Phase::Preempted => "it was ready and had no CPU",
             Phase::Running => "it had the CPU",
             Phase::Blocked => "it waited",

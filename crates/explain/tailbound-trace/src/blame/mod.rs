@@ -37,14 +37,14 @@ mod tests;
 
 pub use engine::{DueTimes, Engine, WatchFilter};
 pub use explain::Late;
-pub(crate) use explain::{sentences, shorten};
+pub(crate) use explain::{WakeUpRecord, sentences, shorten};
 pub use follow::{BlameSelection, BlameSummary, Follow, Followed};
 pub use ground::Ground;
 pub(crate) use ground::{since, total};
 pub(crate) use inside::Stretch;
 pub use interruptions::Interruptions;
 pub use note::{BlameNote, BlameNoteKind};
-pub use recorded::{RecordedBlame, RecordedError};
+pub use recorded::{RecordedBlame, RecordedError, TraceExtent};
 pub use wakeup::{At, WakeUp, Waker};
 
 pub use tailbound_core::blame::BlameRecord;

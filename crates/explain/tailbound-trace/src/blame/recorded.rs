@@ -46,8 +46,17 @@ pub struct RecordedBlame {
     pub info: Info,
     /// How its reading ended.
     pub end: ReadEnd,
-    /// It was read to its end.
-    pub whole: bool,
+    /// How much of it was read.
+    pub extent: TraceExtent,
+}
+
+/// How much of a file the figures are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceExtent {
+    /// All of it.
+    Whole,
+    /// The reading was ended before its end.
+    Begin,
 }
 
 impl RecordedBlame {
@@ -58,7 +67,8 @@ impl RecordedBlame {
     /// [`RecordedError`].
     pub fn of<R: Read + Seek + Send>(
         mut trace: TraceFile<R>,
-        (watched, wanted): (WatchFilter, BlameSelection),
+        watched: WatchFilter,
+        wanted: BlameSelection,
         ground: Ground,
         go_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Self, RecordedError> {
@@ -78,7 +88,7 @@ impl RecordedBlame {
         if !info.clock.is_the_timers() {
             follow.due_times(DueTimes::CarriedOver);
         }
-        let (end, whole) = both(trace, &decoder, &mut follow, go_on)?;
+        let (end, extent) = both(trace, &decoder, &mut follow, go_on)?;
         let found = follow.finish();
         let seen: Vec<&str> = info
             .formats
@@ -86,12 +96,12 @@ impl RecordedBlame {
             .filter(|f| end.ids.contains(&f.id))
             .map(|f| f.name.as_str())
             .collect();
-        if whole && end.damaged == 0 {
+        if extent == TraceExtent::Whole && end.damaged == 0 {
             needed(&seen)?;
         }
         notes.extend(end.notes.iter().cloned());
-        notes.extend(told(&info, &end, &decoder, &seen, whole));
-        Ok(Self { found, notes, info, end, whole })
+        notes.extend(told(&info, &end, &decoder, &seen, extent));
+        Ok(Self { found, notes, info, end, extent })
     }
 
     /// Where the events come from, in a sentence.
@@ -131,30 +141,30 @@ struct Batch {
     bytes: u64,
 }
 
-/// Reads and follows at the same time; `false`: `go_on` ended it before the end.
+/// Reads and follows at the same time, as long as `go_on` says so.
 fn both<R: Read + Seek + Send>(
     trace: TraceFile<R>,
     decoder: &EventDecoder,
     follow: &mut Follow,
     go_on: &mut dyn FnMut(u64) -> bool,
-) -> Result<(ReadEnd, bool), DatError> {
+) -> Result<(ReadEnd, TraceExtent), DatError> {
     std::thread::scope(|scope| {
         let (send, batches) = mpsc::sync_channel(BATCHES);
         let (back, empty) = mpsc::sync_channel(EMPTIED);
         let reader = scope.spawn(move || read(trace, decoder, &send, &empty));
-        let mut whole = true;
+        let mut extent = TraceExtent::Whole;
         // The reader ends by itself once nobody takes its batches.
         for mut batch in batches {
             take(&mut batch, follow);
-            whole = go_on(batch.bytes);
-            if !whole {
+            if !go_on(batch.bytes) {
+                extent = TraceExtent::Begin;
                 break;
             }
             batch.entries.clear();
             drop(back.try_send(batch.entries));
         }
         match reader.join() {
-            Ok(end) => Ok((end?, whole)),
+            Ok(end) => Ok((end?, extent)),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
@@ -195,10 +205,10 @@ fn told(
     end: &ReadEnd,
     decoder: &EventDecoder,
     seen: &[&str],
-    whole: bool,
+    extent: TraceExtent,
 ) -> Vec<String> {
     let mut out = Vec::new();
-    if !whole {
+    if extent == TraceExtent::Begin {
         out.push(
             "it was ended before the whole trace was read: the rest is not in these figures"
                 .to_owned(),
@@ -215,9 +225,10 @@ fn told(
         out.push(format!("{lacking}: the event is not used"));
     }
     let x86 = info.uname.as_deref().is_none_or(|u| u.ends_with("86_64") || u.ends_with("86"));
+    let processors = if x86 { dat::Processors::X86 } else { dat::Processors::Other };
     // What has a description was recorded, if it happened.
     let recorded: Vec<&str> = info.formats.iter().map(|f| f.name.as_str()).collect();
-    let lacks = dat::lacking(&recorded, x86);
+    let lacks = dat::lacking(&recorded, processors);
     for lack in &lacks {
         out.push(format!("the trace has no {}: {}", lack.events, lack.lost));
     }

@@ -51,8 +51,17 @@ pub struct WakeUp {
     pub waking: Option<Waker>,
     /// When the CPU went over to it.
     pub switch: Option<At>,
-    /// No switch was recorded: `switch` is the first record in its name.
-    pub switch_unseen: bool,
+    /// What `switch` is told by.
+    pub switch_record: SwitchRecord,
+}
+
+/// Was the switch to a thread recorded?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwitchRecord {
+    /// Yes.
+    Present,
+    /// No: the first record in its name tells that it has the CPU.
+    Absent,
 }
 
 impl WakeUp {
@@ -66,7 +75,7 @@ impl WakeUp {
             fire: None,
             waking: None,
             switch: None,
-            switch_unseen: false,
+            switch_record: SwitchRecord::Present,
         }
     }
 

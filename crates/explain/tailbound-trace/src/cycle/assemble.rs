@@ -23,7 +23,7 @@ use super::part::{Part, PartCharge, Parts, Whats};
 use super::seconds::Seconds;
 use super::wait::{Piece, Wait};
 use super::{LateWakeUp, ThreadCycles};
-use crate::blame::{Engine, Late, sentences, shorten, since, total};
+use crate::blame::{Engine, Late, WakeUpRecord, sentences, shorten, since, total};
 
 /// Pieces and time after which the wait is told if it is likely; and after which it is told in any case.
 const ENOUGH: (usize, u64) = (400, 3_000_000_000);
@@ -91,6 +91,13 @@ struct Open {
     unsure: bool,
     lost: bool,
     late: Option<Box<BlameRecord>>,
+}
+
+/// Do more pieces come?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PieceStream {
+    GoesOn,
+    Over,
 }
 
 /// See the module.
@@ -175,17 +182,17 @@ impl Assembly {
         let look = pieces >= AT_MOST.0
             || pieces >= 50 && (pieces.is_power_of_two() || pieces.is_multiple_of(400));
         if look {
-            self.learn(g, false);
+            self.learn(g, PieceStream::GoesOn);
         }
     }
 
-    fn learn(&mut self, g: &mut Ground<'_>, over: bool) {
+    fn learn(&mut self, g: &mut Ground<'_>, stream: PieceStream) {
         let span = match (self.learning.first(), self.learning.last()) {
             (Some(a), Some(b)) => b.end.saturating_sub(a.end),
             _ => return,
         };
         let Some(choice) = choose(g.calls, &self.learning, &g.options.known) else {
-            self.give_up(over);
+            self.give_up(stream);
             return;
         };
         let pieces = self.learning.len();
@@ -193,7 +200,7 @@ impl Assembly {
         let likely =
             choice.sureness != Sureness::Unsure && choice.pace.sureness != Sureness::Unsure;
         let at_most = pieces >= AT_MOST.0 || span >= AT_MOST.1 && choice.waits >= WAITS_ENOUGH;
-        if over || enough && likely || at_most {
+        if stream == PieceStream::Over || enough && likely || at_most {
             self.choice = Some(choice);
             self.since_activation = 0;
             for piece in std::mem::take(&mut self.learning) {
@@ -203,8 +210,8 @@ impl Assembly {
     }
 
     /// No wait comes often enough.
-    fn give_up(&mut self, over: bool) {
-        if over || self.learning.len() >= AT_MOST.0 {
+    fn give_up(&mut self, stream: PieceStream) {
+        if stream == PieceStream::Over || self.learning.len() >= AT_MOST.0 {
             let gone = self.learning.drain(..self.learning.len() / 2).count() as u64;
             self.others = self.others.saturating_add(gone);
         }
@@ -430,7 +437,7 @@ impl Assembly {
             return;
         }
         let mut parts = g.whats.spread(&open.parts.0);
-        let chain = sentences(&parts, true);
+        let chain = sentences(&parts, WakeUpRecord::Present);
         shorten(&mut parts);
         let late = Late {
             pid: self.pid,
@@ -461,7 +468,7 @@ impl Assembly {
     /// Everything is said: what was found. The cycle under way has no end, and does not count.
     pub(super) fn end(mut self, g: &mut Ground<'_>) -> ThreadCycles {
         if self.choice.is_none() {
-            self.learn(g, true);
+            self.learn(g, PieceStream::Over);
         }
         let pace = Pace::of(&self.releases, g.options.known.period_ns);
         let said = self.locks.said();

@@ -15,8 +15,14 @@ use crate::blame::Waker;
 const ENTRY_NS: u64 = 100_000;
 
 impl Tracker {
-    /// What it was asleep for.
-    pub(super) fn blocked_on(&self, c: &mut Ctx<'_>, sleep: &Sleep, k: &Waker, timed: bool) -> u32 {
+    /// What it was asleep for; `due_ns` is what its timer was set to, where a timer woke it.
+    pub(super) fn blocked_on(
+        &self,
+        c: &mut Ctx<'_>,
+        sleep: &Sleep,
+        k: &Waker,
+        due_ns: Option<u64>,
+    ) -> u32 {
         let engine = c.engine;
         let by = (!k.by_interrupt && k.pid > 0).then(|| engine.thread_name(k.pid));
         let woken = by.as_ref().map_or_else(String::new, |b| format!(", woken by {b}"));
@@ -50,7 +56,7 @@ impl Tracker {
                     (Some(futex), Some(by)) if waker.is_some_and(|w| c.calls.wakes(&w, futex)) => {
                         blocked(format!("in {words}, released by {by}"))
                     }
-                    _ if timed => blocked(format!("in {words}")),
+                    _ if due_ns.is_some() => blocked(format!("in {words}")),
                     _ => blocked(format!("in {words}{woken}")),
                 }
             }

@@ -65,8 +65,10 @@ impl Lateness {
             if let Some((key, ns)) = most {
                 let inherited = is_backlog(key);
                 let reason = if inherited { self.origin.unwrap_or(key) } else { key };
-                if cycle.late {
-                    self.count(reason, inherited, ns);
+                match (cycle.late, inherited) {
+                    (true, true) => self.count_backlog(reason),
+                    (true, false) => self.count(reason, ns),
+                    (false, _) => {}
                 }
                 self.origin = Some(reason);
             }
@@ -79,17 +81,24 @@ impl Lateness {
         }
     }
 
-    fn count(&mut self, reason: u32, inherited: bool, ns: u64) {
+    /// A late cycle more of this reason; `None`: there are too many reasons.
+    fn cycle_of(&mut self, reason: u32) -> Option<&mut Sum> {
         if self.sums.len() >= REASONS_MAX && !self.sums.contains_key(&reason) {
-            return;
+            return None;
         }
         let sum = self.sums.entry(reason).or_default();
         sum.cycles = sum.cycles.saturating_add(1);
-        if inherited {
-            sum.backlog = sum.backlog.saturating_add(1);
-            return;
-        }
+        Some(sum)
+    }
+
+    fn count(&mut self, reason: u32, ns: u64) {
+        let Some(sum) = self.cycle_of(reason) else { return };
         (sum.ns, sum.ns_max) = (sum.ns.saturating_add(ns), sum.ns_max.max(ns));
+    }
+
+    fn count_backlog(&mut self, reason: u32) {
+        let Some(sum) = self.cycle_of(reason) else { return };
+        sum.backlog = sum.backlog.saturating_add(1);
     }
 
     /// The reasons, those of most cycles first.

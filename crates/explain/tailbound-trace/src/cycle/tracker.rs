@@ -82,11 +82,18 @@ enum State {
     Running,
     Ready,
     Asleep(Sleep),
-    /// A signal or a tracer stopped it: that is no wait of its own.
+    /// It was stopped: that is no wait of its own.
     Held {
         from: u64,
-        traced: bool,
+        by: Stopper,
     },
+}
+
+/// What stops a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopper {
+    Signal,
+    Tracer,
 }
 
 /// See the module.
@@ -317,7 +324,8 @@ impl Tracker {
             return None;
         }
         if prev_state & (STOPPED | TRACED) != 0 {
-            self.state = State::Held { from: e.t_ns, traced: prev_state & TRACED != 0 };
+            let by = if prev_state & TRACED != 0 { Stopper::Tracer } else { Stopper::Signal };
+            self.state = State::Held { from: e.t_ns, by };
             return None;
         }
         if prev_state & DEAD != 0 {
@@ -349,7 +357,7 @@ impl Tracker {
             State::Running => self.missed_to(c, e.t_ns),
             State::Unknown => {}
             State::Asleep(sleep) => self.woke(c, e, &sleep, wakeup),
-            State::Held { from, traced } => self.goes_on(c, e, from, traced, wakeup),
+            State::Held { from, by } => self.goes_on(c, e, from, by, wakeup),
         }
         (self.cpu, self.cursor) = (e.cpu, self.cursor.max(e.t_ns));
     }
@@ -368,20 +376,20 @@ impl Tracker {
         c: &mut Ctx<'_>,
         e: &Entry,
         from: u64,
-        traced: bool,
+        stopper: Stopper,
         wakeup: Option<&WakeUp>,
     ) {
         let t = e.t_ns;
         let seen = wakeup.and_then(|w| w.waking).filter(|k| (from..=t).contains(&k.at.t_ns));
         let by = seen.filter(|k| !k.by_interrupt && k.pid > 0);
         let by = by.map(|k| c.engine.thread_name(k.pid));
-        let what = match (c.hole(from, t), traced) {
+        let what = match (c.hole(from, t), stopper) {
             (true, _) => c.unexplained(Phase::Blocked),
-            (false, true) => {
+            (false, Stopper::Tracer) => {
                 let who = by.unwrap_or_else(|| "not known".to_owned());
                 c.what(Phase::Blocked, Cause::Traced, who, Sureness::Sure)
             }
-            (false, false) => {
+            (false, Stopper::Signal) => {
                 let who = by.map_or_else(String::new, |b| format!("until {b} let it go on"));
                 c.what(Phase::Blocked, Cause::Stopped, who, Sureness::Sure)
             }
@@ -423,7 +431,7 @@ impl Tracker {
         let mut within = Parts::default();
         let asleep_to = waker.map_or(t, |k| k.at.t_ns);
         let what = match &waker {
-            Some(k) => self.blocked_on(c, sleep, k, timed),
+            Some(k) => self.blocked_on(c, sleep, k, wakeup.as_ref().and_then(|w| w.due_ns)),
             None => c.unexplained(Phase::Blocked),
         };
         within.push(Part { ns: asleep_to.saturating_sub(sleep.from), what }, 0);
@@ -467,20 +475,24 @@ impl Tracker {
         if self.slept_at.len() < SITES_MAX && call.is_some() {
             self.slept_at.insert(wait.sites[0]);
         }
-        self.begin(wait, sleep.again);
+        if sleep.again {
+            wait = self.continued(wait);
+        }
+        self.begin(wait);
     }
 
-    /// A new piece begins with `wait`, or the old one's wait goes on.
-    fn begin(&mut self, mut wait: Wait, again: bool) {
+    /// The wait of the piece under way, which `wait` continues.
+    fn continued(&mut self, wait: Wait) -> Wait {
+        let Some(piece) = self.piece.take() else { return wait };
+        let Some(before) = piece.wait else { return wait };
+        let mut within = before.within;
+        piece.run.0.iter().chain(&wait.within.0).for_each(|p| within.push(*p, 0));
+        Wait { from: before.from, within, lost: wait.lost || piece.lost, ..wait }
+    }
+
+    /// A new piece begins with `wait`.
+    fn begin(&mut self, wait: Wait) {
         (self.cursor, self.wall) = (wait.to, 0);
-        let old = self.piece.take();
-        if let Some(piece) = old.filter(|_| again)
-            && let Some(before) = piece.wait
-        {
-            let mut within = before.within;
-            piece.run.0.iter().chain(&wait.within.0).for_each(|p| within.push(*p, 0));
-            wait = Wait { from: before.from, within, lost: wait.lost || piece.lost, ..wait };
-        }
         self.piece = Some(Piece {
             wait: Some(wait),
             run: Parts::default(),
@@ -528,7 +540,7 @@ impl Tracker {
             set_to: self.set_to,
             interrupted: false,
         };
-        self.begin(wait, false);
+        self.begin(wait);
         Some(piece)
     }
 }

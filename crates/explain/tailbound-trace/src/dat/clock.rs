@@ -74,12 +74,12 @@ impl TraceClock {
         *self == Self::Mono
     }
 
-    /// Does it count ns? `scaled`: the file says how cycles become ns.
-    pub(super) fn is_time(&self, scaled: bool) -> Result<(), NoTime> {
+    /// Does it count ns? `tsc`: how cycles become ns, where the file says it.
+    pub(super) fn is_time(&self, tsc: Option<&Tsc>) -> Result<(), NoTime> {
         match self {
             Self::Counter => Err(NoTime::Events),
             Self::Uptime => Err(NoTime::Jiffies),
-            Self::X86Tsc if !scaled => Err(NoTime::Cycles),
+            Self::X86Tsc if tsc.is_none() => Err(NoTime::Cycles),
             _ => Ok(()),
         }
     }

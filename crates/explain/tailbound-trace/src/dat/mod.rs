@@ -35,7 +35,7 @@ use std::io::{Read, Seek};
 use tailbound_core::printable::excerpt;
 
 pub use clock::{NoTime, TraceClock, Tsc};
-pub use lacking::{Lack, RECORD, lacking};
+pub use lacking::{Lack, Processors, RECORD, lacking};
 pub use merge::{MergeItem, ReadEnd};
 pub use write::{Described, Head};
 
@@ -266,7 +266,7 @@ impl DatContents {
         };
         let used = buffers.iter().find(|b| b.streams.iter().any(|s| !s.is_empty()));
         let clock = used.or(buffers.first()).map_or(TraceClock::NotSaid, clock_of);
-        clock.is_time(self.tsc.is_some())?;
+        clock.is_time(self.tsc.as_ref())?;
         let (mut streams, mut names) = (Vec::new(), Vec::new());
         for (at, buffer) in buffers.into_iter().enumerate() {
             let own = clock_of(&buffer);

@@ -11,20 +11,20 @@ fn the_clock_is_the_one_in_brackets() {
     assert_eq!(chosen("local global [mono] boot\n"), "mono");
     assert_eq!(chosen("mono\n"), "mono");
     assert!(TraceClock::of("mono").is_the_timers());
-    for (word, scaled, is_time) in [
-        ("local", false, true),
-        ("boot", false, true),
-        ("counter", true, false),
-        ("uptime", true, false),
-        ("x86-tsc", false, false),
-        ("x86-tsc", true, true),
+    let tsc = Tsc { mult: 3, shift: 1 };
+    for (word, scale, is_time) in [
+        ("local", None, true),
+        ("boot", None, true),
+        ("counter", Some(&tsc), false),
+        ("uptime", Some(&tsc), false),
+        ("x86-tsc", None, false),
+        ("x86-tsc", Some(&tsc), true),
     ] {
         let clock = TraceClock::of(word);
         assert!(!clock.is_the_timers());
-        assert_eq!(clock.is_time(scaled).is_ok(), is_time, "{word}");
+        assert_eq!(clock.is_time(scale).is_ok(), is_time, "{word}");
         assert_eq!(clock.to_string(), word);
     }
-    let tsc = Tsc { mult: 3, shift: 1 };
     assert_eq!((tsc.ns(10), tsc.ns(u64::MAX)), (15, u64::MAX));
 }
 

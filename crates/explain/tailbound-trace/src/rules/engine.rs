@@ -15,12 +15,12 @@ use super::Violation;
 use super::call::{Call, InCall};
 use super::calls::CallTable;
 use super::cycle::Wait;
-use super::judge::{self, Futex};
+use super::judge::{self, EpollWait, Futex};
 use super::locks::is_contended;
 use super::task::{
     DEAD, Fault, INTERRUPTIBLE, ORDINARY, PolicyRefusal, Sleep, Task, Waker, Who, sleeps,
 };
-use crate::event::{Entry, Event};
+use crate::event::{Entry, Event, FaultMode};
 
 /// Source: include/trace/events/lock.h, LCB_F_RT.
 const RT_LOCK: u32 = 1 << 3;
@@ -46,11 +46,20 @@ struct Running {
     comm: Word,
 }
 
+/// When a thread got the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CpuGain {
+    /// At this event.
+    Now,
+    /// Before it; when is not known.
+    Before,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct Rules {
     calls: CallTable,
-    has_epoll_wait: bool,
+    epoll_wait: EpollWait,
     tasks: BTreeMap<i32, Task>,
     cpus: BTreeMap<u32, Running>,
     out: Vec<Violation>,
@@ -61,10 +70,10 @@ impl Rules {
     /// For a machine whose system calls have these numbers.
     #[must_use]
     pub fn new(calls: CallTable) -> Self {
-        let has_epoll_wait = !calls.numbers("epoll_wait").is_empty();
+        let epoll_wait = EpollWait::of(&calls);
         Self {
             calls,
-            has_epoll_wait,
+            epoll_wait,
             tasks: BTreeMap::new(),
             cpus: BTreeMap::new(),
             out: Vec::new(),
@@ -198,9 +207,9 @@ impl Rules {
                     running.prio = Some(new);
                 }
             }
-            Event::LockWait { flags, .. } if flags & RT_LOCK != 0 => self.rt_mutex(e, true),
-            Event::LockGot { .. } => self.rt_mutex(e, false),
-            Event::PageFault { user, address } => self.fault(e, user, address),
+            Event::LockWait { flags, .. } if flags & RT_LOCK != 0 => self.waits_for_rt_mutex(e),
+            Event::LockGot { .. } => self.got_lock(e),
+            Event::PageFault { mode, address } => self.fault(e, mode, address),
             Event::SysEnter { id, args } => self.begins(e, id, args),
             Event::SysExit { id, ret } => self.ends(e, id, ret),
             _ => {}
@@ -215,22 +224,28 @@ impl Rules {
         let Some(task) = self.tasks.get_mut(&e.pid) else { return };
         let comm = task.comm.unwrap_or_else(|| Word::new(""));
         self.cpus.insert(e.cpu, Running { pid: e.pid, prio: task.prio, comm });
-        self.gets_cpu(e, e.pid, false);
+        self.gets_cpu(e, e.pid, CpuGain::Before);
     }
 
-    fn rt_mutex(&mut self, e: &Entry, waits: bool) {
+    fn waits_for_rt_mutex(&mut self, e: &Entry) {
         if let Some(task) = self.tasks.get_mut(&e.pid) {
-            task.rt_mutex = waits;
+            task.rt_mutex = true;
+        }
+    }
+
+    fn got_lock(&mut self, e: &Entry) {
+        if let Some(task) = self.tasks.get_mut(&e.pid) {
+            task.rt_mutex = false;
         }
     }
 
     /// The monitor `pagefault`: RULE = always (RT imply not PAGEFAULT).
-    fn fault(&mut self, e: &Entry, user: bool, address: u64) {
+    fn fault(&mut self, e: &Entry, mode: FaultMode, address: u64) {
         let Some(task) = self.tasks.get_mut(&e.pid) else { return };
         close_fault(task, e.pid, e.t_ns, &mut self.out);
         self.out.extend(task.outside.take());
         if task.is_realtime() {
-            task.fault = Some(Fault { t_ns: e.t_ns, user, address });
+            task.fault = Some(Fault { t_ns: e.t_ns, mode, address });
         }
     }
 
@@ -321,7 +336,7 @@ impl Rules {
 
     fn leaves(&mut self, e: &Entry, pid: i32, prio: i32, state: i64, comm: Word) {
         if self.cpus.get(&e.cpu).is_none_or(|r| r.pid != pid) {
-            self.gets_cpu(e, pid, false);
+            self.gets_cpu(e, pid, CpuGain::Before);
         }
         let Some(task) = self.tasks.get_mut(&pid) else { return };
         // After a policy was set the kernel's number is not known before this.
@@ -447,20 +462,22 @@ impl Rules {
             *task = Task { refused: task.refused, ..Task::default() };
         }
         (task.prio, task.comm, task.seen_ns) = (Some(prio), Some(comm), e.t_ns);
-        self.gets_cpu(e, pid, true);
+        self.gets_cpu(e, pid, CpuGain::Now);
     }
 
-    /// At this event, or (where `then` is false) before it.
-    fn gets_cpu(&mut self, e: &Entry, pid: i32, then: bool) {
-        let has_epoll_wait = self.has_epoll_wait;
+    fn gets_cpu(&mut self, e: &Entry, pid: i32, gain: CpuGain) {
+        let epoll_wait = self.epoll_wait;
         let Some(task) = self.tasks.get_mut(&pid) else { return };
         if let Some((.., waited @ None)) = &mut task.woken_by {
             *waited = Some(e.t_ns);
         }
         if let Some(sleep) = task.sleep.take() {
             let ns = span(sleep.t_ns, e.t_ns);
-            let cost = if then { Cost::exact(ns) } else { Cost::at_most(ns) };
-            slept(task, pid, &sleep, cost, has_epoll_wait, &mut self.out);
+            let cost = match gain {
+                CpuGain::Now => Cost::exact(ns),
+                CpuGain::Before => Cost::at_most(ns),
+            };
+            slept(task, pid, &sleep, cost, epoll_wait, &mut self.out);
         }
     }
 }
@@ -485,9 +502,9 @@ fn pend(task: &mut Task, violation: Violation) {
 /// A page fault ends before the thread's next system call or fault begins; its time is at most that.
 fn close_fault(task: &mut Task, tid: i32, t_ns: u64, out: &mut Vec<Violation>) {
     let Some(fault) = task.fault.take() else { return };
-    let (site, what) = match fault.user {
-        true => ("user access", "touched memory"),
-        false => (KERNEL_ACCESS, "had the kernel touch memory of its own"),
+    let (site, what) = match fault.mode {
+        FaultMode::User => ("user access", "touched memory"),
+        FaultMode::Kernel => (KERNEL_ACCESS, "had the kernel touch memory of its own"),
     };
     // The address itself is not told: a run file is sent to strangers.
     let null = if fault.address < 4096 { " at address 0" } else { "" };
@@ -509,7 +526,7 @@ fn slept(
     tid: i32,
     sleep: &Sleep,
     cost: Cost,
-    has_epoll_wait: bool,
+    epoll_wait: EpollWait,
     out: &mut Vec<Violation>,
 ) {
     let ns = cost.ns.unwrap_or(0);
@@ -530,7 +547,7 @@ fn slept(
         text,
     };
     let realtime = sleep.prio < ORDINARY;
-    let rule = monitored(sleep, has_epoll_wait).filter(|_| realtime);
+    let rule = judge::monitored(sleep, epoll_wait).filter(|_| realtime);
     match rule {
         Some(Rule::SleepMethod) => {
             let text = format!("{who} slept for {} {what}", format_ns_i64(ns));
@@ -576,24 +593,5 @@ fn slept(
         task.pending.clear();
     } else if task.cycle.ends(wait) == Some(true) {
         out.append(&mut task.pending);
-    }
-}
-
-/// The monitor `sleep`: RULE = always ((RT and SLEEP) imply (RT_FRIENDLY_SLEEP or ALLOWLIST)).
-fn monitored(sleep: &Sleep, has_epoll_wait: bool) -> Option<Rule> {
-    if sleep.state & INTERRUPTIBLE == 0 || sleep.rt_mutex || judge::allowed(&sleep.call) {
-        return None;
-    }
-    let valid = match sleep.call {
-        InCall::Unknown => return None,
-        InCall::No => false,
-        InCall::Yes(call) => judge::valid_reason(&call, has_epoll_wait),
-    };
-    if !valid {
-        return Some(Rule::SleepMethod);
-    }
-    match sleep.waker {
-        Some(_) if !sleep.friendly && !sleep.unjudged => Some(Rule::LowPriorityWaker),
-        _ => None,
     }
 }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clauses of the kernel's monitor `sleep` as functions of a system call: what it may sleep in.
+//! The clauses of the kernel's monitor `sleep` as functions of a sleep and its system call.
 //!
 //! Names as in the specification, so that both can be laid side by side.
 //! Source: tools/verification/models/rtapp/sleep.ltl, handle_sys_enter in
 //! kernel/trace/rv/monitors/sleep/sleep.c (Linux 6.17 to 7.2).
 
+use tailbound_core::rules::Rule;
+
 use super::Violation;
 use super::call::{Call, InCall};
+use super::calls::CallTable;
+use super::task::{INTERRUPTIBLE, Sleep};
 
 /// Source: include/uapi/linux/{time,futex}.h.
 const CLOCK_REALTIME: u64 = 0;
@@ -60,15 +64,52 @@ pub(super) fn futex(call: &Call) -> Option<Futex> {
     })
 }
 
-/// RT_VALID_SLEEP_REASON. On machines that have no epoll_wait, epoll_pwait takes its place.
-pub(super) fn valid_reason(call: &Call, has_epoll_wait: bool) -> bool {
+/// Has the machine this system call?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EpollWait {
+    Present,
+    /// epoll_pwait takes its place.
+    Absent,
+}
+
+impl EpollWait {
+    /// By the machine's system calls.
+    pub(super) fn of(calls: &CallTable) -> Self {
+        match calls.numbers("epoll_wait").is_empty() {
+            true => Self::Absent,
+            false => Self::Present,
+        }
+    }
+}
+
+/// The monitor `sleep`: RULE = always ((RT and SLEEP) imply (RT_FRIENDLY_SLEEP or ALLOWLIST)).
+pub(super) fn monitored(sleep: &Sleep, epoll_wait: EpollWait) -> Option<Rule> {
+    if sleep.state & INTERRUPTIBLE == 0 || sleep.rt_mutex || allowed(&sleep.call) {
+        return None;
+    }
+    let valid = match sleep.call {
+        InCall::Unknown => return None,
+        InCall::No => false,
+        InCall::Yes(call) => valid_reason(&call, epoll_wait),
+    };
+    if !valid {
+        return Some(Rule::SleepMethod);
+    }
+    match sleep.waker {
+        Some(_) if !sleep.friendly && !sleep.unjudged => Some(Rule::LowPriorityWaker),
+        _ => None,
+    }
+}
+
+/// RT_VALID_SLEEP_REASON.
+fn valid_reason(call: &Call, epoll_wait: EpollWait) -> bool {
     match call.name {
         "futex" => {
             matches!(futex(call), Some(Futex::Wait { .. } | Futex::WaitRequeuePi { .. }))
         }
         "clock_nanosleep" => friendly_nanosleep(call),
         "epoll_wait" => true,
-        "epoll_pwait" => !has_epoll_wait,
+        "epoll_pwait" => epoll_wait == EpollWait::Absent,
         _ => false,
     }
 }
@@ -180,9 +221,16 @@ mod tests {
             ("", [0, 0, 0, 0], false),
         ];
         for (name, args, valid) in table {
-            assert_eq!(valid_reason(&call(name, args), true), valid, "{name} {args:?}");
+            assert_eq!(
+                valid_reason(&call(name, args), EpollWait::Present),
+                valid,
+                "{name} {args:?}"
+            );
         }
-        assert!(valid_reason(&call("epoll_pwait", [0; 4]), false), "where there is nothing else");
+        assert!(
+            valid_reason(&call("epoll_pwait", [0; 4]), EpollWait::Absent),
+            "where there is nothing else"
+        );
         for op in [FUTEX_LOCK_PI, FUTEX_LOCK_PI2 | private] {
             assert!(allowed(&InCall::Yes(call("futex", [1, op, 0, 0]))));
         }

@@ -10,6 +10,7 @@ use super::Violation;
 use super::call::InCall;
 use super::cycle::Cycle;
 use super::locks::Locks;
+use crate::event::FaultMode;
 
 /// The first priority that is not real-time.
 pub(super) const ORDINARY: i32 = 100;
@@ -90,7 +91,7 @@ pub(super) struct Sleep {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fault {
     pub(super) t_ns: u64,
-    pub(super) user: bool,
+    pub(super) mode: FaultMode,
     pub(super) address: u64,
 }
 

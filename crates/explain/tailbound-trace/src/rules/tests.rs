@@ -5,7 +5,7 @@ use tailbound_core::rules::{Cost, Rule, Stack};
 use tailbound_core::words::Word;
 
 use super::{CallTable, Rules, Tally, Violation};
-use crate::event::{Entry, Event, Flags};
+use crate::event::{Entry, Event, FaultMode, Flags};
 
 /// The watched thread: FIFO 80, as the kernel counts.
 const RT: i32 = 7;
@@ -133,11 +133,11 @@ fn a_program_that_keeps_the_rules_has_no_violation() {
 #[test]
 fn page_faults_of_a_real_time_thread_are_told_with_a_limit_of_their_cost() {
     let mut story = Story::new();
-    story.at(0, RT, 0, Event::PageFault { user: true, address: 1 << 20 });
+    story.at(0, RT, 0, Event::PageFault { mode: FaultMode::User, address: 1 << 20 });
     story.enter(READ, [3, 0, 0, 0]);
-    story.at(0, RT, 0, Event::PageFault { user: false, address: 1 << 20 });
+    story.at(0, RT, 0, Event::PageFault { mode: FaultMode::Kernel, address: 1 << 20 });
     story.exit(READ, 1);
-    story.at(0, RT, 0, Event::PageFault { user: true, address: 1 << 20 });
+    story.at(0, RT, 0, Event::PageFault { mode: FaultMode::User, address: 1 << 20 });
     let found = story.found();
     assert_eq!(found.len(), 3);
     assert!(found.iter().all(|v| v.rule == Rule::PageFault));
@@ -150,8 +150,8 @@ fn page_faults_of_a_real_time_thread_are_told_with_a_limit_of_their_cost() {
 fn page_faults_of_others_are_none() {
     let mut story = Story::new();
     story.switch(RT, PRIO, 0, LOW, 120);
-    story.at(0, LOW, 0, Event::PageFault { user: true, address: 1 << 20 });
-    story.at(1, 99, 0, Event::PageFault { user: true, address: 1 << 20 });
+    story.at(0, LOW, 0, Event::PageFault { mode: FaultMode::User, address: 1 << 20 });
+    story.at(1, 99, 0, Event::PageFault { mode: FaultMode::User, address: 1 << 20 });
     story.at(0, LOW, 0, Event::SysEnter { id: READ, args: [0; 4] });
     assert_eq!(story.found(), []);
 }
@@ -161,7 +161,7 @@ fn a_thread_whose_priority_is_lent_to_it_is_real_time() {
     let mut story = Story::new();
     story.switch(RT, PRIO, 0, LOW, 120);
     story.at(1, RT, 0, Event::Prio { pid: LOW, old: 120, new: PRIO });
-    story.at(0, LOW, 0, Event::PageFault { user: true, address: 1 << 20 });
+    story.at(0, LOW, 0, Event::PageFault { mode: FaultMode::User, address: 1 << 20 });
     story.at(0, LOW, 0, Event::SysEnter { id: READ, args: [0; 4] });
     assert_eq!(story.names(), [Rule::PageFault]);
 }

@@ -105,7 +105,7 @@ pub(super) static CHECKS: &[Check] = &[
         for_good: "CPUAffinity={hk} in /etc/systemd/system.conf",
         undo: "tailbound tune undo",
         source: "cpu-isolation.rst",
-        look: |m| movable(m, false),
+        look: |m| movable(m, ThreadKind::Program),
         ..CHECK
     },
     Check {
@@ -115,7 +115,7 @@ pub(super) static CHECKS: &[Check] = &[
         for_good: "boot with isolcpus=domain,{rt}",
         undo: "tailbound tune undo",
         source: "kernel-per-CPU-kthreads.rst",
-        look: |m| movable(m, true),
+        look: |m| movable(m, ThreadKind::Kernel),
         ..CHECK
     },
     Check {
@@ -321,7 +321,15 @@ fn llc_shared(m: &Machine) -> Look {
     })
 }
 
-fn movable(m: &Machine, kernel: bool) -> Look {
+/// Whose threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ThreadKind {
+    Kernel,
+    Program,
+}
+
+fn movable(m: &Machine, kind: ThreadKind) -> Look {
+    let kernel = kind == ThreadKind::Kernel;
     let mut names = Vec::new();
     // This program has ended before anybody could be disturbed by it.
     let own = m.root.is_real().then(std::process::id);

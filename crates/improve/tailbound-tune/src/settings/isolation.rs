@@ -28,7 +28,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         cost: "less room for everything else",
         values: OFF_RT,
         needs_cpus: true,
-        effect: Effect::Function(|draft, _| threads(draft, false)),
+        effect: Effect::Function(|draft, _| threads(draft, ThreadKind::Program)),
     },
     Setting {
         name: "kernel-threads",
@@ -37,7 +37,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         cost: "less room for the kernel's own work",
         values: OFF_RT,
         needs_cpus: true,
-        effect: Effect::Function(|draft, _| threads(draft, true)),
+        effect: Effect::Function(|draft, _| threads(draft, ThreadKind::Kernel)),
     },
     Setting {
         name: "default-irq-affinity",
@@ -101,7 +101,14 @@ pub(super) static SETTINGS: &[Setting] = &[
     },
 ];
 
-fn threads(draft: &mut Draft<'_>, kernel: bool) {
+/// Whose threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ThreadKind {
+    Kernel,
+    Program,
+}
+
+fn threads(draft: &mut Draft<'_>, kind: ThreadKind) {
     let all = match &draft.facts.threads {
         Ok(all) => all,
         Err(why) => {
@@ -112,6 +119,7 @@ fn threads(draft: &mut Draft<'_>, kernel: bool) {
     let facts = draft.facts;
     // This program has ended before anybody could be disturbed by it.
     let own = facts.root.is_real().then(std::process::id);
+    let kernel = kind == ThreadKind::Kernel;
     let movable = |t: &&Thread| t.kernel == kernel && !t.fixed && Some(t.pid) != own;
     for thread in all.iter().filter(movable) {
         let Ok(allowed) = &thread.allowed else { continue };

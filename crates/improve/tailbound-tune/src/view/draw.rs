@@ -8,7 +8,7 @@ use tailbound_core::CpuSet;
 use tailbound_core::units::format_span;
 use tailbound_report::machine::{Fit, Grid, Kind, interrupt_grid, thread_grid};
 use tailbound_report::table::wrap;
-use tailbound_report::text::ink::{Ink, InkLine};
+use tailbound_report::text::ink::{Color, Ink, InkLine};
 
 use super::hands::counted;
 use super::state::{Mode, Pane, Question, Said, State, Tab};
@@ -37,7 +37,7 @@ q          quit; so does Ctrl-C
 Every change is shown as a plan first, and done when you agree to it.";
 
 /// The lines of the screen.
-pub(super) fn frame(state: &State, color: bool) -> Vec<String> {
+pub(super) fn frame(state: &State, color: Color) -> Vec<String> {
     let (width, height) = state.size;
     let mut lines = vec![cpus(state)];
     match &state.mode {

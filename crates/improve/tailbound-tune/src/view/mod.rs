@@ -18,6 +18,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use tailbound_host::Root;
+use tailbound_report::Color;
 use tailbound_report::machine::{Choice, Look, Sort, Which};
 use tailbound_sys::clock::{self, CLOCK_MONOTONIC};
 use tailbound_sys::signal::Signals;
@@ -51,7 +52,7 @@ pub struct Start {
     /// Rates over this time; 0 for totals since boot.
     pub interval_ns: i64,
     /// Colours are wanted.
-    pub color: bool,
+    pub color: Color,
 }
 
 /// Shows this machine, and changes it as a person agrees to, until that person quits or a signal comes.
@@ -113,7 +114,7 @@ struct View<'a> {
     interval_ns: i64,
     /// When the next look is due.
     next_ns: i64,
-    color: bool,
+    color: Color,
     look: &'a dyn Fn() -> Result<Look, TuneError>,
     hands: &'a mut dyn Hands,
 }

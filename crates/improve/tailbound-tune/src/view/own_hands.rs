@@ -10,7 +10,7 @@ use tailbound_report::machine::ThreadId;
 
 use super::hands::{Hands, Refused, Wanted};
 use crate::apply::{Applied, arrow};
-use crate::here::{apply_here, needs_root, undo_here};
+use crate::here::{ForeignValues, apply_here, needs_root, undo_here};
 use crate::journal::{self, Places};
 use crate::rules::{InterruptRule, ThreadRule};
 use crate::step::{Plan, Recipe};
@@ -37,7 +37,7 @@ fn of(wanted: &Wanted) -> Recipe {
         threads.iter().map(rule).collect()
     };
     match wanted {
-        Wanted::Isolate { cpus } => typed::isolated(&cpus.to_string(), true),
+        Wanted::Isolate { cpus } => typed::isolated(&cpus.to_string(), typed::Isolation::Partition),
         Wanted::MoveThreads { threads, cpus } => {
             typed::of_rules("move", rules(threads, None, Some(cpus.to_string())), Vec::new())
         }
@@ -92,7 +92,7 @@ impl Hands for OwnHands {
         let _lock = journal::lock(&places).map_err(refused)?;
         let all = journal::all(&places).map_err(refused)?;
         let transaction = chosen::one(&all, None).map_err(refused)?;
-        let report = undo_here(&places, transaction, false).map_err(refused)?;
+        let report = undo_here(&places, transaction, ForeignValues::Left).map_err(refused)?;
         let number = transaction.number;
         match (report.left(), report.remarks().as_slice()) {
             (0, []) => Ok(format!("change {number} is undone")),

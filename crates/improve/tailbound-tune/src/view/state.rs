@@ -237,15 +237,19 @@ impl State {
         self.step_by(1);
     }
 
-    /// Marks every row that is seen, or none.
-    pub(super) fn mark_all(&mut self, on: bool) {
-        match (self.tab, on) {
-            (Tab::Threads, true) => self.threads.marked = self.thread_ids().into_iter().collect(),
-            (Tab::Interrupts, true) => {
-                self.interrupts.marked = self.numbers().into_iter().collect();
-            }
-            (Tab::Threads, false) => self.threads.marked.clear(),
-            (Tab::Interrupts, false) => self.interrupts.marked.clear(),
+    /// Marks every row that is seen.
+    pub(super) fn mark_all(&mut self) {
+        match self.tab {
+            Tab::Threads => self.threads.marked = self.thread_ids().into_iter().collect(),
+            Tab::Interrupts => self.interrupts.marked = self.numbers().into_iter().collect(),
+        }
+    }
+
+    /// Takes every mark away.
+    pub(super) fn mark_none(&mut self) {
+        match self.tab {
+            Tab::Threads => self.threads.marked.clear(),
+            Tab::Interrupts => self.interrupts.marked.clear(),
         }
     }
 

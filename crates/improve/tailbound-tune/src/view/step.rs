@@ -123,14 +123,14 @@ fn browse(state: &mut State, key: Key) -> Effect {
         Key::End | Key::Char('G') => state.go(usize::MAX),
         Key::Tab => state.tab = other(state.tab),
         Key::Char(' ') => state.mark(),
-        Key::Char('a') => state.mark_all(true),
-        Key::Char('n') | Key::Esc => state.mark_all(false),
+        Key::Char('a') => state.mark_all(),
+        Key::Char('n') | Key::Esc => state.mark_none(),
         Key::Char('/') => ask(state, Question::Filter, state.choice.text.clone()),
         Key::Char('c') => ask(state, Question::Cpus, state.selected.to_string()),
         Key::Char('t') => state.next_kind(),
         Key::Char('o') => only_selected(state),
-        Key::Char('s') => sort(state, false),
-        Key::Char('S') => sort(state, true),
+        Key::Char('s') => sort_by_next(state),
+        Key::Char('S') => turn_order(state),
         Key::Char('?') => state.mode = Mode::Help,
         Key::Char('u') => state.mode = Mode::Undo,
         Key::Char('r') => return Effect::Look,
@@ -158,14 +158,25 @@ fn bad(state: &mut State, why: impl Into<String>) {
     state.said = Some(Said::Bad(why.into()));
 }
 
-/// Another key, or the other direction.
-fn sort(state: &mut State, turn: bool) {
+/// Sorts by the next column.
+fn sort_by_next(state: &mut State) {
     match state.tab {
-        Tab::Threads if turn => state.sort.threads.descending ^= true,
         Tab::Threads => state.sort.threads.key = state.sort.threads.key.next(),
-        Tab::Interrupts if turn => state.sort.interrupts.descending ^= true,
         Tab::Interrupts => state.sort.interrupts.key = state.sort.interrupts.key.next(),
     }
+    show_first(state);
+}
+
+/// Sorts in the other direction.
+fn turn_order(state: &mut State) {
+    match state.tab {
+        Tab::Threads => state.sort.threads.descending ^= true,
+        Tab::Interrupts => state.sort.interrupts.descending ^= true,
+    }
+    show_first(state);
+}
+
+fn show_first(state: &mut State) {
     state.choose();
     state.go(0);
 }

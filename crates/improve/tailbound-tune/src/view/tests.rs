@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use tailbound_core::{CpuSet, Policy};
+use tailbound_report::Color;
 use tailbound_report::machine::{Choice, InterruptRow, Look, Sort, Switches, ThreadId, ThreadRow};
 use tailbound_report::table::columns;
 
@@ -139,7 +140,7 @@ fn marked_threads_are_moved_to_the_cpus_typed() {
     let lines = planned(&wanted);
     let (state, effect) = step(state, Input::Planned(wanted.clone(), lines));
     assert_eq!(effect, Effect::Nothing);
-    assert!(frame(&state, false).join("\n").contains("thread 21: to CPUs 2-3"));
+    assert!(frame(&state, Color::Off).join("\n").contains("thread 21: to CPUs 2-3"));
     let (left, effect) = type_in(state.clone(), "<esc>");
     assert_eq!((&left.mode, effect), (&Mode::Browse, Effect::Nothing));
     let (state, effect) = type_in(state, "<enter>");
@@ -276,7 +277,7 @@ fn ctrl_c_and_q_end_it_but_not_while_a_line_is_typed() {
 fn golden(name: &str, state: &State) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/view/golden");
     let path = std::path::Path::new(folder).join(name);
-    let mut found = frame(state, false).join("\n");
+    let mut found = frame(state, Color::Off).join("\n");
     found.push('\n');
     if std::env::var_os("TAILBOUND_BLESS").is_some() {
         std::fs::write(&path, &found).unwrap_or_else(|e| panic!("{e}"));
@@ -318,15 +319,17 @@ fn a_screen_never_has_more_than_fits() {
         let read = type_in(step(state.clone(), plan.clone()).0, "<end>").0;
         fits(&read, size, "plan");
         if size.1 > 5 && size.0 > 20 {
-            assert!(frame(&read, false).join("\n").contains("step 499"), "{size:?}");
+            assert!(frame(&read, Color::Off).join("\n").contains("step 499"), "{size:?}");
             let last = type_in(state, "<end>").0;
-            assert!(frame(&last, false).iter().any(|l| l.starts_with('>') && l.contains("5999")));
+            assert!(
+                frame(&last, Color::Off).iter().any(|l| l.starts_with('>') && l.contains("5999"))
+            );
         }
     }
 }
 
 fn fits(state: &State, size: (usize, usize), what: &str) {
-    let lines = frame(state, false);
+    let lines = frame(state, Color::Off);
     assert_eq!(lines.len(), size.1, "{what} in {size:?}");
     for line in lines {
         assert!(

@@ -47,7 +47,9 @@ pub(super) fn recipe(recipe: &Recipe, how: &HowArgs) -> Result<ExitCode, Failure
 /// `tailbound tune apply --keep`
 fn kept(recipe: &Recipe, how: &HowArgs) -> Result<ExitCode, Failure> {
     let left = keep(recipe, &mut |event| match event {
-        KeepEvent::Planned(plan) => say::answer(&words::plan(plan, how.all)),
+        KeepEvent::Planned(plan) => {
+            say::answer(&words::plan(plan, words::PlanRows::all_if(how.all)))
+        }
         KeepEvent::InForce => say::answer(
             "\nIn force until this program ends (Ctrl-C); what appears meanwhile is changed too",
         ),
@@ -71,7 +73,7 @@ fn kept(recipe: &Recipe, how: &HowArgs) -> Result<ExitCode, Failure> {
 fn planned(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
     let after_ns = how.confirm.as_deref().map(until_undone).transpose()?;
     if !how.json {
-        say::answer(&words::plan(plan, how.all))?;
+        say::answer(&words::plan(plan, words::PlanRows::all_if(how.all)))?;
     }
     if how.dry_run || plan.steps.is_empty() {
         if how.json {

@@ -39,7 +39,8 @@ pub(crate) fn tune(what: &Tune) -> Result<ExitCode, Failure> {
         Tune::Verify(args) => status::verify(args),
         Tune::History(args) => status::history(args),
         Tune::Isolate(args) => {
-            let recipe = typed::isolated(&args.cpus, !args.no_partition);
+            let by = typed::Isolation::without_partition_if(args.no_partition);
+            let recipe = typed::isolated(&args.cpus, by);
             apply::recipe(&Recipe { allow_cpu0: args.allow_cpu0, ..recipe }, &args.how)
         }
         Tune::Move(args) => apply::recipe(&typed::moved(&args.threads, &args.cpus), &args.how),

@@ -26,7 +26,7 @@ pub(super) fn plan(args: &PlanTuneArgs) -> Result<ExitCode, Failure> {
     } else if args.json {
         say::answer_json(&serde_json::to_value(&plan).map_err(Failure::cannot)?)?;
     } else {
-        say::answer(&words::plan(&plan, args.all))?;
+        say::answer(&words::plan(&plan, words::PlanRows::all_if(args.all)))?;
         if let Some(path) = &args.out {
             say::answer(&format!("\nPlan  {}", path.display()))?;
         }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use tailbound_tune::journal::{self, Places, Transaction};
 use tailbound_tune::status::{undone_json, undone_text};
-use tailbound_tune::{accept, chosen, needs_root, now, undo_here};
+use tailbound_tune::{ForeignValues, accept, chosen, needs_root, now, undo_here};
 
 use crate::cli_tune::UndoArgs;
 use crate::say::{self, Failure};
@@ -42,7 +42,8 @@ pub(super) fn undo(args: &UndoArgs) -> Result<ExitCode, Failure> {
         if !args.all && !args.force {
             chosen::refuse_covered(&all, transaction)?;
         }
-        let report = undo_here(&places, transaction, args.force).map_err(Failure::cannot)?;
+        let report = undo_here(&places, transaction, ForeignValues::overwritten_if(args.force))
+            .map_err(Failure::cannot)?;
         left += report.left();
         answers.push(undone_json(transaction, &report));
         if !args.json {

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use tailbound_archive::{ArchiveError, Kind as Member, Limits};
 use tailbound_core::CpuSet;
 use tailbound_host::{Root, Tree};
-use tailbound_rules::{Answers, CheckScope, Machine};
+use tailbound_rules::{Answers, CheckScope, Machine, ShownChecks};
 use tailbound_tune::{Profile, Recipe};
 
 use super::{Kind, Reader};
@@ -125,7 +125,7 @@ fn checked(tree: Tree, cpus: &str) -> Result<(), String> {
     let machine = Machine::read(&root, CheckScope { rt_cpus, ..CheckScope::default() }, None);
     let answers = Answers::of(&machine);
     drop(answers.json());
-    drop(answers.text(true, |_, text| text.to_owned()));
+    drop(answers.text(ShownChecks::All, |_, text| text.to_owned()));
     drop(tailbound_rules::preconditions(&machine));
     for name in ["cyclic", "board"] {
         let profile = Profile::shipped(name).unwrap();

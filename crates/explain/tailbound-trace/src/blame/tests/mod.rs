@@ -11,7 +11,7 @@ use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness};
 use tailbound_core::words::Word;
 
 use super::{BlameSelection, DueTimes, Engine, Follow, Ground, Late, WatchFilter};
-use crate::event::{Entry, Event, Flags, Vector};
+use crate::event::{Entry, Event, FaultMode, Flags, Vector};
 use crate::symbols::Symbols;
 
 /// The late thread: FIFO 80, as the kernel counts.
@@ -326,7 +326,7 @@ fn an_nmi_is_known_only_at_its_end() {
 fn a_page_fault_on_the_way_back_is_the_threads() {
     let story = Story::new(0, 120).timer(200, 0).target(5000, 0, 120);
     let mut story =
-        story.then(5500, 0, TARGET, THREAD, Event::PageFault { user: true, address: 1 });
+        story.then(5500, 0, TARGET, THREAD, Event::PageFault { mode: FaultMode::User, address: 1 });
     story.end = 90_000;
     assert_eq!(story.culprit().0, Cause::PageFault);
 }

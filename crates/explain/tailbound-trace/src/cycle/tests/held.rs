@@ -347,8 +347,17 @@ fn timer_slack_accuses_nobody() {
     assert!(!found.cycles.causes.iter().any(|c| foreign(c.cause)), "{:?}", found.cycles.causes);
 }
 
-/// In its cycle it loses the CPU to `other` for 60 ms, until its group's quota is filled up or not.
-fn preempted(refill: bool, other: i32) -> ThreadCycles {
+/// Why a thread gets the CPU back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CpuReturn {
+    /// Its group's quota is filled up.
+    QuotaRefill,
+    /// It is its turn.
+    Turn,
+}
+
+/// In its cycle it loses the CPU to `other` for 60 ms.
+fn preempted(until: CpuReturn, other: i32) -> ThreadCycles {
     let mut l = Loop::new(120, 0, 0);
     for k in 0..60u64 {
         l.fires(l.at());
@@ -356,7 +365,7 @@ fn preempted(refill: bool, other: i32) -> ThreadCycles {
             l.say(7, 0, Event::SysExit { id: NANOSLEEP, ret: 0 });
             l.switch((7, 0), other);
             l.now += 60 * MS;
-            if refill {
+            if until == CpuReturn::QuotaRefill {
                 l.say(other, 0x09, Event::VectorEntry(Vector::Timer));
                 let now_ns = l.now.cast_signed();
                 let event = Event::TimerExpire { timer: 9, function: REFILL, now_ns };
@@ -377,10 +386,12 @@ fn preempted(refill: bool, other: i32) -> ThreadCycles {
 
 #[test]
 fn a_quota_accuses_nobody_and_ordinary_threads_take_turns() {
-    for (refill, other, cause) in
-        [(true, 0, Cause::Throttled), (true, 9, Cause::Throttled), (false, 9, Cause::FairShare)]
-    {
-        let found = preempted(refill, other);
+    for (until, other, cause) in [
+        (CpuReturn::QuotaRefill, 0, Cause::Throttled),
+        (CpuReturn::QuotaRefill, 9, Cause::Throttled),
+        (CpuReturn::Turn, 9, Cause::FairShare),
+    ] {
+        let found = preempted(until, other);
         let told = reasons(&found);
         let first = told.first().map(|(cause, _)| *cause);
         assert_eq!(first, Some(cause), "{told:?}");

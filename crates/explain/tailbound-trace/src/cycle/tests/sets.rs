@@ -68,8 +68,9 @@ fn period_is_right(pacing: Pacing, pace: &tailbound_core::cycle::Pace) -> bool {
     }
 }
 
-/// Plays `sets` task sets from `seed` on: threads, threads with a wrong pace, faults.
-fn play(seed: u64, sets: u64, lossy: bool) -> (usize, Vec<String>, Vec<String>) {
+/// Plays `sets` task sets from `seed` on, with `holes` stretches without events in each: threads, threads with a wrong
+/// pace, faults.
+fn play(seed: u64, sets: u64, holes: usize) -> (usize, Vec<String>, Vec<String>) {
     let (mut threads, mut paces, mut wrong) = (0, Vec::new(), Vec::new());
     for n in 0..sets {
         let mut random = Random(seed + n);
@@ -80,8 +81,7 @@ fn play(seed: u64, sets: u64, lossy: bool) -> (usize, Vec<String>, Vec<String>) 
             let from = random.within(200_000_000, 1_300_000_000);
             (from, from + random.within(50_000, 30_000_000))
         };
-        let mut holes: Vec<(u64, u64)> =
-            if lossy { (0..3).map(|_| hole(&mut random)).collect() } else { Vec::new() };
+        let mut holes: Vec<(u64, u64)> = (0..holes).map(|_| hole(&mut random)).collect();
         holes.sort_unstable();
         let pids: Vec<i32> = specs.iter().map(|s| s.pid).collect();
         let mut found = cycles(&pids, &entries, &holes, Wish { worst: 4, ..Wish::default() });
@@ -112,7 +112,7 @@ fn play(seed: u64, sets: u64, lossy: bool) -> (usize, Vec<String>, Vec<String>) 
 
 #[test]
 fn periods_are_found_and_no_cycle_is_split_or_joined() {
-    let (threads, paces, wrong) = play(1, 240, false);
+    let (threads, paces, wrong) = play(1, 240, 0);
     assert!(
         wrong.is_empty(),
         "{} of {threads}: {:#?}",
@@ -129,7 +129,7 @@ fn periods_are_found_and_no_cycle_is_split_or_joined() {
 
 #[test]
 fn lost_events_break_cycles_and_never_make_up_others() {
-    let (threads, paces, wrong) = play(5000, 120, true);
+    let (threads, paces, wrong) = play(5000, 120, 3);
     assert!(
         wrong.is_empty(),
         "{} of {threads}: {:#?}",

@@ -10,7 +10,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use tailbound_core::words::Word;
 
-use crate::event::{Entry, Event, Flags, Vector};
+use crate::event::{Entry, Event, FaultMode, Flags, Vector};
 
 pub(super) const NANOSLEEP: i64 = 230;
 pub(super) const FUTEX: i64 = 202;
@@ -121,6 +121,13 @@ enum Wake {
     Arrival(usize),
     /// An interrupt that wakes nobody.
     Noise,
+}
+
+/// What threads of the running one's priority do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Equals {
+    Wait,
+    Run,
 }
 
 /// A CPU on its way.
@@ -269,7 +276,7 @@ impl Story {
         }
         self.say(pid, 0x09, Event::VectorExit(Vector::Timer));
         self.now += 300;
-        self.reschedule(false);
+        self.reschedule(Equals::Wait);
     }
 
     fn wake(&mut self, i: usize, pid: i32) {
@@ -288,12 +295,12 @@ impl Story {
     }
 
     /// Lets the first of the ready threads run, if it comes before the running one.
-    fn reschedule(&mut self, yields: bool) {
+    fn reschedule(&mut self, equals: Equals) {
         self.ready.sort_unstable();
         let Some((prio, _, first)) = self.ready.first().copied() else { return };
         if let Some(i) = self.running {
             let own = self.tasks[i].spec.prio;
-            if prio > own || prio == own && !yields {
+            if prio > own || prio == own && equals == Equals::Wait {
                 return;
             }
             self.order += 1;
@@ -350,11 +357,11 @@ impl Story {
                 self.say(pid, 0, Event::SysEnter { id, args });
                 self.say(pid, 0, Event::SysExit { id, ret: 0 });
             }
-            Step::Fault => self.say(pid, 0, Event::PageFault { user: true, address: 0 }),
+            Step::Fault => self.say(pid, 0, Event::PageFault { mode: FaultMode::User, address: 0 }),
             Step::Yield => {
                 self.say(pid, 0, Event::SysEnter { id: YIELD, args: [0; 4] });
                 self.tasks[i].doing = Doing::Leave(YIELD);
-                self.reschedule(true);
+                self.reschedule(Equals::Run);
             }
             Step::Suspend { id, args, least, most, one_in } => {
                 if one_in > 1 && !self.random.one_in(one_in) {

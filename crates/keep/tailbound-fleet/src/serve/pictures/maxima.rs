@@ -8,7 +8,7 @@ use serde_json::json;
 use tailbound_core::number::Real as _;
 use tailbound_core::units::{format_ns, format_ns_i64, format_span};
 use tailbound_report::pictures::Figure;
-use tailbound_report::svg::plot::Look;
+use tailbound_report::svg::plot::{DotSize, Look};
 use tailbound_report::svg::{Layout, Plot, Scale, Unit};
 use tailbound_report::table::Table;
 use tailbound_store::{LoadMaxima, Maximum, SLOT_S};
@@ -82,7 +82,7 @@ pub(in super::super) fn maxima(
                 plot.name(name, Look::Nth(n));
             }
             plot.line(line, Look::Nth(n));
-            plot.dots(&dots, Look::Nth(n), true);
+            plot.dots(&dots, Look::Nth(n), DotSize::Small);
         }
         if let Some(d) = deadline {
             plot.rule_y(d, &format!("deadline {}", format_ns(d)));

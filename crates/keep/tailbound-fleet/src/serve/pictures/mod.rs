@@ -13,7 +13,7 @@ use tailbound_core::units::format_ns_i64;
 use tailbound_core::utc;
 use tailbound_report::escape::xml;
 use tailbound_report::svg::Layout;
-use tailbound_report::svg::scale::round_125;
+use tailbound_report::svg::scale::{round_down_125, round_up_125};
 use tailbound_store::{ConditionChange, DayMax};
 
 pub(super) use maxima::{maxima, step_s};
@@ -33,7 +33,7 @@ fn ends(low: f64, high: f64, deadline: Option<f64>) -> (f64, f64) {
     let near = deadline.filter(|d| *d < high * 1e3 && *d > low * 1e-3);
     let low = near.map_or(low, |d| d.min(low));
     let high = near.map_or(high, |d| d.max(high));
-    (round_125(low * 0.95, false), round_125(high * 1.05, true))
+    (round_down_125(low * 0.95), round_up_125(high * 1.05))
 }
 
 /// A trend in a table's cell.

@@ -10,7 +10,7 @@ use serde_json::json;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::units::{format_ns, format_ns_i64, grouped};
 use tailbound_report::pictures::Figure;
-use tailbound_report::svg::plot::Look;
+use tailbound_report::svg::plot::{DotSize, Look};
 use tailbound_report::svg::{Layout, Plot, Scale, Unit};
 use tailbound_report::table::Table;
 use tailbound_store::Histogram;
@@ -130,7 +130,7 @@ pub(in super::super) fn surface(all: &[Histogram], deadline_ns: Option<i64>) -> 
             Some(((at.real() + end(*at)) / 2.0, max.real()))
         };
         let worst: Vec<(f64, f64)> = columns.iter().filter_map(worst).collect();
-        plot.dots(&worst, Look::Worst, true);
+        plot.dots(&worst, Look::Worst, DotSize::Small);
         if let Some(d) = near {
             plot.rule_y(d, &format!("deadline {}", format_ns(d)));
         }
