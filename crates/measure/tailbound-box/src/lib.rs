@@ -12,6 +12,7 @@ mod capture;
 mod channel;
 mod edge;
 mod intervals;
+mod latmon;
 mod pairing;
 mod time_base;
 
@@ -19,6 +20,11 @@ pub use capture::{Capture, CaptureFormat, CaptureSummary, Ending, RateOrigin, Sh
 pub use channel::Wiring;
 pub use edge::{CaptureLine, Edge, EdgeRule, Level, UnknownEdgeRule};
 pub use intervals::{Intervals, Spacing};
+pub use latmon::{
+    LATMON_CELLS_MAX, LATMON_FRAME_BYTES, LATMON_PATIENCE_NS, LATMON_PERIOD_MAX_US, LATMON_PORT,
+    LatmonCells, LatmonClient, LatmonCounting, LatmonFault, LatmonRecord, LatmonRequest,
+    LatmonSecond, RequestDecoder, RequestFault, RequestMessage,
+};
 pub use pairing::{Answered, EdgeCounts, Pairing, Promptness, PulseOutcome};
 pub use time_base::{SampleRate, TimeBase};
 
