@@ -13,6 +13,7 @@ mod channel;
 mod edge;
 mod intervals;
 mod pairing;
+pub mod stimulus;
 mod time_base;
 
 pub use capture::{Capture, CaptureFormat, CaptureSummary, Ending, RateOrigin, Shortest};
