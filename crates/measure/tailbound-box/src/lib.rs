@@ -14,6 +14,7 @@ mod edge;
 mod intervals;
 mod latmon;
 mod pairing;
+pub mod stimulus;
 mod time_base;
 
 pub use capture::{Capture, CaptureFormat, CaptureSummary, Ending, RateOrigin, Shortest};
