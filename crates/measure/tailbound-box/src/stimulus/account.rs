@@ -49,6 +49,13 @@ impl SampleAccount {
         true
     }
 
+    /// Whether this one came; of very old gaps it is not remembered.
+    #[must_use]
+    pub fn has(&self, number: u64) -> bool {
+        let gap = self.gaps.range(..=number).next_back();
+        number < self.behind && gap.is_none_or(|(_, end)| number >= *end)
+    }
+
     /// Samples that did not come, of `all` that there are.
     #[must_use]
     pub fn lost(&self, all: u64) -> u64 {
@@ -77,6 +84,7 @@ mod tests {
             assert!(!account.take(number), "{number} came before");
         }
         assert_eq!((account.came, account.repeated), (6, 4));
+        assert_eq!([3, 4, 6, 7, 8].map(|n| account.has(n)), [true, false, false, true, false]);
         assert_eq!(account.gaps(10).collect::<Vec<_>>(), [(4, 5), (6, 7), (8, 10)]);
         assert_eq!(account.lost(10), 4);
     }

@@ -2,8 +2,9 @@
 //! [`StimulusRecord`]: what an outside source measured, whole or as far as it came.
 //!
 //! Units: ticks of the source.
-//! A source that streams gives each sample to a [`StimulusSink`] as it comes; what it does not stream, and what was
-//! lost on the way, is in the cells. A source fills in what it knows, and `None` is: it does not count that.
+//! A source that streams gives each sample to a [`StimulusSink`] as it comes. The cells have what was not given to the
+//! sink: everything of a source that does not stream, and what was lost on the way. So sink and cells together are
+//! all pulses, each once. A source fills in what it knows; `None` is: it does not count that.
 
 use super::account::SampleAccount;
 use super::plan::{StimulusShape, StimulusSpacing};
@@ -55,7 +56,7 @@ pub struct CellCount {
     pub count: u64,
 }
 
-/// Cells of a channel, those with values alone, in the order of their bounds.
+/// Pulses of a channel that the sink was not given: cells with values alone, in the order of their bounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CellTable {
     /// Of answered pulses.
@@ -98,13 +99,15 @@ pub struct StimulusChannel {
     pub name: String,
     /// Sums since the start.
     pub counters: StimulusCounters,
-    /// All values in bounded memory. `None`: the source has none, or they were not read before the end.
-    pub cells: Option<CellTable>,
-    /// The longest, each to the tick, the longest first.
+    /// Pulses that the sink was not given.
+    pub cells: CellTable,
+    /// Pulses that neither the sink was given nor the cells have: counted, and nothing else is known of them.
+    pub lost: u64,
+    /// The longest, each to the tick, the longest first; those that the sink was given are among them.
     pub worst: Vec<StimulusSample>,
-    /// The exact shortest and longest answer, where a source has them without samples.
+    /// The exact shortest and longest answer of all, where a source has them without samples.
     pub extremes: Option<(u64, u64)>,
-    /// What was streamed; `None`: no samples were asked for.
+    /// What the sink was given; `None`: the source does not stream.
     pub streamed: Option<SampleAccount>,
 }
 

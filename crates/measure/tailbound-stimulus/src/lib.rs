@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Outside sources of pulses, over their ports and networks.
+//!
+//! [`Via`] is which source, `measure` measures with it. Every source gives the same record
+//! (`tailbound_box::stimulus::StimulusRecord`).
+//! Units: ns.
+//! Not here: protocols and records (`tailbound-box`), from a record to a run (`tailbound-import`).
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod error;
+mod via;
+
+pub use error::StimulusError;
+pub use via::{UnknownVia, Via};
