@@ -268,6 +268,10 @@ fn the_card_is_believed_where_it_stamped_both_ends_though_it_tells_late() {
     // From the warm-up it is known that the card stamps.
     let outcome = play_in(&mut slots, plan(40), &[], fate);
     assert_eq!((outcome.tally.by_card, outcome.tally.answered), (39, 40));
+    let pairs = outcome.tally.first_pair.zip(outcome.tally.last_pair).unwrap();
+    let apart_ns = pairs.1.card_ns - pairs.0.card_ns;
+    assert_eq!(apart_ns, 39 * INTERVAL_NS, "by both clocks");
+    assert_eq!(pairs.1.kernel_ns - pairs.0.kernel_ns, apart_ns);
     let all = times(&outcome);
     assert_eq!(all.get(19..22).unwrap(), [26_000, 30_000, 26_000].map(PulseTime::Answered));
 }

@@ -31,6 +31,15 @@ pub struct EdgeStamps {
     pub card_ns: Option<i64>,
 }
 
+/// Both stamps of one arrival: two of them tell how fast the card's clock runs against CLOCK_REALTIME.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StampPair {
+    /// On CLOCK_REALTIME.
+    pub kernel_ns: i64,
+    /// On the card's clock.
+    pub card_ns: i64,
+}
+
 /// One reading of both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
@@ -116,6 +125,10 @@ pub struct SenderTally {
     pub unstamped_answer: u64,
     /// Answered pulses timed by the thread's clock, because CLOCK_REALTIME was set meanwhile.
     pub clock_set: u64,
+    /// The first arrival that has both stamps.
+    pub first_pair: Option<StampPair>,
+    /// The last one.
+    pub last_pair: Option<StampPair>,
 }
 
 /// Where times go.
@@ -337,6 +350,11 @@ impl Sending<'_> {
                     return;
                 }
                 self.compare(taken);
+                if let EdgeStamps { kernel_ns: Some(kernel_ns), card_ns: Some(card_ns) } = stamps {
+                    let pair = StampPair { kernel_ns, card_ns };
+                    self.tally.first_pair.get_or_insert(pair);
+                    self.tally.last_pair = Some(pair);
+                }
                 let count = match self.slots.answered(&pulse, stamps, taken, self.sets) {
                     Arrived::First => return,
                     Arrived::Overdue => &mut self.tally.overdue,
