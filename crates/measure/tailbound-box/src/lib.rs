@@ -24,7 +24,7 @@ pub use intervals::{Intervals, Spacing};
 pub use latmon::{
     LATMON_CELLS_MAX, LATMON_FRAME_BYTES, LATMON_PATIENCE_NS, LATMON_PERIOD_MAX_US, LATMON_PORT,
     LatmonCells, LatmonClient, LatmonCounting, LatmonFault, LatmonRecord, LatmonRequest,
-    LatmonSecond, RequestDecoder, RequestFault, RequestMessage,
+    LatmonSecond, LatmonSpan, RequestDecoder, RequestFault, RequestMessage,
 };
 pub use pairing::{Answered, EdgeCounts, Pairing, Promptness, PulseOutcome};
 pub use time_base::{SampleRate, TimeBase};

@@ -2,9 +2,10 @@
 //! latmon's protocol: frames written by hand from its layout, and both roles against each other.
 
 use proptest::prelude::*;
+use tailbound_box::stimulus::{CellCount, SourceLimit, StimulusEnd, StimulusRecord};
 use tailbound_box::{
     LATMON_CELLS_MAX, LatmonCells, LatmonClient, LatmonCounting, LatmonFault, LatmonRequest,
-    LatmonSecond, RequestDecoder, RequestFault, RequestMessage,
+    LatmonSecond, LatmonSpan, RequestDecoder, RequestFault, RequestMessage,
 };
 
 fn request(period_us: u32, cells: u32) -> LatmonRequest {
@@ -157,6 +158,68 @@ fn our_box_counts_late_answers_where_they_belong() {
     client.push(&counting.trailer()).expect("sound");
     assert!(client.is_complete());
     assert_eq!(client.record().overruns(), u64::from(second.overruns) + 1);
+}
+
+fn record(request: LatmonRequest, bytes: &[u8]) -> StimulusRecord {
+    let mut client = LatmonClient::new(request);
+    client.push(bytes).expect("sound");
+    let span = LatmonSpan { elapsed_ns: 5, planned_ns: 6 };
+    client.into_record().stimulus("there", span, StimulusEnd::Whole)
+}
+
+fn says(record: &StimulusRecord, words: &str) -> bool {
+    record.limits.iter().any(|limit| match limit {
+        SourceLimit::Stated(sentence) => sentence.contains(words),
+        _ => false,
+    })
+}
+
+#[test]
+fn the_record_has_each_answer_once_and_never_forgets_the_tail() {
+    let mut counting = LatmonCounting::new(request(2000, 5));
+    for ns in [1_500, 2_500, 2_600, 900_000] {
+        counting.answered(ns);
+    }
+    counting.unanswered();
+    let of = record(request(2000, 5), &counting.trailer());
+    let [channel] = of.channels.as_slice() else { panic!("one channel") };
+    let cell = |least_ticks, most_ticks, count| CellCount { least_ticks, most_ticks, count };
+    let right =
+        [cell(1000, Some(1999), 1), cell(2000, Some(2999), 2), cell(4000, Some(900_000), 1)];
+    assert_eq!(channel.cells.answered, right);
+    assert_eq!(channel.cells.at_least, [cell(1_000_000, None, 1)]);
+    let c = channel.counters;
+    assert_eq!((c.sent, c.answered, c.unanswered, channel.lost), (5, 4, 1, 0));
+    assert_eq!(channel.extremes, Some((1_500, 900_000)));
+    assert!(of.limits.contains(&SourceLimit::GivesUp { after_ticks: 1_000_000 }));
+    assert!(of.limits.contains(&SourceLimit::WaitsForAnswer));
+    assert!(says(&of, "everything from 4 µs on") && says(&of, "Overruns: 1."));
+}
+
+#[test]
+fn what_cannot_be_believed_is_not_in_the_record_and_is_said() {
+    // By hand: its warm-up makes the extremes those of the frames alone, and the first is a late answer.
+    let warm = record(request(2_000_000 / 2, 3), &BY_HAND);
+    let [channel] = warm.channels.as_slice() else { panic!("one channel") };
+    assert_eq!((channel.counters.answered, channel.extremes), (261, None));
+    let cell = |least_ticks, most_ticks, count| CellCount { least_ticks, most_ticks, count };
+    // The frames' latest answer, 1 s, is one of the last cell.
+    let exact = cell(1_000_000_000, Some(1_000_000_000), 1);
+    assert_eq!(channel.cells.answered, [cell(0, Some(999), 1), cell(2000, None, 259), exact]);
+    assert!(says(&warm, "255 answers of latmon's warm-up"));
+    // Later than the period: two overruns that may be anything, and no cells.
+    let late =
+        LatmonSecond { sum_ns: 350_000, min_ns: 350_000, max_ns: 350_000, overruns: 5, samples: 1 };
+    let bytes = [&late.bytes()[..], &LatmonCounting::nothing(), &[0, 0, 0, 1]].concat();
+    let folded = record(request(100, 1), &bytes);
+    let [channel] = folded.channels.as_slice() else { panic!("one channel") };
+    assert_eq!((channel.counters.answered, channel.lost, channel.counters.unanswered), (1, 1, 0));
+    assert!(channel.cells.answered.is_empty());
+    assert_eq!(channel.extremes, Some((350_000, 350_000)));
+    assert!(says(&folded, "cannot be used") && says(&folded, "5 of the overruns"));
+    let cut = record(request(1_000_000, 3), &BY_HAND[..50]);
+    assert!(says(&cut, "did not come"));
+    assert_eq!(cut.channels.first().map(|c| c.lost), Some(6));
 }
 
 proptest! {

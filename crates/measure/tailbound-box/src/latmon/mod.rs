@@ -17,12 +17,14 @@ mod counting;
 mod record;
 mod request;
 mod second;
+mod stimulus;
 
 pub use client::{LatmonClient, LatmonFault};
 pub use counting::LatmonCounting;
 pub use record::{LatmonCells, LatmonRecord};
 pub use request::{LatmonRequest, RequestDecoder, RequestFault, RequestMessage};
 pub use second::{LATMON_FRAME_BYTES, LatmonSecond};
+pub use stimulus::LatmonSpan;
 
 /// TCP port of the box, and the UDP port to which it sends its address in text until a client comes.
 pub const LATMON_PORT: u16 = 2306;
