@@ -9,7 +9,9 @@
 #![deny(missing_docs)]
 
 mod error;
+mod linux;
 mod via;
 
 pub use error::StimulusError;
+pub use linux::LinuxSender;
 pub use via::{UnknownVia, Via};
