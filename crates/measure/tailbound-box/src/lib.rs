@@ -13,6 +13,7 @@ mod channel;
 mod edge;
 mod intervals;
 mod pairing;
+pub mod pico;
 pub mod stimulus;
 mod time_base;
 
