@@ -119,9 +119,8 @@ fn course(
         let is_silent = is_done && matches!(event, Event::Silence);
         let out = session.outgoing().to_vec();
         session.sent(out.len());
-        of.advance(
-            u64::try_from(now_ns).expect("positive") * u64::from(TICK_HZ / 1_000) / 1_000_000,
-        );
+        let ms = u64::try_from(now_ns / MS).expect("positive");
+        of.advance(begun_ticks + ms * u64::from(TICK_HZ / 1_000));
         of.hear(&weather.pass(&out));
         let back = weather.pass(&of.outgoing());
         if !is_silent {
