@@ -14,6 +14,7 @@ mod edge;
 mod intervals;
 mod latmon;
 mod pairing;
+pub mod pico;
 pub mod stimulus;
 mod time_base;
 

@@ -101,7 +101,8 @@ pub struct StimulusChannel {
     pub counters: StimulusCounters,
     /// Pulses that the sink was not given.
     pub cells: CellTable,
-    /// Pulses that neither the sink was given nor the cells have: counted, and nothing else is known of them.
+    /// Pulses that neither the sink was given nor the cells have: nothing is known of their answers. `counters.unknown`
+    /// are among them, and those with lower numbers than samples that came.
     pub lost: u64,
     /// The longest, each to the tick, the longest first; those that the sink was given are among them.
     pub worst: Vec<StimulusSample>,
