@@ -9,9 +9,11 @@
 #![deny(missing_docs)]
 
 mod error;
+mod latmon;
 mod linux;
 mod via;
 
 pub use error::StimulusError;
+pub use latmon::{LatmonHost, LatmonServer, PulseSource, ServedConnection, ServedEnd};
 pub use linux::LinuxSender;
 pub use via::{UnknownVia, Via};

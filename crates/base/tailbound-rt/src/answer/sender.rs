@@ -69,6 +69,8 @@ pub enum SenderEvent {
     },
     /// Something else.
     Foreign,
+    /// The network says that nobody listens there, with this errno.
+    Unreachable(i32),
     /// Nothing, and the time is over.
     Nothing,
     /// A signal came first.
@@ -113,7 +115,9 @@ pub struct SenderTally {
     pub dropped: u64,
     /// Pulses that the kernel refused.
     pub refused: u64,
-    /// The errno of the last refusal.
+    /// Times that the network said that nobody listens there.
+    pub unreachable: u64,
+    /// The errno of the last refusal, by the kernel or by the network.
     pub errno: i32,
     /// Pulses of the schedule that were left out, because this thread was late.
     pub held: u64,
@@ -365,6 +369,10 @@ impl Sending<'_> {
             }
             SenderEvent::Left(..) | SenderEvent::Foreign => {
                 tally.foreign = tally.foreign.saturating_add(1);
+            }
+            SenderEvent::Unreachable(errno) => {
+                tally.unreachable = tally.unreachable.saturating_add(1);
+                tally.errno = errno;
             }
             SenderEvent::Nothing | SenderEvent::Interrupted | SenderEvent::Failed(_) => {}
         }

@@ -151,13 +151,13 @@ impl Outcome<'_> {
         ];
         let said = counted.into_iter().filter(|(n, _)| *n > 0);
         out.extend(said.map(|(n, what)| format!("{} {what}.", grouped(n))));
-        if tally.refused > 0 {
-            let why = std::io::Error::from_raw_os_error(tally.errno);
-            out.push(format!(
-                "{} pulses were refused by this machine's kernel, the last time because: {why}.",
-                grouped(tally.refused)
-            ));
-        }
+        let why = std::io::Error::from_raw_os_error(tally.errno);
+        let refusals = [
+            (tally.refused, "pulses were refused by this machine's kernel and not sent"),
+            (tally.unreachable, "times the network said that nobody listens there"),
+        ];
+        let said = refusals.into_iter().filter(|(n, _)| *n > 0);
+        out.extend(said.map(|(n, what)| format!("{} {what}; the last time: {why}.", grouped(n))));
         out
     }
 }
