@@ -196,7 +196,7 @@ impl BoxSession {
                     self.sampled_ns = now_ns;
                     if self.phase == Phase::Start {
                         // The answer was lost, and it has begun.
-                        self.started(now_ns);
+                        self.started(now_ns, sink);
                     }
                     self.samples(&batch, sink);
                     if self.phase == Phase::Drain && self.is_drained() {
@@ -207,7 +207,7 @@ impl BoxSession {
                     self.conclude(StimulusEnd::Slipped, now_ns);
                 }
                 Some(Heard::Slipped) => self.slipped(),
-                Some(Heard::Answer(message)) => self.answered(&message, now_ns),
+                Some(Heard::Answer(message)) => self.answered(&message, now_ns, sink),
                 Some(Heard::Refused(fault)) => self.refused(fault, now_ns),
             }
         }
@@ -315,7 +315,7 @@ impl BoxSession {
         }
     }
 
-    fn answered(&mut self, message: &Message, now_ns: i64) {
+    fn answered(&mut self, message: &Message, now_ns: i64, sink: &mut dyn StimulusSink) {
         match (self.phase, message) {
             (Phase::Greeting, Message::Hello(hello)) => self.greeted(*hello, now_ns),
             (Phase::OldStreamEnd | Phase::OldStop, _) => match self.set {
@@ -327,7 +327,7 @@ impl BoxSession {
                 Streaming::Cells => self.start(now_ns),
             },
             (Phase::Stream, _) => self.start(now_ns),
-            (Phase::Start, _) => self.started(now_ns),
+            (Phase::Start, _) => self.started(now_ns, sink),
             (Phase::StillMeasuring, _) => {
                 // What was to be measured was not, whoever ended it.
                 if self.end != Some(StimulusEnd::Slipped) {
@@ -353,6 +353,10 @@ impl BoxSession {
         }
     }
 
+    fn tick(&self) -> Option<TimeBase> {
+        self.hello.and_then(|hello| TimeBase::of_hz(hello.tick_hz.into()))
+    }
+
     fn channels(&self) -> u8 {
         self.plan.channels
     }
@@ -374,7 +378,10 @@ impl BoxSession {
         self.ask(Phase::Start, Message::Start, now_ns);
     }
 
-    fn started(&mut self, now_ns: i64) {
+    fn started(&mut self, now_ns: i64, sink: &mut dyn StimulusSink) {
+        if let Some(tick) = self.tick() {
+            sink.begin(tick, self.channels());
+        }
         self.phase = Phase::Measuring;
         self.started_ns = now_ns;
         self.look_ns = now_ns.saturating_add(LOOK_NS);
@@ -517,7 +524,7 @@ impl BoxSession {
             all.spurious = sum(all.spurious, counted.spurious);
             all.dropped = sum(all.dropped, counted.dropped);
         }
-        let base = self.hello.and_then(|h| TimeBase::of_hz(h.tick_hz.into()));
+        let base = self.tick();
         let longest = self.lines.iter().map(|line| line.longest_ticks).max().filter(|t| *t > 0);
         StimulusProgress {
             elapsed_ns: now_ns.saturating_sub(self.started_ns),
@@ -537,7 +544,7 @@ impl BoxSession {
         let (Some(hello), Some(set), Some(end)) = (self.hello, self.set, self.end.clone()) else {
             return Err(BoxRefusal::Ended);
         };
-        let tick = TimeBase::of_hz(hello.tick_hz.into()).ok_or(BoxRefusal::Ended)?;
+        let tick = self.tick().ok_or(BoxRefusal::Ended)?;
         let schedule = StimulusSchedule {
             period_ticks: set.period_ticks.into(),
             spacing: self.plan.spacing,

@@ -231,6 +231,8 @@ pub struct StimulusProgress {
 
 /// Who takes samples and progress while a source measures.
 pub trait StimulusSink {
+    /// Before the first sample: the length of a tick, and how many channels there are.
+    fn begin(&mut self, tick: TimeBase, channels: u8);
     /// A sample of a channel, about in the order of the pulses.
     fn sample(&mut self, channel: u8, sample: StimulusSample);
     /// About once a second.

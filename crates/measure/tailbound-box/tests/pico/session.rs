@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tailbound_box::TimeBase;
 use tailbound_box::pico::{BoxRefusal, BoxSession, Streaming};
 use tailbound_box::stimulus::{
     StimulusEnd, StimulusPlan, StimulusProgress, StimulusReaction, StimulusRecord, StimulusSample,
@@ -22,6 +23,10 @@ struct Given {
 }
 
 impl StimulusSink for Given {
+    fn begin(&mut self, tick: TimeBase, channels: u8) {
+        assert_eq!((tick.time_ns(1), self.samples.len()), (16, 0));
+        assert!(channels > 0);
+    }
     fn sample(&mut self, channel: u8, sample: StimulusSample) {
         self.samples.push((channel, sample));
     }
