@@ -16,6 +16,8 @@ use tailbound_box::stimulus::{
 use tailbound_box::{
     LATMON_CELLS_MAX, LatmonCounting, LatmonRequest, LatmonSecond, LatmonSpan, TimeBase,
 };
+use tailbound_core::{Impact, Run};
+use tailbound_import::stimulus::{RunFacts, StimulusRecorder};
 use tailbound_stimulus::{LatmonHost, LatmonServer, PulseSource, ServedEnd, StimulusError};
 
 fn plan(duration_ms: i64) -> StimulusPlan {
@@ -36,6 +38,9 @@ struct Kept {
 }
 
 impl StimulusSink for Kept {
+    fn begin(&mut self, tick: TimeBase, channels: u8) {
+        assert_eq!((tick, channels), (TimeBase::NANOSECOND, 1));
+    }
     fn sample(&mut self, _: u8, _: StimulusSample) {
         panic!("latmon streams no samples");
     }
@@ -77,9 +82,17 @@ fn cells(of: &[(usize, u32)]) -> Vec<u8> {
     cells.iter().flat_map(|n| n.to_be_bytes()).collect()
 }
 
-fn never_met(record: &StimulusRecord) {
+/// Its limits forbid "met"; a deadline is judged by each sample that is later.
+fn never_met(record: &StimulusRecord) -> Run {
+    let facts = RunFacts { deadline_ns: Some(1_000), ..RunFacts::default() };
+    let run = StimulusRecorder::new(|_| {}).finish(record, &facts).unwrap();
+    for id in ["source-gives-up", "source-waits"] {
+        let finding = run.findings.iter().find(|f| f.id == id).unwrap();
+        assert_eq!(finding.impact, Impact::Doubt, "{id}");
+    }
     assert!(record.limits.contains(&SourceLimit::GivesUp { after_ticks: 1_000_000 }));
     assert!(record.limits.contains(&SourceLimit::WaitsForAnswer));
+    run
 }
 
 #[test]
@@ -98,7 +111,9 @@ fn a_box_is_asked_and_its_frames_and_cells_are_the_record() {
     let record = host(at).measure(&plan(300), &mut kept, &AtomicBool::new(false)).unwrap();
     there.join().unwrap();
     assert_eq!(record.end, StimulusEnd::Whole);
-    never_met(&record);
+    let run = never_met(&record);
+    let due = run.threads.first().unwrap().due();
+    assert_eq!((due.n, due.beyond(19_000).0, due.beyond(22_000)), (2005, 2005, (10, 0)));
     let channel = record.channels.first().unwrap();
     assert_eq!((channel.counters.answered, channel.counters.unanswered), (1995, 10));
     assert_eq!(channel.extremes, Some((20_000, 20_000)));
@@ -124,7 +139,7 @@ fn a_box_that_goes_away_leaves_what_it_said() {
     let channel = record.channels.first().unwrap();
     assert_eq!(
         (channel.counters.answered, channel.lost, channel.counters.unanswered),
-        (1000, 1000, 3)
+        (1000, 0, 3)
     );
 }
 
@@ -142,7 +157,7 @@ fn a_stop_asks_for_the_histogram() {
     let record = host(at).measure(&plan(600_000), &mut kept, &stop).unwrap();
     there.join().unwrap();
     assert_eq!(record.end, StimulusEnd::Stopped);
-    assert_eq!(record.channels.first().unwrap().lost, 0);
+    assert_eq!(record.channels.first().unwrap().counters.answered, 1000);
 }
 
 #[test]
@@ -204,6 +219,7 @@ impl PulseSource for MadeUp {
         sink: &mut dyn StimulusSink,
         stop: &AtomicBool,
     ) -> Result<StimulusRecord, StimulusError> {
+        sink.begin(TimeBase::of_hz(100_000_000).unwrap(), 1);
         for (number, ticks) in (0..).zip(&self.ticks) {
             let reaction = match ticks {
                 Some(ticks) => StimulusReaction::Answered(*ticks),
@@ -219,9 +235,6 @@ impl PulseSource for MadeUp {
         let empty = tailbound_box::LatmonClient::new(request).into_record();
         let span = LatmonSpan { elapsed_ns: 0, planned_ns: 0 };
         Ok(empty.stimulus("nowhere", span, StimulusEnd::Stopped))
-    }
-    fn tick(&self) -> TimeBase {
-        TimeBase::of_hz(100_000_000).unwrap()
     }
 }
 
@@ -261,7 +274,7 @@ fn both_roles_over_the_network() {
     never_met(&record);
     let channel = record.channels.first().unwrap();
     // An answer later than the period: its cells cannot be used by whoever does not know who counted them.
-    assert_eq!((channel.counters.answered, channel.lost), (3, 3));
+    assert_eq!((channel.counters.answered, channel.cells.answered.len()), (3, 1));
     assert_eq!(channel.extremes, Some((5_000, 5_000_000)));
     let report = served.join().unwrap();
     assert!(matches!(report.end, ServedEnd::Closed), "{:?}", report.end);

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tailbound_box::TimeBase;
 use tailbound_box::stimulus::{
     SourceLimit, StimulusEnd, StimulusPlan, StimulusProgress, StimulusReaction, StimulusRecord,
     StimulusSample, StimulusShape, StimulusSink, StimulusSpacing,
@@ -73,6 +74,9 @@ struct Kept {
 }
 
 impl StimulusSink for Kept {
+    fn begin(&mut self, tick: TimeBase, channels: u8) {
+        assert_eq!((tick, channels), (TimeBase::NANOSECOND, 1));
+    }
     fn sample(&mut self, channel: u8, sample: StimulusSample) {
         assert_eq!(channel, 0);
         self.samples.push(sample);
@@ -134,11 +138,10 @@ fn loss_and_doubles_are_told_by_number() {
     let [channel] = record.channels.as_slice() else { panic!("one channel") };
     let c = channel.counters;
     // What this machine was late for is left out, and has no number.
-    assert_eq!(c.sent + c.held.unwrap(), 200);
+    assert!(c.sent == 200 || says(&record, "because the sender was late"), "{c:?}");
     let lost = (0..c.sent).filter(|number| number % 10 == 3).count() as u64;
     let doubled = (0..c.sent).filter(|number| number % 10 == 5).count() as u64;
     assert_eq!((c.unanswered, c.answered), (lost, c.sent - lost));
-    assert_eq!(c.spurious, Some(2 * doubled));
     assert!(kept.samples.iter().map(|s| s.number).eq(0..c.sent));
     for sample in &kept.samples {
         let is_lost = matches!(sample.reaction, StimulusReaction::AtLeast(_));
@@ -148,8 +151,8 @@ fn loss_and_doubles_are_told_by_number() {
     let known = |s: &StimulusSample| s.reaction.ticks().unwrap();
     assert_eq!(channel.worst.first().map(known), kept.samples.iter().map(known).max());
     assert!(channel.worst.is_sorted_by_key(|s| std::cmp::Reverse(known(s))));
-    assert!(says(&record, "answers came to a pulse that had one"));
-    assert!(says(&record, "by the kernel's stamps in software"));
+    assert!(says(&record, &format!("{} answers came to a pulse that had one.", 2 * doubled)));
+    assert!(says(&record, "by the kernel's, in software"));
 }
 
 #[test]
@@ -163,7 +166,7 @@ fn the_senders_own_error_is_measured_and_stated() {
     });
     match own {
         Some((less_ns, basis)) => {
-            assert!(less_ns > 0 && basis.contains("came back to the sender itself"), "{basis}");
+            assert!(less_ns > 0 && basis.contains("that this machine sent to itself"), "{basis}");
         }
         None => assert!(says(&record, "own error is unknown")),
     }
@@ -209,7 +212,7 @@ fn another_machine_is_measured() {
         let to = format!("10.7.1.1:{}", answerer.at.port());
         let record = measured(to, &random, &mut kept);
         let c = record.channels.first().unwrap().counters;
-        assert_eq!((c.unanswered, c.answered, c.spurious), (1, c.sent - 1, Some(0)));
+        assert_eq!((c.unanswered, c.answered), (1, c.sent - 1));
         let lost =
             kept.samples.iter().filter(|s| matches!(s.reaction, StimulusReaction::AtLeast(_)));
         assert!(lost.map(|s| s.number).eq([7]));

@@ -50,13 +50,11 @@ impl LatmonRecord {
     }
 
     fn channel(&self) -> StimulusChannel {
-        let (answered, table, lost) = match self.cells() {
-            LatmonCells::Whole(cells) => {
-                let table = self.table(cells);
-                (table.iter().map(|cell| cell.count).sum(), table, 0)
-            }
-            _ => (self.samples(), Vec::new(), self.samples()),
+        let table = match self.cells() {
+            LatmonCells::Whole(cells) => self.table(cells),
+            _ => self.between_extremes(),
         };
+        let answered: u64 = table.iter().map(|cell| cell.count).sum();
         let unanswered = self.overruns() - self.overruns_beside_late_answers();
         let at_least =
             CellCount { least_ticks: LATMON_PATIENCE_NS, most_ticks: None, count: unanswered };
@@ -73,7 +71,7 @@ impl LatmonRecord {
                 answered: table,
                 at_least: Vec::from_iter((unanswered > 0).then_some(at_least)),
             },
-            lost,
+            lost: 0,
             worst: Vec::new(),
             extremes: self.extremes(),
             streamed: None,
@@ -103,6 +101,16 @@ impl LatmonRecord {
             table.extend(known.map(exact));
         }
         table
+    }
+
+    /// All samples of the frames in one cell, from the least to the greatest.
+    fn between_extremes(&self) -> Vec<CellCount> {
+        let cell = self.extremes_ns().map(|(least, greatest)| CellCount {
+            least_ticks: u64::from(least),
+            most_ticks: Some(u64::from(greatest)),
+            count: self.samples(),
+        });
+        Vec::from_iter(cell)
     }
 
     /// The extremes, where they are those of all answers: the warm-up is in the cells alone.

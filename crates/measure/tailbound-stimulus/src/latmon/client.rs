@@ -13,7 +13,7 @@ use tailbound_box::stimulus::{
     StimulusSpacing,
 };
 use tailbound_box::{
-    LATMON_CELLS_MAX, LATMON_PORT, LatmonClient, LatmonRequest, LatmonSpan, RequestFault,
+    LATMON_CELLS_MAX, LATMON_PORT, LatmonClient, LatmonRequest, LatmonSpan, RequestFault, TimeBase,
 };
 use tailbound_sys::signal;
 
@@ -71,6 +71,7 @@ impl LatmonHost {
         let mut stream = TcpStream::connect_timeout(&at, CONNECT).map_err(|e| unreachable(&e))?;
         stream.set_read_timeout(Some(LOOK)).map_err(|e| unreachable(&e))?;
         stream.write_all(&request.bytes()).map_err(|e| unreachable(&e))?;
+        sink.begin(TimeBase::NANOSECOND, 1);
         let mut session = Session::new(stream, request, plan);
         let end = session.run(sink, stop);
         let Session { client, last, began, .. } = session;

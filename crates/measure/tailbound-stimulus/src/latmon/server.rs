@@ -39,8 +39,6 @@ pub trait PulseSource: Send {
         sink: &mut dyn StimulusSink,
         stop: &AtomicBool,
     ) -> Result<StimulusRecord, StimulusError>;
-    /// Length of a tick of its samples.
-    fn tick(&self) -> TimeBase;
 }
 
 /// How a connection ended.
@@ -157,9 +155,6 @@ impl PulseSource for LinuxSender {
     ) -> Result<StimulusRecord, StimulusError> {
         LinuxSender::measure(self, plan, sink, stop)
     }
-    fn tick(&self) -> TimeBase {
-        TimeBase::NANOSECOND
-    }
 }
 
 /// What a client is told of the samples that the source gives.
@@ -170,6 +165,9 @@ struct Counted<'a> {
 }
 
 impl StimulusSink for Counted<'_> {
+    fn begin(&mut self, tick: TimeBase, _channels: u8) {
+        self.tick = tick;
+    }
     fn sample(&mut self, _channel: u8, sample: StimulusSample) {
         let Ok(mut counting) = self.counting.lock() else { return };
         match sample.reaction {
@@ -279,7 +277,7 @@ impl Connection {
         let counting = Mutex::new(LatmonCounting::new(request));
         let ends = AtomicBool::new(false);
         let plan = plan(request);
-        let mut sink = Counted { counting: &counting, samples: 0, tick: source.tick() };
+        let mut sink = Counted { counting: &counting, samples: 0, tick: TimeBase::NANOSECOND };
         let (next, measured) = std::thread::scope(|scope| {
             let measuring = scope.spawn(|| source.measure(&plan, &mut sink, &ends));
             let next = self.frames(&counting, stop, &|| measuring.is_finished());

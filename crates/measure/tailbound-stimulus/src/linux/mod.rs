@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use tailbound_box::TimeBase;
 use tailbound_box::stimulus::{
     StimulusPlan, StimulusProgress, StimulusRecord, StimulusSink, StimulusSpacing,
 };
@@ -94,6 +95,7 @@ impl LinuxSender {
             self.phase(line, slots, plan_of(sender.wrapping_add(1), warm_up), &mut |_| {}, stop)?;
         let pulses = u64::try_from(plan.duration_ns / plan.period_ns).unwrap_or(0);
         let plan_ns = plan_of(sender, pulses);
+        sink.begin(TimeBase::NANOSECOND, 1);
         let mut samples = Samples::new(sink);
         let begun_ns = now_ns(CLOCK_MONOTONIC);
         let (phase, ..) =

@@ -78,12 +78,12 @@ impl Outcome<'_> {
     }
 
     fn limits(&self, tally: &SenderTally, shared: &Shared) -> Vec<SourceLimit> {
-        let mut limits = vec![self.own_limit(tally, shared)];
+        let mut limits = vec![self.own_limit(shared)];
         limits.extend(self.sentences(tally, shared).into_iter().map(SourceLimit::Stated));
         limits
     }
 
-    fn own_limit(&self, tally: &SenderTally, shared: &Shared) -> SourceLimit {
+    fn own_limit(&self, shared: &Shared) -> SourceLimit {
         let Some(own) = self.own_error else {
             return SourceLimit::Stated(
                 "The sender's own error is unknown: the kernel did not stamp datagrams that it sent to itself.".to_owned(),
@@ -95,13 +95,12 @@ impl Outcome<'_> {
             less_ns: own.greatest_ns.max(0).cast_unsigned(),
             more_ns: slewed_ns,
             basis: format!(
-                "before the run {} datagrams came back to the sender itself after {} to {} from stamp to stamp, at {}; the card, its interrupt and the wire are not in that. A clock that is slewed by 500 ppm makes the longest answer look {} shorter{}",
+                "{} datagrams that this machine sent to itself took {} to {}, at {}; a clock slewed by 500 ppm makes the longest answer look {} shorter",
                 grouped(own.pulses),
                 format_ns_i64(own.least_ns),
                 format_ns_i64(own.greatest_ns),
                 self.sender.how,
                 format_ns_i64(i64::try_from(slewed_ns).unwrap_or(i64::MAX)),
-                rate(tally),
             ),
         }
     }
@@ -111,12 +110,12 @@ impl Outcome<'_> {
         let lateness = shared.lateness.wakeups().max_ns.unwrap_or(0);
         let mut out = vec![
             format!(
-                "Of {} answered pulses {} are timed by stamps of the card and {} by the kernel's stamps in software: from the driver that takes the pulse to the driver that hands over the answer.",
+                "Of {} answered pulses {} are timed by stamps of the card and {} by the kernel's, in software.",
                 grouped(answered),
                 grouped(by_card),
                 grouped(answered.saturating_sub(by_card)),
             ),
-            "The network's way there and back is in each latency.".to_owned(),
+            "A stamp in software is the driver's: card and wire, there and back, are in each latency, and the interrupt of the answer.".to_owned(),
             format!(
                 "A pulse without an answer is given up after {}.",
                 format_ns_i64(self.sender.patience_ns)
@@ -127,7 +126,9 @@ impl Outcome<'_> {
                 format_ns_i64(lateness)
             ),
         ];
+        out.extend(rate(tally));
         let counted = [
+            (tally.held, "pulses of the schedule were left out, because the sender was late"),
             (
                 tally.unstamped_left,
                 "pulses had no stamp of leaving: their time begins before they were sent, and is longer than it was",
@@ -169,28 +170,30 @@ fn counters(tally: &SenderTally, shared: &Shared) -> StimulusCounters {
         late: Some(tally.late),
         unanswered: tally.unanswered,
         unknown: 0,
-        spurious: Some(tally.spurious + tally.twice + tally.foreign),
+        // By number and token no answer is taken for another: those too many are in sentences.
+        spurious: None,
         unassigned: None,
-        held: Some(tally.held + tally.refused),
+        held: None,
         edges_lost: Some(tally.dropped),
         dropped: Some(shared.samples.dropped()),
     }
 }
 
-/// How fast the card's clock ran, in words; nothing where it stamped none.
-fn rate(tally: &SenderTally) -> String {
+/// How fast the card's clock ran; nothing where it stamped none.
+fn rate(tally: &SenderTally) -> Option<String> {
     if tally.by_card == 0 {
-        return String::new();
+        return None;
     }
-    match tally.first_pair.zip(tally.last_pair).and_then(|(first, last)| rate_ppb(first, last)) {
+    let pairs = tally.first_pair.zip(tally.last_pair);
+    Some(match pairs.and_then(|(first, last)| rate_ppb(first, last)) {
         Some(ppb) => format!(
-            ". The card's clock ran {} ppb {} than CLOCK_REALTIME",
-            ppb.abs(),
+            "The card's clock ran {} ppb {} than CLOCK_REALTIME.",
+            grouped(ppb.unsigned_abs()),
             if ppb < 0 { "slower" } else { "faster" }
         ),
-        None => ". How fast the card's clock ran is unknown: its stamps are less than 10 s apart"
+        None => "How fast the card's clock ran is unknown: its stamps are less than 10 s apart."
             .to_owned(),
-    }
+    })
 }
 
 fn rate_ppb(first: StampPair, last: StampPair) -> Option<i64> {
@@ -212,6 +215,14 @@ mod tests {
         assert_eq!(rate_ppb(first, pair(25_000_000_000, 20_000_000_077)), Some(0));
         assert_eq!(rate_ppb(first, pair(25_000_000_000, 20_000_200_077)), Some(10_000));
         assert_eq!(rate_ppb(first, pair(25_000_000_000, 19_999_900_077)), Some(-5_000));
-        assert_eq!(rate(&SenderTally::default()), "");
+        assert_eq!(rate(&SenderTally::default()), None);
+        let last = pair(25_000_000_000, 19_999_900_077);
+        let tally = SenderTally {
+            by_card: 1,
+            first_pair: Some(first),
+            last_pair: Some(last),
+            ..SenderTally::default()
+        };
+        assert!(rate(&tally).is_some_and(|words| words.contains("5,000 ppb slower")));
     }
 }
