@@ -26,6 +26,9 @@ pub enum StimulusError {
     /// It cannot do what was asked.
     #[error("{0}")]
     Impossible(String),
+    /// Somebody ended it before the first pulse.
+    #[error("ended before the first pulse; nothing was measured")]
+    Ended,
     /// A system call of this machine failed.
     #[error(transparent)]
     System(#[from] SysError),
@@ -37,6 +40,7 @@ impl StimulusError {
     pub fn kind(&self) -> FailureKind {
         match self {
             Self::Impossible(_) => FailureKind::Usage,
+            Self::Ended => FailureKind::CutOff,
             Self::Unreachable { .. } | Self::Foreign { .. } | Self::System(_) => {
                 FailureKind::Cannot
             }

@@ -213,7 +213,9 @@ impl BoxSession {
         }
     }
 
-    fn is_measuring(&self) -> bool {
+    /// Whether pulses are being sent.
+    #[must_use]
+    pub fn is_measuring(&self) -> bool {
         matches!(self.phase, Phase::Measuring)
     }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A measurement with any source, and the run of it.
+
+use tailbound_box::pico::Streaming;
+use tailbound_box::stimulus::{StimulusPlan, StimulusProgress, StimulusRecord, StimulusSink};
+use tailbound_core::Run;
+use tailbound_import::stimulus::{RunFacts, StimulusRecorder};
+
+use crate::error::StimulusError;
+use crate::pico::{self, IsStopped};
+use crate::via::Via;
+
+/// Measures, and hands every sample to the sink.
+///
+/// # Errors
+/// Nothing was measured. What ends a measurement that had begun is in its record.
+pub fn measure(
+    via: &Via,
+    plan: &StimulusPlan,
+    streaming: Streaming,
+    sink: &mut dyn StimulusSink,
+    is_stopped: IsStopped<'_>,
+) -> Result<StimulusRecord, StimulusError> {
+    match via {
+        Via::Pico(port) => pico::measure(port, plan, streaming, sink, is_stopped),
+        Via::Capture(file) => Err(StimulusError::Impossible(format!(
+            "{} is measured already: use `tailbound import`",
+            file.display()
+        ))),
+    }
+}
+
+/// Measures, and makes a run of it.
+///
+/// # Errors
+/// As [`measure`].
+pub fn run(
+    via: &Via,
+    plan: &StimulusPlan,
+    streaming: Streaming,
+    facts: &RunFacts,
+    progress: impl FnMut(&StimulusProgress),
+    is_stopped: IsStopped<'_>,
+) -> Result<Run, StimulusError> {
+    let mut recorder = StimulusRecorder::new(progress);
+    let record = measure(via, plan, streaming, &mut recorder, is_stopped)?;
+    recorder.finish(&record, facts).map_err(|e| StimulusError::Impossible(e.to_string()))
+}
