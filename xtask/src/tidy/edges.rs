@@ -28,7 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-record", &["sys", "host", "core", "trace"]),
     ("tailbound-box", &["wire"]),
     ("tailbound-import", &["box", "core"]),
-    ("tailbound-stimulus", &["rt", "box", "core", "import", "sys", "wire"]),
+    ("tailbound-stimulus", &["rt", "box", "core", "host", "import", "sys", "wire"]),
     ("tailbound-report", &["core", "stats"]),
     // How a file becomes a run, whoever wrote or packed it: what the command line and searches both do.
     ("tailbound-files", &["archive", "core", "import", "stats", "sys"]),

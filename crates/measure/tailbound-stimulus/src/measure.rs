@@ -23,6 +23,8 @@ pub fn measure(
 ) -> Result<StimulusRecord, StimulusError> {
     match via {
         Via::Pico(port) => pico::measure(port, plan, streaming, sink, is_stopped),
+        Via::Latmon(host) => host.measure(plan, sink, stop),
+        Via::Linux(sender) => sender.measure(plan, sink, stop),
         Via::Capture(file) => Err(StimulusError::Impossible(format!(
             "{} is measured already: use `tailbound import`",
             file.display()

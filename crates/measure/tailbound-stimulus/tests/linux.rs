@@ -16,11 +16,10 @@ use tailbound_box::stimulus::{
     SourceLimit, StimulusEnd, StimulusPlan, StimulusProgress, StimulusReaction, StimulusRecord,
     StimulusSample, StimulusShape, StimulusSink, StimulusSpacing,
 };
+use tailbound_core::Policy;
 use tailbound_rt::answer::datagram::{AnswerPacket, PulsePacket};
 use tailbound_stimulus::{LinuxSender, StimulusError};
 use tailbound_sys::netns;
-use tailbound_sys::sched::Attributes;
-use tailbound_sys::thread::ThreadSpec;
 
 /// What is sent back for a pulse: so many answers.
 type Answers = fn(u64) -> u64;
@@ -92,14 +91,8 @@ impl StimulusSink for Kept {
 }
 
 fn sender(to: String) -> LinuxSender {
-    let thread = ThreadSpec {
-        attributes: Attributes::default(),
-        cpus: Vec::new(),
-        group: None,
-        stack_bytes: 256 << 10,
-    };
     // Longer than any stall of this machine: what is not answered was not sent an answer.
-    LinuxSender { to, thread, how: "other".to_owned(), patience_ns: 3_000_000_000 }
+    LinuxSender { to, policy: Policy::Other, cpu: None, patience_ns: 3_000_000_000 }
 }
 
 fn plan(pulses: i64) -> StimulusPlan {
@@ -227,9 +220,11 @@ fn what_cannot_be_sent_is_refused_before_anything_is() {
     let here = "127.0.0.1:9".to_owned();
     let short = StimulusPlan { period_ns: 1_000, ..plan(10) };
     let two = StimulusPlan { channels: 2, ..plan(10) };
+    let patient = StimulusPlan { deadline_ns: Some(4_000_000_000), ..plan(10) };
     for (to, plan, words) in [
         (&here, short, "less than 20us"),
         (&here, two, "one"),
+        (&here, patient, "shorter than the deadline"),
         (&here, plan(0), "shorter than one interval"),
         (&"127.0.0.1".to_owned(), plan(10), "its port"),
     ] {

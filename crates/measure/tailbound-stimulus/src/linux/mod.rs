@@ -18,6 +18,9 @@ use tailbound_box::TimeBase;
 use tailbound_box::stimulus::{
     StimulusPlan, StimulusProgress, StimulusRecord, StimulusSink, StimulusSpacing,
 };
+use tailbound_core::cpus::MAX_CPU;
+use tailbound_core::policy::{ParsePolicyError, Policy};
+use tailbound_core::units::parse_ns;
 use tailbound_rt::answer::sender::{self, SAMPLES, SenderLogs, SenderPlan, SenderTally};
 use tailbound_rt::answer::slots::Slots;
 use tailbound_rt::ring::Ring;
@@ -25,7 +28,8 @@ use tailbound_rt::spread::Spread;
 use tailbound_rt::{LoopEnd, Recorder, Schedule};
 use tailbound_sys::answer::sender::SenderUdp;
 use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns};
-use tailbound_sys::mem::Prefaulted;
+use tailbound_sys::error::SysError;
+use tailbound_sys::mem::{self, Prefaulted};
 use tailbound_sys::thread::{self, Thread, ThreadSpec};
 use tailbound_sys::{limits, signal};
 
@@ -39,15 +43,19 @@ const LOOK: Duration = Duration::from_millis(20);
 /// From the start of the thread to the first pulse.
 const LEAD_NS: i64 = 20_000_000;
 
+/// A pulse without an answer for so long is given up, unless somebody says otherwise.
+const PATIENCE_NS: i64 = SECOND_NS;
+const STACK_BYTES: usize = 256 << 10;
+
 /// The sender and whom it asks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinuxSender {
     /// `HOST:PORT` of the machine that answers.
     pub to: String,
-    /// Policy, priority and CPUs of the thread that sends.
-    pub thread: ThreadSpec,
-    /// The same for people: `fifo:90 on CPU 3`.
-    pub how: String,
+    /// Of the thread that sends.
+    pub policy: Policy,
+    /// Where it runs; `None`: anywhere.
+    pub cpu: Option<u32>,
     /// A pulse without an answer for so long is given up.
     pub patience_ns: i64,
 }
@@ -82,8 +90,9 @@ impl LinuxSender {
         sink: &mut dyn StimulusSink,
         stop: &AtomicBool,
     ) -> Result<StimulusRecord, StimulusError> {
-        check(plan)?;
+        self.check(plan)?;
         let to = self.resolved()?;
+        let memory = self.prepare()?;
         let own_error = own_error::measured(self, plan, stop)?;
         let line = SenderUdp::open(to, CLOCK_MONOTONIC)?;
         // The first pulses find cold caches and neighbours that are not known yet, and show whether the card stamps.
@@ -101,8 +110,93 @@ impl LinuxSender {
         let (phase, ..) =
             self.phase(line, slots, plan_ns, &mut |shared| samples.take(shared, begun_ns), stop)?;
         let elapsed_ns = now_ns(CLOCK_MONOTONIC).saturating_sub(begun_ns + LEAD_NS).max(0);
-        let outcome = record::Outcome { sender: self, plan, to, own_error, elapsed_ns };
+        let outcome = record::Outcome { sender: self, plan, to, own_error, memory, elapsed_ns };
         Ok(outcome.record(&phase, samples))
+    }
+
+    /// `HOST:PORT`, then in any order `,policy=fifo:90`, `,cpu=3`, `,patience=1s`.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        let mut words = text.split(',');
+        let to = words.next().unwrap_or_default().to_owned();
+        let has_port = to.rsplit_once(':').is_some_and(|(host, port)| {
+            !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port != 0)
+        });
+        if !has_port {
+            return Err(format!("`{to}` is not HOST:PORT, such as 192.168.1.7:2307"));
+        }
+        let mut sender = Self { to, policy: Policy::Other, cpu: None, patience_ns: PATIENCE_NS };
+        for word in words {
+            match word.split_once('=') {
+                Some(("policy", text)) => {
+                    sender.policy = text.parse().map_err(|e: ParsePolicyError| e.to_string())?;
+                }
+                Some(("cpu", text)) => {
+                    let cpu = text.parse().ok().filter(|cpu| *cpu <= MAX_CPU);
+                    sender.cpu =
+                        Some(cpu.ok_or_else(|| format!("`{text}` is no number of a CPU"))?);
+                }
+                Some(("patience", text)) => {
+                    sender.patience_ns = parse_ns(text).map_err(|e| e.to_string())?;
+                }
+                _ => return Err(format!("`{word}` is not one of policy=, cpu=, patience=")),
+            }
+        }
+        Ok(sender)
+    }
+
+    /// How the thread runs, for people.
+    fn how(&self) -> String {
+        match self.cpu {
+            Some(cpu) => format!("{} on CPU {cpu}", self.policy),
+            None => format!("{} on any CPU", self.policy),
+        }
+    }
+
+    fn thread(&self) -> ThreadSpec {
+        let cpus = Vec::from_iter(self.cpu);
+        ThreadSpec {
+            attributes: tailbound_host::attributes(self.policy),
+            group: tailbound_host::cgroups::to_join(&cpus),
+            cpus,
+            stack_bytes: STACK_BYTES,
+        }
+    }
+
+    /// What a real-time thread needs; whether its memory is locked.
+    fn prepare(&self) -> Result<Result<(), SysError>, StimulusError> {
+        if !self.policy.is_realtime() {
+            return Ok(Ok(()));
+        }
+        limits::guard_realtime(0)?;
+        Ok(mem::lock_all())
+    }
+
+    /// Can datagrams follow this plan?
+    fn check(&self, plan: &StimulusPlan) -> Result<(), StimulusError> {
+        let impossible = |reason: &str| Err(StimulusError::Impossible(format!("linux: {reason}")));
+        if let Policy::Deadline { .. } | Policy::Unknown(_) = self.policy {
+            return impossible(
+                "policy: choose fifo:N, rr:N or other; SCHED_DEADLINE threads run in their own periods, not when a pulse is due",
+            );
+        }
+        if plan.period_ns < PERIOD_MIN_NS {
+            return impossible("an interval of less than 20us: datagrams cannot follow it");
+        }
+        if plan.channels != 1 {
+            return impossible("more than one channel: a sender has one");
+        }
+        if plan.duration_ns < plan.period_ns {
+            return impossible("the duration is shorter than one interval");
+        }
+        if self.patience_ns < plan.deadline_ns.unwrap_or(1) {
+            return impossible(
+                "the patience is shorter than the deadline: what is later could not be told",
+            );
+        }
+        Ok(())
     }
 
     fn resolved(&self) -> Result<SocketAddr, StimulusError> {
@@ -143,7 +237,7 @@ impl LinuxSender {
         });
         let own = Arc::clone(&shared);
         let (alive, over) = mpsc::channel::<()>();
-        let thread: Thread<Sent> = thread::spawn(self.thread.clone(), move || {
+        let thread: Thread<Sent> = thread::spawn(self.thread(), move || {
             plan.schedule.first_ns = now_ns(CLOCK_MONOTONIC).saturating_add(LEAD_NS);
             let logs = SenderLogs {
                 answered: &own.answered,
@@ -169,21 +263,6 @@ impl LinuxSender {
         look(&shared);
         Ok((Phase { ended, tally, shared }, line, slots))
     }
-}
-
-/// Can datagrams follow this plan?
-fn check(plan: &StimulusPlan) -> Result<(), StimulusError> {
-    let impossible = |reason: &str| Err(StimulusError::Impossible(reason.to_owned()));
-    if plan.period_ns < PERIOD_MIN_NS {
-        return impossible("linux: an interval of less than 20us: datagrams cannot follow it");
-    }
-    if plan.channels != 1 {
-        return impossible("linux: more than one channel: a sender has one");
-    }
-    if plan.duration_ns < plan.period_ns {
-        return impossible("linux: the duration is shorter than one interval");
-    }
-    Ok(())
 }
 
 /// About half a second, three pulses at least.

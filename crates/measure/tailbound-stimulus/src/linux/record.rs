@@ -14,6 +14,8 @@ use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_rt::LoopEnd;
 use tailbound_rt::answer::sender::{SenderTally, StampPair};
 
+use tailbound_sys::error::SysError;
+
 use super::own_error::OwnError;
 use super::samples::Samples;
 use super::{LinuxSender, Phase, Shared};
@@ -29,6 +31,8 @@ pub(super) struct Outcome<'a> {
     pub(super) plan: &'a StimulusPlan,
     pub(super) to: SocketAddr,
     pub(super) own_error: Option<OwnError>,
+    /// Whether the sender's memory was locked.
+    pub(super) memory: Result<(), SysError>,
     pub(super) elapsed_ns: i64,
 }
 
@@ -99,7 +103,7 @@ impl Outcome<'_> {
                 grouped(own.pulses),
                 format_ns_i64(own.least_ns),
                 format_ns_i64(own.greatest_ns),
-                self.sender.how,
+                self.sender.how(),
                 format_ns_i64(i64::try_from(slewed_ns).unwrap_or(i64::MAX)),
             ),
         }
@@ -122,11 +126,14 @@ impl Outcome<'_> {
             ),
             format!(
                 "Pulses were sent by a thread at {}, at most {} after they were due.",
-                self.sender.how,
+                self.sender.how(),
                 format_ns_i64(lateness)
             ),
         ];
         out.extend(rate(tally));
+        if let Err(e) = &self.memory {
+            out.push(format!("The sender's memory was not locked: {e}."));
+        }
         let counted = [
             (tally.held, "pulses of the schedule were left out, because the sender was late"),
             (
