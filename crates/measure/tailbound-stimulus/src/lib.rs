@@ -8,13 +8,19 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod check;
 mod error;
 pub mod flash;
 mod measure;
 mod pico;
+mod progress_line;
+mod run_facts;
 mod via;
 
+pub use check::{check_json, check_text};
 pub use error::StimulusError;
 pub use measure::{measure, run};
-pub use pico::{IsStopped, check};
+pub use pico::check;
+pub use progress_line::ProgressLine;
+pub use run_facts::run_facts;
 pub use via::{UnknownVia, Via};
