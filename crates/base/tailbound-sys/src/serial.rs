@@ -45,6 +45,8 @@ pub enum Wanted {
     Bytes,
     /// Bytes to read, or room for bytes to write.
     BytesOrRoom,
+    /// Time to pass, unless the port goes away.
+    Nothing,
 }
 
 /// How a read that does not wait is set up; of a read that waits, after how many tenths of a second it ends.
@@ -165,6 +167,7 @@ impl SerialPort {
         let events = match wanted {
             Wanted::Bytes => libc::POLLIN,
             Wanted::BytesOrRoom => libc::POLLIN | libc::POLLOUT,
+            Wanted::Nothing => 0,
         };
         let mut poll = libc::pollfd { fd: self.port.as_raw_fd(), events, revents: 0 };
         let span = timespec(left_ns.max(0));

@@ -8,17 +8,24 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod check;
 mod error;
 pub mod flash;
 mod latmon;
 mod linux;
 mod measure;
 mod pico;
+mod progress_line;
+mod run_facts;
+mod stopped;
 mod via;
 
+pub use check::{check_json, check_text};
 pub use error::StimulusError;
 pub use latmon::{LatmonHost, LatmonServer, PulseSource, ServedConnection, ServedEnd};
 pub use linux::LinuxSender;
 pub use measure::{measure, run};
-pub use pico::{IsStopped, check};
+pub use pico::check;
+pub use progress_line::ProgressLine;
+pub use run_facts::run_facts;
 pub use via::{UnknownVia, Via};

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A measurement with any source, and the run of it.
 
+use std::sync::atomic::AtomicBool;
+
 use tailbound_box::pico::Streaming;
 use tailbound_box::stimulus::{StimulusPlan, StimulusProgress, StimulusRecord, StimulusSink};
 use tailbound_core::Run;
 use tailbound_import::stimulus::{RunFacts, StimulusRecorder};
 
 use crate::error::StimulusError;
-use crate::pico::{self, IsStopped};
+use crate::pico;
 use crate::via::Via;
 
-/// Measures, and hands every sample to the sink.
+/// Measures, and hands every sample to the sink, until an ending signal is pending or `stop` is set.
 ///
 /// # Errors
 /// Nothing was measured. What ends a measurement that had begun is in its record.
@@ -19,10 +21,10 @@ pub fn measure(
     plan: &StimulusPlan,
     streaming: Streaming,
     sink: &mut dyn StimulusSink,
-    is_stopped: IsStopped<'_>,
+    stop: &AtomicBool,
 ) -> Result<StimulusRecord, StimulusError> {
     match via {
-        Via::Pico(port) => pico::measure(port, plan, streaming, sink, is_stopped),
+        Via::Pico(port) => pico::measure(port, plan, streaming, sink, stop),
         Via::Latmon(host) => host.measure(plan, sink, stop),
         Via::Linux(sender) => sender.measure(plan, sink, stop),
         Via::Capture(file) => Err(StimulusError::Impossible(format!(
@@ -42,9 +44,9 @@ pub fn run(
     streaming: Streaming,
     facts: &RunFacts,
     progress: impl FnMut(&StimulusProgress),
-    is_stopped: IsStopped<'_>,
+    stop: &AtomicBool,
 ) -> Result<Run, StimulusError> {
     let mut recorder = StimulusRecorder::new(progress);
-    let record = measure(via, plan, streaming, &mut recorder, is_stopped)?;
+    let record = measure(via, plan, streaming, &mut recorder, stop)?;
     recorder.finish(&record, facts).map_err(|e| StimulusError::Impossible(e.to_string()))
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The box at a serial port: bytes of the port to the session of the box, and back.
 //!
-//! Units: ns of CLOCK_MONOTONIC. A port that carries samples is read every [`PAUSE_MS`], so that a frame of USB is not a
+//! Units: ns of CLOCK_MONOTONIC. A port that carries samples is read every [`PAUSE_NS`], so that a frame of USB is not a
 //! wake-up of its own: the kernel keeps what comes meanwhile.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_box::pico::{BoxCheck, BoxCheckReport, BoxRefusal, BoxSession, Streaming};
 use tailbound_box::stimulus::{StimulusPlan, StimulusRecord, StimulusSink};
 use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns};
 use tailbound_sys::error::SysError;
 use tailbound_sys::serial::{SerialPort, Wanted};
+use tailbound_sys::signal;
 
 use crate::error::StimulusError;
 
@@ -19,27 +21,24 @@ const BAUD: u32 = 1_000_000;
 /// Signals are looked for so often.
 const LOOK_NS: i64 = 100_000_000;
 /// From one reading of samples to the next.
-const PAUSE_MS: i32 = 4;
+const PAUSE_NS: i64 = 4_000_000;
 /// Bytes of one read.
 const READ: usize = 4_096;
 
-/// Waits for at most so many ms whether somebody wants it to end.
-pub type IsStopped<'a> = &'a mut dyn FnMut(i32) -> bool;
-
-/// Measures with the box at `port`.
+/// Measures with the box at `port`, until an ending signal is pending or `stop` is set.
 pub(crate) fn measure(
     port: &Path,
     plan: &StimulusPlan,
     streaming: Streaming,
     sink: &mut dyn StimulusSink,
-    is_stopped: IsStopped<'_>,
+    stop: &AtomicBool,
 ) -> Result<StimulusRecord, StimulusError> {
     let place = port.display().to_string();
     let mut line = open(port)?;
     let mut session = BoxSession::begin(place.clone(), plan.clone(), streaming, now());
     let mut bytes = [0; READ];
     while !session.is_over() {
-        if is_stopped(0) {
+        if is_ended(stop) {
             session.stop(now());
         }
         match turn(&mut line, session.outgoing(), session.due_ns(), &mut bytes) {
@@ -48,8 +47,8 @@ pub(crate) fn measure(
                 session.take(came, now(), sink);
                 let is_much = came.len() >= READ / 32;
                 session.at(now(), sink);
-                if is_much && session.is_measuring() && is_stopped(PAUSE_MS) {
-                    session.stop(now());
+                if is_much && session.is_measuring() {
+                    line.wait(Wanted::Nothing, PAUSE_NS)?;
                 }
             }
             Err(e) => session.lost(&gone(&e), now()),
@@ -58,7 +57,7 @@ pub(crate) fn measure(
     session.finish().map_err(|refusal| refused(place, refusal))
 }
 
-/// Checks the box at `port`.
+/// Checks the box at `port`; `stop` as in [`crate::measure`].
 ///
 /// # Errors
 /// There is no box that can be used, or the check came to no end.
@@ -66,14 +65,14 @@ pub fn check(
     port: &Path,
     channels: u8,
     duration_ns: i64,
-    is_stopped: IsStopped<'_>,
+    stop: &AtomicBool,
 ) -> Result<BoxCheckReport, StimulusError> {
     let place = port.display().to_string();
     let mut line = open(port)?;
     let mut check = BoxCheck::begin(channels, duration_ns, now());
     let mut bytes = [0; READ];
     while !check.is_over() {
-        if is_stopped(0) {
+        if is_ended(stop) {
             check.end(BoxRefusal::Ended);
         }
         match turn(&mut line, check.outgoing(), check.due_ns(), &mut bytes) {
@@ -99,6 +98,11 @@ fn turn<'a>(
     let wanted = if sent < outgoing.len() { Wanted::BytesOrRoom } else { Wanted::Bytes };
     line.wait(wanted, due_ns.saturating_sub(now()).min(LOOK_NS))?;
     Ok((sent, line.read(into)?))
+}
+
+/// Whether somebody wants it to end: the caller, or by a signal that waits.
+fn is_ended(stop: &AtomicBool) -> bool {
+    stop.load(Ordering::Relaxed) || signal::pending().is_some()
 }
 
 fn now() -> i64 {

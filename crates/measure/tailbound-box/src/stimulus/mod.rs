@@ -9,7 +9,7 @@ mod plan;
 mod record;
 
 pub use account::SampleAccount;
-pub use plan::{StimulusPlan, StimulusShape, StimulusSpacing};
+pub use plan::{StimulusPlan, StimulusShape, StimulusSpacing, UnknownPulseWord};
 pub use record::{
     CellCount, CellTable, LinkLosses, SourceLimit, StimulusChannel, StimulusCounters, StimulusEnd,
     StimulusOrigin, StimulusProgress, StimulusReaction, StimulusRecord, StimulusSample,

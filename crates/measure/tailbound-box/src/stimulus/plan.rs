@@ -3,6 +3,8 @@
 //!
 //! Units: ns.
 
+use std::str::FromStr;
+
 /// How a pulse looks, and so what answers it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StimulusShape {
@@ -21,6 +23,43 @@ pub enum StimulusSpacing {
     Even,
     /// Random around the period, from this seed, so that pulses do not beat with the machine's tick.
     Random(u32),
+}
+
+/// A word that is no shape or spacing of pulses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{typed}` is not one of {words}")]
+pub struct UnknownPulseWord {
+    /// What was written.
+    pub typed: String,
+    /// What there is.
+    pub words: &'static str,
+}
+
+impl FromStr for StimulusShape {
+    type Err = UnknownPulseWord;
+    fn from_str(text: &str) -> Result<Self, UnknownPulseWord> {
+        match text {
+            "toggle" => Ok(Self::Toggle),
+            "pulse" => Ok(Self::Pulse),
+            _ => Err(UnknownPulseWord { typed: text.to_owned(), words: "toggle, pulse" }),
+        }
+    }
+}
+
+impl FromStr for StimulusSpacing {
+    type Err = UnknownPulseWord;
+    fn from_str(text: &str) -> Result<Self, UnknownPulseWord> {
+        let seed = text.strip_prefix("random:").map(str::parse);
+        match (text, seed) {
+            ("even", _) => Ok(Self::Even),
+            ("random", _) => Ok(Self::Random(1)),
+            (_, Some(Ok(seed))) => Ok(Self::Random(seed)),
+            _ => Err(UnknownPulseWord {
+                typed: text.to_owned(),
+                words: "even, random, random:SEED with a seed up to 4294967295",
+            }),
+        }
+    }
 }
 
 /// A measurement that a source is asked for.

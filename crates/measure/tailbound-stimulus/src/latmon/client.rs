@@ -5,7 +5,7 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use tailbound_box::stimulus::{
@@ -15,10 +15,10 @@ use tailbound_box::stimulus::{
 use tailbound_box::{
     LATMON_CELLS_MAX, LATMON_PORT, LatmonClient, LatmonRequest, LatmonSpan, RequestFault, TimeBase,
 };
-use tailbound_sys::signal;
 
 use super::LOOK;
 use crate::StimulusError;
+use crate::stopped::is_stopped;
 
 const CONNECT: Duration = Duration::from_secs(5);
 /// A box sends its address every 5 s while it waits for a client.
@@ -112,7 +112,10 @@ impl LatmonHost {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, self.port)).map_err(refused)?;
         socket.set_read_timeout(Some(LOOK)).map_err(refused)?;
         let end = Instant::now() + BROADCAST;
-        while Instant::now() < end && !is_stopped(stop) {
+        while Instant::now() < end {
+            if is_stopped(stop) {
+                return Err(StimulusError::Ended);
+            }
             let mut text = [0; 64];
             let Ok((n, from)) = socket.recv_from(&mut text) else { continue };
             // It sends its address in words; where those are none, the datagram has come from it all the same.
@@ -122,10 +125,6 @@ impl LatmonHost {
         }
         Err(unreachable("no box said where it is: give its address".to_owned()))
     }
-}
-
-fn is_stopped(stop: &AtomicBool) -> bool {
-    stop.load(Ordering::Relaxed) || signal::pending().is_some()
 }
 
 /// What latmon can do of a plan.

@@ -11,15 +11,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use tailbound_box::pico::Streaming;
 use tailbound_box::stimulus::{
     StimulusPlan, StimulusProgress, StimulusReaction, StimulusRecord, StimulusSample,
     StimulusShape, StimulusSink, StimulusSpacing,
 };
 use tailbound_box::{LatmonCounting, LatmonRequest, RequestDecoder, RequestMessage, TimeBase};
-use tailbound_sys::{ipc, signal};
+use tailbound_sys::ipc;
 
 use super::{LOOK, LOOK_MS};
-use crate::{LinuxSender, StimulusError};
+use crate::stopped::is_stopped;
+use crate::{StimulusError, Via};
 
 /// latmon says where it is so often while it waits.
 const BROADCAST: Duration = Duration::from_secs(5);
@@ -142,18 +144,21 @@ impl LatmonServer {
     }
 }
 
-fn is_stopped(stop: &AtomicBool) -> bool {
-    stop.load(Ordering::Relaxed) || signal::pending().is_some()
-}
-
-impl PulseSource for LinuxSender {
+impl PulseSource for Via {
     fn measure(
         &mut self,
         plan: &StimulusPlan,
         sink: &mut dyn StimulusSink,
         stop: &AtomicBool,
     ) -> Result<StimulusRecord, StimulusError> {
-        LinuxSender::measure(self, plan, sink, stop)
+        match self {
+            Self::Pico(_) | Self::Linux(_) => {
+                crate::measure(self, plan, Streaming::Samples, sink, stop)
+            }
+            Self::Latmon(_) | Self::Capture(_) => Err(StimulusError::Impossible(
+                "a latmon for others needs every sample as it comes: use pico or linux as its source".to_owned(),
+            )),
+        }
     }
 }
 

@@ -29,11 +29,12 @@ use tailbound_rt::{LoopEnd, Recorder, Schedule};
 use tailbound_sys::answer::sender::SenderUdp;
 use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns};
 use tailbound_sys::error::SysError;
+use tailbound_sys::limits;
 use tailbound_sys::mem::{self, Prefaulted};
 use tailbound_sys::thread::{self, Thread, ThreadSpec};
-use tailbound_sys::{limits, signal};
 
 use crate::StimulusError;
+use crate::stopped::is_stopped;
 use samples::Samples;
 
 /// Shortest interval: a pulse, its stamps and its answer are half a dozen system calls.
@@ -102,6 +103,9 @@ impl LinuxSender {
         let plan_of = |sender, pulses| self.plan(plan, sender, pulses);
         let (_, line, slots) =
             self.phase(line, slots, plan_of(sender.wrapping_add(1), warm_up), &mut |_| {}, stop)?;
+        if is_stopped(stop) {
+            return Err(StimulusError::Ended);
+        }
         let pulses = u64::try_from(plan.duration_ns / plan.period_ns).unwrap_or(0);
         let plan_ns = plan_of(sender, pulses);
         sink.begin(TimeBase::NANOSECOND, 1);
@@ -251,10 +255,7 @@ impl LinuxSender {
         })?;
         // Nothing is ever sent on it: it is gone with the thread, also where that never began.
         while over.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-            let ends = stop.load(Ordering::Relaxed)
-                || limits::STOP.load(Ordering::Relaxed)
-                || signal::pending().is_some();
-            if ends {
+            if is_stopped(stop) {
                 shared.stop.store(true, Ordering::Relaxed);
             }
             look(&shared);
