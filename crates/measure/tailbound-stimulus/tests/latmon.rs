@@ -4,7 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -34,7 +35,7 @@ fn plan(duration_ms: i64) -> StimulusPlan {
 #[derive(Default)]
 struct Kept {
     progress: Vec<StimulusProgress>,
-    stop: Option<std::sync::Arc<AtomicBool>>,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl StimulusSink for Kept {
@@ -152,8 +153,8 @@ fn a_stop_asks_for_the_histogram() {
         stream.write_all(&LatmonCounting::nothing()).unwrap();
         stream.write_all(&cells(&[(20, 1000)])).unwrap();
     });
-    let stop = std::sync::Arc::new(AtomicBool::new(false));
-    let mut kept = Kept { stop: Some(std::sync::Arc::clone(&stop)), ..Kept::default() };
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut kept = Kept { stop: Some(Arc::clone(&stop)), ..Kept::default() };
     let record = host(at).measure(&plan(600_000), &mut kept, &stop).unwrap();
     there.join().unwrap();
     assert_eq!(record.end, StimulusEnd::Stopped);
@@ -260,8 +261,8 @@ fn served(
 fn both_roles_over_the_network() {
     // 5 µs, 12.34 µs, 5 ms, one without an answer.
     let (at, all, served) = served(vec![Some(500), Some(1_234), Some(500_000), None]);
-    let stop = std::sync::Arc::new(AtomicBool::new(false));
-    let told = std::sync::Arc::clone(&stop);
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&stop);
     let watch = std::thread::spawn(move || {
         let plan = all.recv().unwrap();
         told.store(true, Ordering::Relaxed);
@@ -326,4 +327,31 @@ fn a_port_in_use_is_refused_and_a_box_that_nobody_asks_can_be_stopped() {
     let (given, _) = mpsc::channel();
     let mut source = MadeUp { ticks: Vec::new(), given };
     assert!(server.serve(&mut source, &AtomicBool::new(true)).unwrap().is_none());
+}
+
+#[test]
+fn a_box_that_says_where_it_is_is_found() {
+    let (at, there) = played(|mut stream| {
+        asked(&mut stream);
+        assert_eq!(asked(&mut stream), LatmonRequest::STOP);
+        stream.write_all(&LatmonCounting::nothing()).unwrap();
+        stream.write_all(&cells(&[])).unwrap();
+    });
+    let found = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&found);
+    let saying = std::thread::spawn(move || {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        while !told.load(Ordering::Relaxed) {
+            // Nobody may listen yet.
+            drop(socket.send_to(b"127.0.0.1", (Ipv4Addr::LOCALHOST, at.port())));
+            std::thread::yield_now();
+        }
+    });
+    let host = LatmonHost { host: "broadcast".to_owned(), port: at.port() };
+    let record = host.measure(&plan(1), &mut Kept::default(), &AtomicBool::new(false));
+    found.store(true, Ordering::Relaxed);
+    saying.join().unwrap();
+    there.join().unwrap();
+    let record = record.unwrap();
+    assert_eq!((record.origin.place, record.end), (at.to_string(), StimulusEnd::Whole));
 }

@@ -131,6 +131,7 @@ impl LineState {
             held: Some(c.held),
             edges_lost: Some(c.edges_lost),
             dropped: Some(c.dropped),
+            ..StimulusCounters::default()
         }
     }
 

@@ -80,10 +80,16 @@ pub struct StimulusCounters {
     pub unknown: u64,
     /// Edges or messages that no pulse asked for.
     pub spurious: Option<u64>,
+    /// Answers to a pulse that had one, where a number tells so: they are taken for no other's.
+    pub twice: Option<u64>,
+    /// Messages of others, or to no pulse that is known: they are taken for no answer.
+    pub stray: Option<u64>,
     /// Answers, after an unanswered pulse, that may have been to it.
     pub unassigned: Option<u64>,
     /// Pulses of the schedule that were left out.
     pub held: Option<u64>,
+    /// Pulses of the schedule that were not sent, because the source was late or was refused.
+    pub skipped: Option<u64>,
     /// How often answers came faster than they were taken.
     pub edges_lost: Option<u64>,
     /// Samples that the source did not stream; they are in all its other figures.

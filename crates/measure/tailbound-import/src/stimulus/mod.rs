@@ -272,8 +272,15 @@ fn counters(channel: &StimulusChannel) -> Vec<(&'static str, u64, &'static str)>
     let optional = [
         ("late", c.late, "pulses answered after the next one"),
         ("spurious", c.spurious, "answers that belong to no pulse"),
+        ("answered_twice", c.twice, "answers to a pulse that had one"),
+        ("stray", c.stray, "messages that are the answer to no pulse"),
         ("unassigned", c.unassigned, "answers after an unanswered pulse that may be to it"),
         ("held", c.held, "pulses that were left out to let answers come"),
+        (
+            "skipped",
+            c.skipped,
+            "pulses that were not sent, because the source was late or was refused",
+        ),
         ("edges_lost", c.edges_lost, "times at which answers came faster than they were taken"),
         ("dropped", c.dropped, "samples that the source had no room for"),
     ];

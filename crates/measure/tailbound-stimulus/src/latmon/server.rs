@@ -4,6 +4,7 @@
 //! Units: ns. The pulses are those of the source, of the period that the client asks for. Frames and cells have latmon's
 //! layout and its limits: whole µs, 1,000 cells, the last with everything beyond. A client is served at a time.
 
+use std::fmt;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -17,6 +18,7 @@ use tailbound_box::stimulus::{
     StimulusShape, StimulusSink, StimulusSpacing,
 };
 use tailbound_box::{LatmonCounting, LatmonRequest, RequestDecoder, RequestMessage, TimeBase};
+use tailbound_core::units::grouped;
 use tailbound_sys::ipc;
 
 use super::{LOOK, LOOK_MS};
@@ -69,6 +71,22 @@ pub struct ServedConnection {
     pub samples: u64,
     /// How it ended.
     pub end: ServedEnd,
+}
+
+impl fmt::Display for ServedConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { client, met, samples, refused, end } = self;
+        write!(f, "{client}: {met} requests were met with {} answers", grouped(*samples))?;
+        if let Some(why) = refused {
+            write!(f, "; one was refused: {why}")?;
+        }
+        match end {
+            ServedEnd::Closed => f.write_str("; the client closed the connection"),
+            ServedEnd::Stopped => f.write_str("; stopped"),
+            ServedEnd::Lost(why) => write!(f, "; the connection is gone: {why}"),
+            ServedEnd::Source(e) => write!(f, "; nothing was measured: {e}"),
+        }
+    }
 }
 
 /// Waits for clients.

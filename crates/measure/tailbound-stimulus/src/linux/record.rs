@@ -176,13 +176,12 @@ fn counters(tally: &SenderTally, shared: &Shared) -> StimulusCounters {
         answered: tally.answered,
         late: Some(tally.late),
         unanswered: tally.unanswered,
-        unknown: 0,
-        // By number and token no answer is taken for another: those too many are in sentences.
-        spurious: None,
-        unassigned: None,
-        held: None,
+        twice: Some(tally.twice),
+        stray: Some(tally.spurious + tally.foreign),
+        skipped: Some(tally.held + tally.refused),
         edges_lost: Some(tally.dropped),
         dropped: Some(shared.samples.dropped()),
+        ..StimulusCounters::default()
     }
 }
 
