@@ -4,6 +4,28 @@
 use serde_json::{Value, json};
 use tailbound_box::pico::BoxCheckReport;
 use tailbound_core::units::{format_span, grouped};
+use tailbound_sys::signal::Signals;
+
+use crate::error::StimulusError;
+use crate::pico;
+use crate::via::Via;
+
+/// Clocks are compared for so long.
+const COMPARED_NS: i64 = 10_000_000_000;
+
+/// Checks the source against itself, until an ending signal comes.
+///
+/// # Errors
+/// It is no box, none that can be used, or the check came to no end.
+pub fn check(via: &Via, channels: u8) -> Result<BoxCheckReport, StimulusError> {
+    let Via::Pico(port) = via else {
+        return Err(StimulusError::Impossible(
+            "--via: only the box is checked, pico:PORT".to_owned(),
+        ));
+    };
+    let _signals = Signals::block_and_open()?;
+    pico::check(port, channels, COMPARED_NS)
+}
 
 /// For people.
 #[must_use]

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use tailbound_sys::new_file::{self, Existing};
 use tailbound_wire::Chip;
 
 use crate::error::StimulusError;
@@ -22,8 +23,7 @@ const INFO: &str = "INFO_UF2.TXT";
 const FILE: &str = "tailbound-box.uf2";
 
 /// The firmware of a chip, as UF2.
-#[must_use]
-pub const fn image(chip: Chip) -> &'static [u8] {
+const fn image(chip: Chip) -> &'static [u8] {
     match chip {
         Chip::Rp2040 => RP2040,
         Chip::Rp2350 => RP2350,
@@ -31,8 +31,7 @@ pub const fn image(chip: Chip) -> &'static [u8] {
 }
 
 /// The word for a chip.
-#[must_use]
-pub const fn chip_word(chip: Chip) -> &'static str {
+const fn chip_word(chip: Chip) -> &'static str {
     match chip {
         Chip::Rp2040 => "rp2040",
         Chip::Rp2350 => "rp2350",
@@ -43,7 +42,7 @@ pub const fn chip_word(chip: Chip) -> &'static str {
 ///
 /// # Errors
 /// It is none of those that the box can be made of.
-pub fn chip(word: &str) -> Result<Chip, StimulusError> {
+fn chip(word: &str) -> Result<Chip, StimulusError> {
     let found = [Chip::Rp2040, Chip::Rp2350].into_iter().find(|chip| chip_word(*chip) == word);
     found.ok_or_else(|| {
         StimulusError::Impossible(format!(
@@ -52,20 +51,52 @@ pub fn chip(word: &str) -> Result<Chip, StimulusError> {
     })
 }
 
+/// Where the firmware goes, as it was typed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlashTarget<'a> {
+    /// Word for the chip.
+    pub chip: Option<&'a str>,
+    /// Drive of the board.
+    pub drive: Option<&'a Path>,
+    /// A file instead of a board.
+    pub file: Option<&'a Path>,
+}
+
+/// Writes the firmware; what was done, for people.
+///
+/// # Errors
+/// There is no such chip, no board or several, or it was not written.
+pub fn flash(target: FlashTarget<'_>) -> Result<String, StimulusError> {
+    let wanted = target.chip.map(chip).transpose()?;
+    if let (Some(file), Some(chip)) = (target.file, wanted) {
+        new_file::write(file, Existing::Keep, image(chip)).map_err(|e| {
+            StimulusError::Unreachable { place: file.display().to_string(), reason: e.to_string() }
+        })?;
+        return Ok(format!("Firmware  {}", file.display()));
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let board = chosen(target.drive, wanted, &mounts)?;
+    write(&board)?;
+    Ok(format!(
+        "The firmware is on the board at {}, which restarts as a box. To check it: tailbound box check --via pico:/dev/ttyACM0",
+        board.drive.display()
+    ))
+}
+
 /// A board that waits for a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BootDrive {
+struct BootDrive {
     /// Where its drive is mounted.
-    pub drive: PathBuf,
+    drive: PathBuf,
     /// What it is.
-    pub chip: Chip,
+    chip: Chip,
 }
 
 /// The board whose drive this is.
 ///
 /// # Errors
 /// It is no such drive, or one of another chip.
-pub fn board(drive: &Path) -> Result<BootDrive, StimulusError> {
+fn board(drive: &Path) -> Result<BootDrive, StimulusError> {
     let file = drive.join(INFO);
     let refuse =
         |reason: String| StimulusError::Unreachable { place: drive.display().to_string(), reason };
@@ -91,8 +122,7 @@ pub fn board(drive: &Path) -> Result<BootDrive, StimulusError> {
 }
 
 /// Every board that shows its drive, by the mounted file systems: the text of `/proc/self/mounts`.
-#[must_use]
-pub fn boards(mounts: &str) -> Vec<BootDrive> {
+fn boards(mounts: &str) -> Vec<BootDrive> {
     let places = mounts.lines().filter_map(|line| line.split(' ').nth(1)).map(unescaped);
     places
         .filter(|place| place.join(INFO).is_file())
@@ -124,7 +154,7 @@ fn unescaped(text: &str) -> PathBuf {
 ///
 /// # Errors
 /// There is none, or several, or it has another chip than `wanted`.
-pub fn chosen(
+fn chosen(
     drive: Option<&Path>,
     wanted: Option<Chip>,
     mounts: &str,
@@ -157,7 +187,7 @@ pub fn chosen(
 ///
 /// # Errors
 /// The drive did not take all of it.
-pub fn flash(board: &BootDrive) -> Result<(), StimulusError> {
+fn write(board: &BootDrive) -> Result<(), StimulusError> {
     let path = board.drive.join(FILE);
     let refused = |e: std::io::Error| StimulusError::Unreachable {
         place: path.display().to_string(),
@@ -207,7 +237,7 @@ mod tests {
         assert_eq!(boards(&mounts).len(), 2);
         let found = chosen(None, Some(Chip::Rp2350), &mounts).expect("one");
         assert_eq!(found.drive, second.path());
-        flash(&found).expect("written");
+        write(&found).expect("written");
         assert_eq!(std::fs::read(second.path().join(FILE)).expect("there"), RP2350);
         let told = |drive: Option<&Path>, chip, mounts: &str| {
             chosen(drive, chip, mounts).expect_err("none").to_string()

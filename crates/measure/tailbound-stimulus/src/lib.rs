@@ -20,12 +20,12 @@ mod run_facts;
 mod stopped;
 mod via;
 
-pub use check::{check_json, check_text};
+pub use check::{check, check_json, check_text};
 pub use error::StimulusError;
 pub use latmon::{LatmonHost, LatmonServer, PulseSource, ServedConnection, ServedEnd};
 pub use linux::LinuxSender;
 pub use measure::{measure, run};
-pub use pico::check;
-pub use progress_line::ProgressLine;
 pub use run_facts::run_facts;
+pub use tailbound_box::pico::Streaming;
+pub use tailbound_box::stimulus::StimulusPlan;
 pub use via::{UnknownVia, Via};

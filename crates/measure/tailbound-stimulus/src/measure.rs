@@ -6,10 +6,14 @@ use std::sync::atomic::AtomicBool;
 use tailbound_box::pico::Streaming;
 use tailbound_box::stimulus::{StimulusPlan, StimulusProgress, StimulusRecord, StimulusSink};
 use tailbound_core::Run;
+use tailbound_core::progress_writer::ProgressWriter;
 use tailbound_import::stimulus::{RunFacts, StimulusRecorder};
+
+use tailbound_sys::signal::Signals;
 
 use crate::error::StimulusError;
 use crate::pico;
+use crate::progress_line::ProgressLine;
 use crate::via::Via;
 
 /// Measures, and hands every sample to the sink, until an ending signal is pending or `stop` is set.
@@ -34,7 +38,7 @@ pub fn measure(
     }
 }
 
-/// Measures, and makes a run of it.
+/// Measures until an ending signal comes, and makes a run of it.
 ///
 /// # Errors
 /// As [`measure`].
@@ -43,10 +47,15 @@ pub fn run(
     plan: &StimulusPlan,
     streaming: Streaming,
     facts: &RunFacts,
-    progress: impl FnMut(&StimulusProgress),
-    stop: &AtomicBool,
+    progress: Option<ProgressWriter>,
 ) -> Result<Run, StimulusError> {
-    let mut recorder = StimulusRecorder::new(progress);
-    let record = measure(via, plan, streaming, &mut recorder, stop)?;
-    recorder.finish(&record, facts).map_err(|e| StimulusError::Impossible(e.to_string()))
+    let _signals = Signals::block_and_open()?;
+    let mut line = ProgressLine::new(progress, plan.duration_ns);
+    let mut recorder = StimulusRecorder::new(|now: &StimulusProgress| line.show(now));
+    let measured = measure(via, plan, streaming, &mut recorder, &AtomicBool::new(false));
+    let run = measured.and_then(|record| {
+        recorder.finish(&record, facts).map_err(|e| StimulusError::Impossible(e.to_string()))
+    });
+    line.clear();
+    run
 }

@@ -57,22 +57,21 @@ pub(crate) fn measure(
     session.finish().map_err(|refusal| refused(place, refusal))
 }
 
-/// Checks the box at `port`; `stop` as in [`crate::measure`].
+/// Checks the box at `port` until an ending signal is pending; its clock is compared for `duration_ns`.
 ///
 /// # Errors
 /// There is no box that can be used, or the check came to no end.
-pub fn check(
+pub(crate) fn check(
     port: &Path,
     channels: u8,
     duration_ns: i64,
-    stop: &AtomicBool,
 ) -> Result<BoxCheckReport, StimulusError> {
     let place = port.display().to_string();
     let mut line = open(port)?;
     let mut check = BoxCheck::begin(channels, duration_ns, now());
     let mut bytes = [0; READ];
     while !check.is_over() {
-        if is_ended(stop) {
+        if signal::pending().is_some() {
             check.end(BoxRefusal::Ended);
         }
         match turn(&mut line, check.outgoing(), check.due_ns(), &mut bytes) {

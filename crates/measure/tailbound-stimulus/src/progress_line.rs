@@ -11,7 +11,7 @@ use tailbound_core::units::{format_ns_i64, format_span, grouped};
 const LINE_NS: i64 = 60_000_000_000;
 
 /// The line of one measurement.
-pub struct ProgressLine {
+pub(crate) struct ProgressLine {
     writer: Option<ProgressWriter>,
     planned_ns: i64,
     next_ns: i64,
@@ -20,12 +20,12 @@ pub struct ProgressLine {
 impl ProgressLine {
     /// Of a measurement of this length; no writer: nothing is shown.
     #[must_use]
-    pub const fn new(writer: Option<ProgressWriter>, planned_ns: i64) -> Self {
+    pub(crate) const fn new(writer: Option<ProgressWriter>, planned_ns: i64) -> Self {
         Self { writer, planned_ns, next_ns: LINE_NS }
     }
 
     /// Shows it.
-    pub fn show(&mut self, now: &StimulusProgress) {
+    pub(crate) fn show(&mut self, now: &StimulusProgress) {
         let Some(writer) = self.writer else { return };
         match writer.redraw {
             Some(redraw) => redraw(&text(now, self.planned_ns)),
@@ -38,7 +38,7 @@ impl ProgressLine {
     }
 
     /// Takes it away.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         if let Some(redraw) = self.writer.and_then(|writer| writer.redraw) {
             redraw("");
         }

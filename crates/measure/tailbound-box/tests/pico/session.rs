@@ -101,7 +101,7 @@ fn course(
     let mut given = Given::default();
     let mut session = BoxSession::begin("port".to_owned(), plan, streaming, 0);
     let mut now_ns = 0_i64;
-    let begun_ticks = of.now_ticks();
+    let begun_ticks = of.now_ticks;
     let mut is_done = false;
     let mut truth = BTreeMap::new();
     while !session.is_over() {
@@ -116,7 +116,9 @@ fn course(
                 Event::Lost => session.lost("the cable was pulled", now_ns),
                 Event::Restart => {
                     truth.clone_from(&of.truth);
-                    of.restart();
+                    let now_ticks = of.now_ticks;
+                    of = SimulatedBox::new(of.machine);
+                    of.now_ticks = now_ticks;
                 }
                 Event::Silence => {}
             }

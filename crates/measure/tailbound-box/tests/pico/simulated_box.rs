@@ -54,7 +54,7 @@ pub(crate) struct SimulatedBox {
     lines: Vec<Line>,
     set: Option<Set>,
     is_measuring: bool,
-    now_ticks: u64,
+    pub(crate) now_ticks: u64,
     start_ticks: u64,
     ring: VecDeque<(u8, PulseRecord)>,
     streams: bool,
@@ -82,16 +82,6 @@ impl SimulatedBox {
             sequence: 0,
             out: Vec::new(),
         }
-    }
-
-    /// Power was lost and came back.
-    pub(crate) fn restart(&mut self) {
-        let (machine, wires, now) = (self.machine, self.wires.clone(), self.now_ticks);
-        *self = Self { wires, now_ticks: now, ..Self::new(machine) };
-    }
-
-    pub(crate) fn now_ticks(&self) -> u64 {
-        self.now_ticks
     }
 
     pub(crate) fn is_measuring(&self) -> bool {

@@ -36,6 +36,14 @@ pub struct RunFacts {
     pub deadline_ns: Option<i64>,
 }
 
+impl RunFacts {
+    /// A name of the run's file, without its ending.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        format!("tailbound-box-{}", self.id.split('-').next().unwrap_or_default())
+    }
+}
+
 /// Why no run can be made of a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
