@@ -21,12 +21,30 @@ pub(crate) enum BoxVerb {
     Check(Lazy<ViaArgs>),
     /// Write the firmware of the box to a board that shows its boot loader's drive
     Flash(Lazy<BoxFlashArgs>),
+    /// Be a latmon: give clients such as latmus what another source measures
+    Latmon(Lazy<BoxLatmonArgs>),
+}
+
+/// Arguments of `box latmon`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Pulses have the period that the client asks for. Frames and cells are those of latmon: whole µs, \
+1,000 cells at most, the last with everything beyond. Example:\n  \
+tailbound box latmon --via linux:192.168.1.7:2307,policy=fifo:90,cpu=3"
+)]
+pub(crate) struct BoxLatmonArgs {
+    /// Where clients connect
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:2306")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// What measures: `pico:PORT` or `linux:HOST:PORT`, as for `box run`
+    #[arg(long, value_name = "KIND:WHERE")]
+    pub(crate) via: String,
 }
 
 /// The source of pulses.
 #[derive(Debug, Args)]
 pub(crate) struct ViaArgs {
-    /// The source and where it is: `pico:PORT` is the box, `capture:FILE` a capture of a logic analyser
+    /// The source and where it is: `pico:PORT` is the box, `latmon:HOST` one of Zephyr, `linux:HOST:PORT` this machine, whose datagrams `box answer --udp` answers there, `capture:FILE` a capture of a logic analyser
     #[arg(long, value_name = "KIND:WHERE")]
     pub(crate) via: String,
     /// Channels of the source, from the first
@@ -42,6 +60,8 @@ pub(crate) struct ViaArgs {
 #[command(after_help = "A capture is imported. Examples:\n  \
 tailbound box run --via pico:/dev/ttyACM0 -i 100us -D 12h -d 100us\n  \
 tailbound box run --via pico:/dev/ttyACM0 --channels 2 --spacing random -D 1h --json\n  \
+tailbound box run --via linux:192.168.1.7:2307,policy=fifo:90,cpu=3 -i 1ms -D 1h -d 500us\n  \
+tailbound box run --via latmon:192.168.1.9 -i 1ms -D 1h -d 100us\n  \
 tailbound box run --via capture:sigrok.vcd --stimulus D0 --answer D1 -d 200us")]
 pub(crate) struct BoxRunArgs {
     #[command(flatten)]

@@ -22,7 +22,9 @@ mod via;
 
 pub use check::{check, check_json, check_text};
 pub use error::StimulusError;
-pub use latmon::{LatmonHost, LatmonServer, PulseSource, ServedConnection, ServedEnd};
+pub use latmon::{
+    LatmonHost, LatmonServer, PulseSource, ServedConnection, ServedEnd, serve_latmon,
+};
 pub use linux::LinuxSender;
 pub use measure::{measure, run};
 pub use run_facts::run_facts;

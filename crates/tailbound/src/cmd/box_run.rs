@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `tailbound box run`, `box check`, `box flash`: pulses from outside, and the box that sends them.
+//! `tailbound box run`, `box check`, `box flash`, `box latmon`: pulses from outside, and the box that sends them.
 //!
 //! Not here: sources (`tailbound-stimulus`).
 
@@ -10,7 +10,7 @@ use tailbound_stimulus::{StimulusPlan, Streaming, Via};
 
 use super::{import, run as runs};
 use crate::cli::ImportArgs;
-use crate::cli_box::{BoxFlashArgs, BoxRunArgs, ViaArgs};
+use crate::cli_box::{BoxFlashArgs, BoxLatmonArgs, BoxRunArgs, ViaArgs};
 use crate::flags;
 use crate::input::{self, Existing};
 use crate::say::{self, Failure, Form};
@@ -68,5 +68,12 @@ pub(super) fn check(args: &ViaArgs) -> Result<ExitCode, Failure> {
 pub(super) fn flash(args: &BoxFlashArgs) -> Result<ExitCode, Failure> {
     let (chip, drive, file) = (args.chip.as_deref(), args.to.as_deref(), args.out.as_deref());
     say::answer(&firmware::flash(FlashTarget { chip, drive, file })?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `tailbound box latmon`
+pub(super) fn latmon(args: &BoxLatmonArgs) -> Result<ExitCode, Failure> {
+    let via: Via = args.via.parse().map_err(flags::refused("--via"))?;
+    tailbound_stimulus::serve_latmon(args.listen, via, say::note)?;
     Ok(ExitCode::SUCCESS)
 }

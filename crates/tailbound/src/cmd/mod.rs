@@ -118,6 +118,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Box(BoxVerb::Run(args)) => box_run::run(&args),
         Command::Box(BoxVerb::Check(args)) => box_run::check(&args),
         Command::Box(BoxVerb::Flash(args)) => box_run::flash(&args),
+        Command::Box(BoxVerb::Latmon(args)) => box_run::latmon(&args),
         #[cfg(feature = "lab")]
         Command::Hunt(args) => hunt::hunt(&args),
         #[cfg(feature = "lab")]

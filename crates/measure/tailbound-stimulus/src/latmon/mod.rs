@@ -9,7 +9,7 @@ mod server;
 use std::time::Duration;
 
 pub use client::LatmonHost;
-pub use server::{LatmonServer, PulseSource, ServedConnection, ServedEnd};
+pub use server::{LatmonServer, PulseSource, ServedConnection, ServedEnd, serve_latmon};
 
 /// How often an ending signal and the stop flag are looked at.
 const LOOK_MS: i32 = 50;

@@ -20,6 +20,7 @@ use tailbound_box::stimulus::{
 use tailbound_box::{LatmonCounting, LatmonRequest, RequestDecoder, RequestMessage, TimeBase};
 use tailbound_core::units::grouped;
 use tailbound_sys::ipc;
+use tailbound_sys::signal::Signals;
 
 use super::{LOOK, LOOK_MS};
 use crate::stopped::is_stopped;
@@ -162,6 +163,30 @@ impl LatmonServer {
     }
 }
 
+/// Serves one client after another until an ending signal comes, and notes what each was given.
+///
+/// # Errors
+/// The port is refused, or the source cannot give every sample.
+pub fn serve_latmon(at: SocketAddr, mut via: Via, note: fn(&str)) -> Result<(), StimulusError> {
+    can_serve(&via)?;
+    let _signals = Signals::block_and_open()?;
+    let server = LatmonServer::listen(at)?;
+    note(&format!("latmon at {}", server.at()));
+    while let Some(served) = server.serve(&mut via, &AtomicBool::new(false))? {
+        note(&served.to_string());
+    }
+    Ok(())
+}
+
+fn can_serve(via: &Via) -> Result<(), StimulusError> {
+    match via {
+        Via::Pico(_) | Via::Linux(_) => Ok(()),
+        Via::Latmon(_) | Via::Capture(_) => Err(StimulusError::Impossible(
+            "--via: a latmon for others needs every sample as it comes: use pico:PORT or linux:HOST:PORT".to_owned(),
+        )),
+    }
+}
+
 impl PulseSource for Via {
     fn measure(
         &mut self,
@@ -169,14 +194,8 @@ impl PulseSource for Via {
         sink: &mut dyn StimulusSink,
         stop: &AtomicBool,
     ) -> Result<StimulusRecord, StimulusError> {
-        match self {
-            Self::Pico(_) | Self::Linux(_) => {
-                crate::measure(self, plan, Streaming::Samples, sink, stop)
-            }
-            Self::Latmon(_) | Self::Capture(_) => Err(StimulusError::Impossible(
-                "a latmon for others needs every sample as it comes: use pico or linux as its source".to_owned(),
-            )),
-        }
+        can_serve(self)?;
+        crate::measure(self, plan, Streaming::Samples, sink, stop)
     }
 }
 
