@@ -272,11 +272,14 @@ fn both_roles_over_the_network() {
     let asked = watch.join().unwrap();
     assert_eq!((asked.period_ns, asked.channels), (1_000_000, 1));
     assert_eq!(record.end, StimulusEnd::Stopped);
-    never_met(&record);
     let channel = record.channels.first().unwrap();
     // An answer later than the period: its cells cannot be used by whoever does not know who counted them.
     assert_eq!((channel.counters.answered, channel.cells.answered.len()), (3, 1));
     assert_eq!(channel.extremes, Some((5_000, 5_000_000)));
+    // The latest is known, and a deadline before it is not met; of quantiles nothing is known.
+    let run = never_met(&record);
+    let wakeup = &run.threads.first().unwrap().wakeup;
+    assert_eq!((wakeup.max_ns, wakeup.n, wakeup.unbinned), (Some(5_000_000), 3, 3));
     let report = served.join().unwrap();
     assert!(matches!(report.end, ServedEnd::Closed), "{:?}", report.end);
     assert_eq!((report.met, report.samples, report.refused), (1, 3, None));

@@ -103,11 +103,12 @@ impl LatmonRecord {
         table
     }
 
-    /// All samples of the frames in one cell, from the least to the greatest.
+    /// All samples of the frames in one cell without an upper bound: where between their extremes they lie, nobody
+    /// knows, and a cell from the one to the other would look like a distribution.
     fn between_extremes(&self) -> Vec<CellCount> {
-        let cell = self.extremes_ns().map(|(least, greatest)| CellCount {
+        let cell = self.extremes_ns().map(|(least, _)| CellCount {
             least_ticks: u64::from(least),
-            most_ticks: Some(u64::from(greatest)),
+            most_ticks: None,
             count: self.samples(),
         });
         Vec::from_iter(cell)

@@ -94,17 +94,21 @@ impl Outcome<'_> {
             );
         };
         let greatest = shared.answered.wakeups().max_ns.unwrap_or(0).max(0).cast_unsigned();
-        let slewed_ns = greatest.saturating_mul(SLEW_PPM).div_ceil(1_000_000);
+        // What is far beyond the deadline stays so.
+        let judged = self.plan.deadline_ns.map_or(greatest, |ns| greatest.min(ns.unsigned_abs()));
+        let slewed_ns = judged.saturating_mul(SLEW_PPM).div_ceil(1_000_000);
+        let shown = |ns: u64| format_ns_i64(i64::try_from(ns).unwrap_or(i64::MAX));
         SourceLimit::OwnError {
             less_ns: own.greatest_ns.max(0).cast_unsigned(),
             more_ns: slewed_ns,
             basis: format!(
-                "{} datagrams that this machine sent to itself took {} to {}, at {}; a clock slewed by 500 ppm makes the longest answer look {} shorter",
+                "{} datagrams that this machine sent to itself took {} to {}, at {}; a clock slewed by 500 ppm makes an answer of {} look {} shorter",
                 grouped(own.pulses),
                 format_ns_i64(own.least_ns),
                 format_ns_i64(own.greatest_ns),
                 self.sender.how(),
-                format_ns_i64(i64::try_from(slewed_ns).unwrap_or(i64::MAX)),
+                shown(judged),
+                shown(slewed_ns),
             ),
         }
     }
