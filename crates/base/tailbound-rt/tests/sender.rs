@@ -128,6 +128,7 @@ fn plan(pulses: u64) -> SenderPlan {
         schedule: Schedule { first_ns: 1_000_000, interval_ns: INTERVAL_NS, activations: pulses },
         spread: Spread::default(),
         sender: 7,
+        first_number: 0,
         patience_ns: PATIENCE_NS,
     }
 }
@@ -370,4 +371,22 @@ fn more_pulses_than_are_followed_at_a_time_are_each_counted_once() {
         );
     assert_eq!((outcome.tally.unanswered, outcome.tally.answered), (5_000, 5_000));
     assert!(outcome.samples.iter().map(|s| s.number).eq(0..10_000));
+}
+
+#[test]
+fn numbers_go_on_after_a_warm_up_and_its_answers_are_no_ones() {
+    let mut slots = Box::new(Slots::new());
+    play_in(&mut slots, plan(10), &[], |_| after(10_000));
+    let stamps = EdgeStamps::default();
+    let pulse = PulsePacket { sender: 7, number: 9, token: 1_900_000 };
+    let old = SenderEvent::Answer { pulse, stamps, taken: Reading::default(), dropped: 0 };
+    let mut sent = Vec::new();
+    let goes_on = SenderPlan { first_number: 10, ..plan(5) };
+    let outcome = play_in(&mut slots, goes_on, &[(1_150_000, old)], |pulse| {
+        sent.push(pulse.number);
+        after(10_000)
+    });
+    assert_eq!(sent, [10, 11, 12, 13, 14]);
+    assert!(outcome.samples.iter().map(|s| s.number).eq(0..5));
+    assert_eq!((outcome.tally.answered, outcome.tally.spurious), (5, 1));
 }

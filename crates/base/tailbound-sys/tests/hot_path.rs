@@ -319,6 +319,7 @@ fn pulses_to_another_machine_allocate_nothing() {
         schedule: schedule(),
         spread: Spread::default(),
         sender: 1,
+        first_number: 0,
         patience_ns: 20_000_000_000,
     };
     let stop = AtomicBool::new(false);

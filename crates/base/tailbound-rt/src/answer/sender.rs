@@ -207,6 +207,8 @@ pub struct SenderPlan {
     pub spread: Spread,
     /// What marks this run's pulses.
     pub sender: u64,
+    /// The number of the first one: those of a warm-up come before. In what is recorded it is 0.
+    pub first_number: u64,
     /// A pulse without an answer is given up after so long.
     pub patience_ns: i64,
 }
@@ -235,7 +237,7 @@ pub fn run<L: SenderLine>(
     let Schedule { first_ns, interval_ns, activations } = plan.schedule;
     let interval_ns = interval_ns.max(1);
     let writer = |recorder| Writer::spread(recorder, first_ns, interval_ns, plan.spread);
-    slots.clear();
+    slots.clear(plan.first_number);
     let mut sending = Sending {
         plan,
         answered: writer(logs.answered),
@@ -308,7 +310,7 @@ impl Sending<'_> {
         now: Reading,
     ) -> Result<(), i32> {
         self.compare(now);
-        let number = self.tally.sent;
+        let number = self.plan.first_number.wrapping_add(self.tally.sent);
         if let Some(retired) = self.slots.make_room(number, now) {
             self.record(retired);
         }
@@ -318,7 +320,7 @@ impl Sending<'_> {
         match line.send(&pulse) {
             Ok(()) => {
                 self.slots.sent(number, token, now, self.sets);
-                self.tally.sent = number.saturating_add(1);
+                self.tally.sent = self.tally.sent.saturating_add(1);
                 Ok(())
             }
             Err(super::AnswerRefusal::Answer(errno)) => {
@@ -386,7 +388,8 @@ impl Sending<'_> {
     }
 
     fn record(&mut self, retired: Retired) {
-        let Retired { number, sent_ns, time, basis } = retired;
+        let Retired { sent_ns, time, basis, .. } = retired;
+        let number = retired.number.wrapping_sub(self.plan.first_number);
         let tally = &mut self.tally;
         let bump = |count: &mut u64, is: bool| *count = count.saturating_add(u64::from(is));
         let (is_answered, ns) = match time {

@@ -97,9 +97,9 @@ impl Slots {
     }
 
     /// None sent, every page of it touched. That the card stamps is known from the warm-up on.
-    pub(super) fn clear(&mut self) {
+    pub(super) fn clear(&mut self, first: u64) {
         self.all.fill(Slot::default());
-        (self.oldest, self.next) = (0, 0);
+        (self.oldest, self.next) = (first, first);
     }
 
     fn at(&mut self, number: u64) -> Option<&mut Slot> {

@@ -98,21 +98,23 @@ impl LinuxSender {
         let line = SenderUdp::open(to, CLOCK_MONOTONIC)?;
         // The first pulses find cold caches and neighbours that are not known yet, and show whether the card stamps.
         let warm_up = warm_up_pulses(plan.period_ns);
-        let sender = name();
         let slots = Box::new(Slots::new());
-        let plan_of = |sender, pulses| self.plan(plan, sender, pulses);
-        let (_, line, slots) =
-            self.phase(line, slots, plan_of(sender.wrapping_add(1), warm_up), &mut |_| {}, stop)?;
+        let begins = self.plan(plan, name(), warm_up);
+        let (warmed, line, slots) = self.phase(line, slots, begins, &mut |_| {}, stop)?;
         if is_stopped(stop) {
             return Err(StimulusError::Ended);
         }
         let pulses = u64::try_from(plan.duration_ns / plan.period_ns).unwrap_or(0);
-        let plan_ns = plan_of(sender, pulses);
+        let goes_on = SenderPlan {
+            first_number: warmed.tally.sent,
+            schedule: Schedule { activations: pulses, ..begins.schedule },
+            ..begins
+        };
         sink.begin(TimeBase::NANOSECOND, 1);
         let mut samples = Samples::new(sink);
         let begun_ns = now_ns(CLOCK_MONOTONIC);
         let (phase, ..) =
-            self.phase(line, slots, plan_ns, &mut |shared| samples.take(shared, begun_ns), stop)?;
+            self.phase(line, slots, goes_on, &mut |shared| samples.take(shared, begun_ns), stop)?;
         let elapsed_ns = now_ns(CLOCK_MONOTONIC).saturating_sub(begun_ns + LEAD_NS).max(0);
         let outcome = record::Outcome { sender: self, plan, to, own_error, memory, elapsed_ns };
         Ok(outcome.record(&phase, samples))
@@ -220,7 +222,7 @@ impl LinuxSender {
             }
         };
         let schedule = Schedule { first_ns: 0, interval_ns: plan.period_ns, activations: pulses };
-        SenderPlan { schedule, spread, sender, patience_ns: self.patience_ns }
+        SenderPlan { schedule, spread, sender, first_number: 0, patience_ns: self.patience_ns }
     }
 
     /// One loop in a thread of its own, `look` meanwhile in this one.
