@@ -67,7 +67,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "record", "import", "report",
             "run", "series", "trace", "paths", "search", "lab", "guest", "fleet", "store", "tune",
-            "rules", "monitor", "agent", "archive", "files", "stimulus",
+            "rules", "monitor", "agent", "archive", "files", "stimulus", "wire",
         ],
     ),
 ];

@@ -7,7 +7,7 @@ use tailbound_wire::{CELLS, CELLS_MAX, ListPart, Message, Shelf, WORST, WORST_MA
 
 /// One thing to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum BoxQuery {
     /// The counters of a channel.
     Counters(u8),
     /// A page of cells.
@@ -18,7 +18,7 @@ pub(crate) enum Look {
     Commit(u8),
 }
 
-impl Look {
+impl BoxQuery {
     /// The question that it takes.
     pub(crate) const fn question(self) -> Option<Message> {
         Some(match self {
@@ -31,23 +31,24 @@ impl Look {
 }
 
 /// The counters of all channels.
-pub(crate) fn counters(channels: u8, into: &mut VecDeque<Look>) {
-    into.extend((0..channels).map(Look::Counters));
+pub(crate) fn counters(channels: u8, into: &mut VecDeque<BoxQuery>) {
+    into.extend((0..channels).map(BoxQuery::Counters));
 }
 
 /// Everything else of a channel; unanswered pulses where there are any.
-pub(crate) fn pages(channel: u8, has_unanswered: bool, into: &mut VecDeque<Look>) {
+pub(crate) fn pages(channel: u8, has_unanswered: bool, into: &mut VecDeque<BoxQuery>) {
     let shelves = [(Shelf::Answered, true), (Shelf::AtLeast, has_unanswered)];
     for (shelf, _) in shelves.into_iter().filter(|(_, wanted)| *wanted) {
         into.extend(
-            firsts(CELLS, CELLS_MAX).map(|first| Look::Cells(ListPart { channel, shelf, first })),
+            firsts(CELLS, CELLS_MAX)
+                .map(|first| BoxQuery::Cells(ListPart { channel, shelf, first })),
         );
     }
     into.extend(
         firsts(WORST, WORST_MAX)
-            .map(|first| Look::Worst(ListPart { channel, shelf: Shelf::Answered, first })),
+            .map(|first| BoxQuery::Worst(ListPart { channel, shelf: Shelf::Answered, first })),
     );
-    into.push_back(Look::Commit(channel));
+    into.push_back(BoxQuery::Commit(channel));
 }
 
 fn firsts(all: usize, page: usize) -> impl Iterator<Item = u16> {

@@ -12,6 +12,7 @@ mod line;
 mod link;
 mod look;
 mod session;
+mod settings;
 
 pub use check::{BoxCheck, BoxCheckReport, LoopBackReport};
 pub use drift::{ClockReading, CrystalDrift};

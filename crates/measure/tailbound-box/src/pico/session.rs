@@ -9,16 +9,17 @@
 
 use std::collections::VecDeque;
 
-use tailbound_wire::{BoxFault, Counters, Hello, Message, Set, Spacing, Stimulus};
+use tailbound_wire::{BoxFault, Counters, Hello, Message, Set};
 
 use super::greeting::{self, BoxRefusal};
 use super::line::LineState;
 use super::link::{Heard, Link};
-use super::look::{self, Look};
+use super::look::{self, BoxQuery};
+use super::settings::{limits, set};
 use crate::TimeBase;
 use crate::stimulus::{
-    SourceLimit, StimulusCounters, StimulusEnd, StimulusOrigin, StimulusPlan, StimulusProgress,
-    StimulusRecord, StimulusSchedule, StimulusShape, StimulusSink, StimulusSpacing,
+    StimulusCounters, StimulusEnd, StimulusOrigin, StimulusPlan, StimulusProgress, StimulusRecord,
+    StimulusSchedule, StimulusSink,
 };
 
 /// From one look at the counters to the next.
@@ -27,12 +28,6 @@ const LOOK_NS: i64 = 1_000_000_000;
 const PAGES_NS: i64 = 10_000_000_000;
 /// Samples that do not come for so long come no more.
 const DRAINED_NS: i64 = 300_000_000;
-/// As the firmware has it: `is_possible` in `service.rs`.
-const PERIOD_MIN_TICKS: u64 = 250;
-const PERIOD_MAX_TICKS: u64 = 1 << 26;
-const WIDTH_MIN_TICKS: u32 = 4;
-/// A pulse that comes back lasts so long, or an eighth of the period.
-const WIDTH_NS: i64 = 10_000;
 
 /// Whether the box sends every sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +67,7 @@ pub struct BoxSession {
     hello: Option<Hello>,
     set: Option<Set>,
     lines: Vec<LineState>,
-    looks: VecDeque<Look>,
+    looks: VecDeque<BoxQuery>,
     started_ns: i64,
     ended_ns: i64,
     look_ns: i64,
@@ -414,7 +409,7 @@ impl BoxSession {
                 self.link.ask(message, now_ns);
                 return;
             }
-            if let Look::Commit(channel) = look
+            if let BoxQuery::Commit(channel) = look
                 && let Some(line) = self.lines.get_mut(usize::from(channel))
             {
                 line.commit();
@@ -573,56 +568,4 @@ impl BoxSession {
             end,
         })
     }
-}
-
-/// What this box cannot tell.
-fn limits(hello: &Hello, tick: TimeBase, found_measuring: bool) -> Vec<SourceLimit> {
-    let ticks = i64::from(hello.loop_back_ticks) + 1;
-    let less_ns = tick.latency_ns(ticks).unsigned_abs();
-    let basis = "its input synchroniser and its sampling of the line".to_owned();
-    let mut all = vec![
-        SourceLimit::OwnError { less_ns, more_ns: 0, basis },
-        SourceLimit::Stated(
-            "How fast or slow the crystal of the box runs is not known; `tailbound box check` measures it."
-                .to_owned(),
-        ),
-        SourceLimit::Stated(
-            "Delays of wires and level shifters are in each latency and cannot be told apart.".to_owned(),
-        ),
-    ];
-    if found_measuring {
-        all.push(SourceLimit::Stated(
-            "The box was measuring for an earlier program, and was stopped.".to_owned(),
-        ));
-    }
-    all
-}
-
-/// The plan as the box is told it.
-fn set(plan: &StimulusPlan, hello: &Hello) -> Result<Set, BoxRefusal> {
-    if plan.channels == 0 || plan.channels > hello.channels {
-        return Err(BoxRefusal::Channels { has: hello.channels, asked: plan.channels });
-    }
-    let hz = i128::from(hello.tick_hz);
-    let ticks = |ns: i64| (i128::from(ns) * hz + 500_000_000) / 1_000_000_000;
-    let ns = |ticks: u64| i64::try_from(i128::from(ticks) * 1_000_000_000 / hz).unwrap_or(i64::MAX);
-    let period = u64::try_from(ticks(plan.period_ns)).unwrap_or(0);
-    let period_ticks = u32::try_from(period)
-        .ok()
-        .filter(|_| (PERIOD_MIN_TICKS..=PERIOD_MAX_TICKS).contains(&period))
-        .ok_or(BoxRefusal::Period {
-            asked_ns: plan.period_ns,
-            least_ns: ns(PERIOD_MIN_TICKS),
-            most_ns: ns(PERIOD_MAX_TICKS),
-        })?;
-    let width = u32::try_from(ticks(WIDTH_NS)).unwrap_or(u32::MAX).min(period_ticks / 8);
-    let (stimulus, width_ticks) = match plan.shape {
-        StimulusShape::Toggle => (Stimulus::Toggle, 0),
-        StimulusShape::Pulse => (Stimulus::Pulse, width.max(WIDTH_MIN_TICKS)),
-    };
-    let spacing = match plan.spacing {
-        StimulusSpacing::Even => Spacing::Even,
-        StimulusSpacing::Random(seed) => Spacing::Random(seed),
-    };
-    Ok(Set { channels: plan.channels, stimulus, period_ticks, spacing, width_ticks })
 }

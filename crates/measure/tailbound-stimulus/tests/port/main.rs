@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A simulated box at a pseudo-terminal: whatever happens to the line, nothing is invented and what was measured is kept.
 
+mod cost;
 mod port_use;
 mod pty_box;
 mod pulled;
