@@ -115,8 +115,7 @@ impl LinuxSender {
         let begun_ns = now_ns(CLOCK_MONOTONIC);
         let (phase, ..) =
             self.phase(line, slots, goes_on, &mut |shared| samples.take(shared, begun_ns), stop)?;
-        let elapsed_ns = now_ns(CLOCK_MONOTONIC).saturating_sub(begun_ns + LEAD_NS).max(0);
-        let outcome = record::Outcome { sender: self, plan, to, own_error, memory, elapsed_ns };
+        let outcome = record::Outcome { sender: self, plan, to, own_error, memory };
         Ok(outcome.record(&phase, samples))
     }
 

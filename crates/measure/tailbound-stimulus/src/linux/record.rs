@@ -33,7 +33,6 @@ pub(super) struct Outcome<'a> {
     pub(super) own_error: Option<OwnError>,
     /// Whether the sender's memory was locked.
     pub(super) memory: Result<(), SysError>,
-    pub(super) elapsed_ns: i64,
 }
 
 impl Outcome<'_> {
@@ -56,7 +55,12 @@ impl Outcome<'_> {
                 period_ticks: ticks(self.plan.period_ns),
                 spacing: self.plan.spacing,
                 shape: StimulusShape::Pulse,
-                elapsed_ticks: ticks(self.elapsed_ns),
+                elapsed_ticks: match *ended {
+                    LoopEnd::Complete => ticks(self.plan.duration_ns),
+                    LoopEnd::Stopped(n) | LoopEnd::Failed(_, n) => {
+                        ticks(self.plan.period_ns).saturating_mul(n)
+                    }
+                },
                 planned_ticks: ticks(self.plan.duration_ns),
             },
             channels: vec![StimulusChannel {
