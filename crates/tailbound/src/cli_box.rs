@@ -19,7 +19,7 @@ pub(crate) enum BoxVerb {
     Run(Lazy<BoxRunArgs>),
     /// Check the box against itself: wires from outputs to inputs, its crystal, its connection
     Check(Lazy<ViaArgs>),
-    /// Write the firmware of the box to a board that shows its boot loader's drive
+    /// Write the firmware of the box to a board that was plugged in with BOOTSEL pressed
     Flash(Lazy<BoxFlashArgs>),
     /// Be a latmon: give clients such as latmus what another source measures
     Latmon(Lazy<BoxLatmonArgs>),
@@ -27,11 +27,6 @@ pub(crate) enum BoxVerb {
 
 /// Arguments of `box latmon`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Pulses have the period that the client asks for. Frames and cells are those of latmon: whole µs, \
-1,000 cells at most, the last with everything beyond. Example:\n  \
-tailbound box latmon --via linux:192.168.1.7:2307,policy=fifo:90,cpu=3"
-)]
 pub(crate) struct BoxLatmonArgs {
     /// Where clients connect
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:2306")]
@@ -57,12 +52,12 @@ pub(crate) struct ViaArgs {
 
 /// Arguments of `box run`.
 #[derive(Debug, Args)]
-#[command(after_help = "A capture is imported. Examples:\n  \
-tailbound box run --via pico:/dev/ttyACM0 -i 100us -D 12h -d 100us\n  \
-tailbound box run --via pico:/dev/ttyACM0 --channels 2 --spacing random -D 1h --json\n  \
-tailbound box run --via linux:192.168.1.7:2307,policy=fifo:90,cpu=3 -i 1ms -D 1h -d 500us\n  \
-tailbound box run --via latmon:192.168.1.9 -i 1ms -D 1h -d 100us\n  \
-tailbound box run --via capture:sigrok.vcd --stimulus D0 --answer D1 -d 200us")]
+#[command(
+    after_help = "Examples:\n  tailbound box run --via pico:/dev/ttyACM0 -i 100us -D 12h -d 100us\n  \
+tailbound box run --via linux:192.168.1.7:2307,policy=fifo:90,cpu=3 -D 1h -d 500us\n  \
+tailbound box run --via latmon:192.168.1.9 -D 1h -d 100us\n  \
+tailbound box run --via capture:sigrok.vcd --stimulus D0 --answer D1 -d 200us"
+)]
 pub(crate) struct BoxRunArgs {
     #[command(flatten)]
     pub(crate) source: ViaArgs,
@@ -100,7 +95,6 @@ pub(crate) struct BoxRunArgs {
 
 /// Arguments of `box flash`.
 #[derive(Debug, Args)]
-#[command(after_help = "Hold BOOTSEL while you plug the board in. Example: tailbound box flash")]
 pub(crate) struct BoxFlashArgs {
     /// Chip of the board, `rp2040` or `rp2350` [default: that of the drive]
     #[arg(long, value_name = "NAME")]

@@ -64,12 +64,6 @@ impl From<tailbound_series::SeriesError> for Failure {
     }
 }
 
-impl From<tailbound_stimulus::StimulusError> for Failure {
-    fn from(e: tailbound_stimulus::StimulusError) -> Self {
-        Self::new(e.kind(), e)
-    }
-}
-
 impl Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)

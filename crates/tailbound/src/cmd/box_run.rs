@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use tailbound_stimulus::flash::{self as firmware, FlashTarget};
-use tailbound_stimulus::{StimulusPlan, Streaming, Via};
+use tailbound_stimulus::{StimulusError, StimulusPlan, Streaming, Via};
 
 use super::{import, run as runs};
 use crate::cli::ImportArgs;
@@ -47,16 +47,21 @@ pub(super) fn run(args: &BoxRunArgs) -> Result<ExitCode, Failure> {
     let facts = tailbound_stimulus::run_facts(deadline_ns);
     let streaming = if args.no_samples { Streaming::Cells } else { Streaming::Samples };
     let progress = say::progress(args.quiet);
-    let mut run = tailbound_stimulus::run(&via, &plan, streaming, &facts, progress)?;
+    let mut run =
+        tailbound_stimulus::run(&via, &plan, streaming, &facts, progress).map_err(refused)?;
     tailbound_stats::judge(&mut run);
     import::written(&as_import(facts.file_name().into()), &run, String::new())?;
     Ok(runs::status(&run))
 }
 
+fn refused(e: StimulusError) -> Failure {
+    Failure::new(e.kind(), e)
+}
+
 /// `tailbound box check`
 pub(super) fn check(args: &ViaArgs) -> Result<ExitCode, Failure> {
     let via: Via = args.via.parse().map_err(flags::refused("--via"))?;
-    let report = tailbound_stimulus::check(&via, args.channels)?;
+    let report = tailbound_stimulus::check(&via, args.channels).map_err(refused)?;
     Form::of(args.json, "never").answer(
         || tailbound_stimulus::check_json(&report),
         |_| tailbound_stimulus::check_text(&report),
@@ -67,13 +72,13 @@ pub(super) fn check(args: &ViaArgs) -> Result<ExitCode, Failure> {
 /// `tailbound box flash`
 pub(super) fn flash(args: &BoxFlashArgs) -> Result<ExitCode, Failure> {
     let (chip, drive, file) = (args.chip.as_deref(), args.to.as_deref(), args.out.as_deref());
-    say::answer(&firmware::flash(FlashTarget { chip, drive, file })?)?;
+    say::answer(&firmware::flash(FlashTarget { chip, drive, file }).map_err(refused)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// `tailbound box latmon`
 pub(super) fn latmon(args: &BoxLatmonArgs) -> Result<ExitCode, Failure> {
     let via: Via = args.via.parse().map_err(flags::refused("--via"))?;
-    tailbound_stimulus::serve_latmon(args.listen, via, say::note)?;
+    tailbound_stimulus::serve_latmon(args.listen, via, say::note).map_err(refused)?;
     Ok(ExitCode::SUCCESS)
 }
