@@ -370,6 +370,8 @@ fn more_pulses_than_are_followed_at_a_time_are_each_counted_once() {
             |pulse| if pulse.number < 5_000 { Fate::default() } else { after(10_000) },
         );
     assert_eq!((outcome.tally.unanswered, outcome.tally.answered), (5_000, 5_000));
+    let PulseTime::AtLeast(ns) = *times(&outcome).first().unwrap() else { panic!("answered") };
+    assert!(ns >= 4_095 * INTERVAL_NS, "4,096 are followed: {ns}");
     assert!(outcome.samples.iter().map(|s| s.number).eq(0..10_000));
 }
 

@@ -46,6 +46,8 @@ const LEAD_NS: i64 = 20_000_000;
 
 /// A pulse without an answer for so long is given up, unless somebody says otherwise.
 const PATIENCE_NS: i64 = SECOND_NS;
+/// Pulses that wait for an answer at a time: the slots of `tailbound_rt::answer::slots`, which its test `sender` counts.
+const FOLLOWED: i64 = 1 << 12;
 const STACK_BYTES: usize = 256 << 10;
 
 /// The sender and whom it asks.
@@ -152,6 +154,11 @@ impl LinuxSender {
         Ok(sender)
     }
 
+    /// At short intervals fewer are followed than would fit into the patience.
+    fn patience_at(&self, plan: &StimulusPlan) -> i64 {
+        self.patience_ns.min(plan.period_ns.saturating_mul(FOLLOWED - 1))
+    }
+
     /// How the thread runs, for people.
     fn how(&self) -> String {
         match self.cpu {
@@ -196,9 +203,9 @@ impl LinuxSender {
         if plan.duration_ns < plan.period_ns {
             return impossible("the duration is shorter than one interval");
         }
-        if self.patience_ns < plan.deadline_ns.unwrap_or(1) {
+        if self.patience_at(plan) < plan.deadline_ns.unwrap_or(1) {
             return impossible(
-                "the patience is shorter than the deadline: what is later could not be told",
+                "the patience, or 4,095 intervals, is shorter than the deadline: what is later could not be told",
             );
         }
         Ok(())
@@ -221,7 +228,13 @@ impl LinuxSender {
             }
         };
         let schedule = Schedule { first_ns: 0, interval_ns: plan.period_ns, activations: pulses };
-        SenderPlan { schedule, spread, sender, first_number: 0, patience_ns: self.patience_ns }
+        SenderPlan {
+            schedule,
+            spread,
+            sender,
+            first_number: 0,
+            patience_ns: self.patience_at(plan),
+        }
     }
 
     /// One loop in a thread of its own, `look` meanwhile in this one.

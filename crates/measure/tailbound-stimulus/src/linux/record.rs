@@ -130,7 +130,7 @@ impl Outcome<'_> {
             "A stamp in software is the driver's: card and wire, there and back, are in each latency, and the interrupt of the answer.".to_owned(),
             format!(
                 "A pulse without an answer is given up after {}.",
-                format_ns_i64(self.sender.patience_ns)
+                format_ns_i64(self.sender.patience_at(self.plan))
             ),
             format!(
                 "Pulses were sent by a thread at {}, at most {} after they were due.",
