@@ -269,7 +269,7 @@ pub(crate) struct ShowArgs {
 }
 
 /// Arguments of `import`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = formats_help())]
 pub(crate) struct ImportArgs {
     /// The file; `-` is standard input

@@ -15,6 +15,96 @@ use crate::lazy::Lazy;
 pub(crate) enum BoxVerb {
     /// Answer pulses from outside, under load, and record how late each answer was
     Answer(Lazy<AnswerArgs>),
+    /// Send pulses from outside and time the answers of the machine
+    Run(Lazy<BoxRunArgs>),
+    /// Check the box against itself: wires from outputs to inputs, its crystal, its connection
+    Check(Lazy<ViaArgs>),
+    /// Write the firmware of the box to a board that was plugged in with BOOTSEL pressed
+    Flash(Lazy<BoxFlashArgs>),
+    /// Be a latmon: give clients such as latmus what another source measures
+    Latmon(Lazy<BoxLatmonArgs>),
+}
+
+/// Arguments of `box latmon`.
+#[derive(Debug, Args)]
+pub(crate) struct BoxLatmonArgs {
+    /// Where clients connect
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:2306")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// What measures: `pico:PORT` or `linux:HOST:PORT`, as for `box run`
+    #[arg(long, value_name = "KIND:WHERE")]
+    pub(crate) via: String,
+}
+
+/// The source of pulses.
+#[derive(Debug, Args)]
+pub(crate) struct ViaArgs {
+    /// The source and where it is: `pico:PORT` is the box, `latmon:HOST` one of Zephyr, `linux:HOST:PORT` this machine, whose datagrams `box answer --udp` answers there, `capture:FILE` a capture of a logic analyser
+    #[arg(long, value_name = "KIND:WHERE")]
+    pub(crate) via: String,
+    /// Channels of the source, from the first
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) channels: u8,
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `box run`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  tailbound box run --via pico:/dev/ttyACM0 -i 100us -D 12h -d 100us\n  \
+tailbound box run --via linux:192.168.1.7:2307,policy=fifo:90,cpu=3 -D 1h -d 500us\n  \
+tailbound box run --via latmon:192.168.1.9 -D 1h -d 100us\n  \
+tailbound box run --via capture:sigrok.vcd --stimulus D0 --answer D1 -d 200us"
+)]
+pub(crate) struct BoxRunArgs {
+    #[command(flatten)]
+    pub(crate) source: ViaArgs,
+    /// From pulse to pulse
+    #[arg(short, long, value_name = "TIME", default_value = "1ms")]
+    pub(crate) interval: String,
+    /// How long to send pulses
+    #[arg(short = 'D', long, value_name = "TIME", default_value = "60s")]
+    pub(crate) duration: String,
+    /// Largest acceptable time from a pulse to its answer. Without it the figures are shown and nothing is judged
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) deadline: Option<String>,
+    /// `even`, or random around the interval: `random`, `random:SEED`
+    #[arg(long, value_name = "WORD", default_value = "even")]
+    pub(crate) spacing: String,
+    /// `toggle`: the machine copies the level; `pulse`: it answers with an edge up. Of a capture: the channel of the pulses
+    #[arg(long, value_name = "WORD", default_value = "toggle")]
+    pub(crate) stimulus: String,
+    /// Of a capture: the channel of the answers
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) answer: Option<String>,
+    /// Read histograms alone, not every sample: for a slow connection
+    #[arg(long)]
+    pub(crate) no_samples: bool,
+    /// The run file [default: named after the start time]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long, help_heading = "Output")]
+    pub(crate) force: bool,
+    /// No progress
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// Arguments of `box flash`.
+#[derive(Debug, Args)]
+pub(crate) struct BoxFlashArgs {
+    /// Chip of the board, `rp2040` or `rp2350` [default: that of the drive]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) chip: Option<String>,
+    /// Drive of the board [default: the only one that is mounted]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) to: Option<PathBuf>,
+    /// Write the firmware to this file instead
+    #[arg(long, value_name = "FILE", requires = "chip", conflicts_with = "to")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// Arguments of `box answer`.

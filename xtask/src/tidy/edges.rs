@@ -26,8 +26,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-load", &["sys", "core"]),
     ("tailbound-probe", &["rt", "sys", "host", "core", "record"]),
     ("tailbound-record", &["sys", "host", "core", "trace"]),
-    ("tailbound-box", &[]),
+    ("tailbound-box", &["wire"]),
     ("tailbound-import", &["box", "core"]),
+    ("tailbound-stimulus", &["rt", "box", "core", "host", "import", "sys", "wire"]),
     ("tailbound-report", &["core", "stats"]),
     // How a file becomes a run, whoever wrote or packed it: what the command line and searches both do.
     ("tailbound-files", &["archive", "core", "import", "stats", "sys"]),
@@ -66,7 +67,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "rt", "sys", "core", "stats", "host", "load", "probe", "record", "import", "report",
             "run", "series", "trace", "paths", "search", "lab", "guest", "fleet", "store", "tune",
-            "rules", "monitor", "agent", "archive", "files",
+            "rules", "monitor", "agent", "archive", "files", "stimulus", "wire",
         ],
     ),
 ];

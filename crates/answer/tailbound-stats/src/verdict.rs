@@ -370,7 +370,7 @@ impl Case<'_> {
             let share = phrases::share(tally.missed, tally.due.n);
             out.push(if tally.context == Context::External {
                 format!(
-                    "{missed} {event}s ({share}) were not answered; each counts with the time from it to the end of the capture, at least."
+                    "{missed} {event}s ({share}) were not answered; each counts with the time that had passed when it was given up, at least."
                 )
             } else {
                 format!(

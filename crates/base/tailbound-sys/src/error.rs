@@ -47,6 +47,11 @@ impl SysError {
         }
         self
     }
+    /// What the standard library calls it.
+    #[must_use]
+    pub fn kind(&self) -> io::ErrorKind {
+        io::Error::from_raw_os_error(self.errno).kind()
+    }
     /// Is it there already, or in use?
     #[must_use]
     pub fn is_busy(&self) -> bool {

@@ -61,6 +61,7 @@ pub mod robust;
 pub mod sched;
 pub mod scratch;
 pub mod seccomp;
+pub mod serial;
 pub mod shared;
 pub mod short_lived;
 pub mod signal;

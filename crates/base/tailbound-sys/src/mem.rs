@@ -71,6 +71,8 @@ pub unsafe trait Zeroed: Sync {}
 unsafe impl Zeroed for tailbound_rt::Recorder {}
 // SAFETY: a struct of atomic integers.
 unsafe impl Zeroed for tailbound_rt::jobs::Counts {}
+// SAFETY: a struct of atomic integers and arrays of them.
+unsafe impl<const W: usize, const N: usize> Zeroed for tailbound_rt::ring::Ring<W, N> {}
 
 /// A `T` of zero bytes in pages of its own, faulted in before the constructor returns.
 #[derive(Debug)]

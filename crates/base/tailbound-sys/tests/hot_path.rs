@@ -295,3 +295,42 @@ fn answers_to_pulses_allocate_nothing() {
         assert_eq!(ALLOCATIONS.get(), before, "{by:?}");
     }
 }
+
+#[test]
+fn pulses_to_another_machine_allocate_nothing() {
+    use tailbound_rt::answer::sender::{self, SAMPLES, SenderLogs, SenderPlan};
+    use tailbound_rt::answer::slots::Slots;
+    use tailbound_rt::ring::Ring;
+    use tailbound_rt::spread::Spread;
+    use tailbound_sys::answer::sender::SenderUdp;
+
+    let mut line = SenderUdp::open_to_itself(CLOCK_MONOTONIC).expect("loopback");
+    let [answered, at_least, lateness] =
+        std::array::from_fn(|_| Prefaulted::<Recorder>::new().expect("memory"));
+    let samples = Prefaulted::<Ring<3, SAMPLES>>::new().expect("memory");
+    let logs = SenderLogs {
+        answered: &answered,
+        at_least: &at_least,
+        lateness: &lateness,
+        samples: &samples,
+    };
+    let mut slots = Box::new(Slots::new());
+    let plan = SenderPlan {
+        schedule: schedule(),
+        spread: Spread::default(),
+        sender: 1,
+        first_number: 0,
+        patience_ns: 20_000_000_000,
+    };
+    let stop = AtomicBool::new(false);
+    let before = ALLOCATIONS.get();
+    HOT.set(true);
+    let (ended, tally) = sender::run(&mut line, &plan, &logs, &mut slots, &stop);
+    HOT.set(false);
+    assert_eq!(ended, LoopEnd::Complete);
+    // What a thread that waits for its CPU is late for is left out.
+    assert_eq!(tally.sent + tally.held + tally.refused, schedule().activations);
+    assert_eq!(tally.answered + tally.unanswered, tally.sent);
+    assert!(tally.answered > 0, "{tally:?}");
+    assert_eq!(ALLOCATIONS.get(), before);
+}

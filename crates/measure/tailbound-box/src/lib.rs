@@ -12,13 +12,21 @@ mod capture;
 mod channel;
 mod edge;
 mod intervals;
+mod latmon;
 mod pairing;
+pub mod pico;
+pub mod stimulus;
 mod time_base;
 
 pub use capture::{Capture, CaptureFormat, CaptureSummary, Ending, RateOrigin, Shortest};
 pub use channel::Wiring;
 pub use edge::{CaptureLine, Edge, EdgeRule, Level, UnknownEdgeRule};
 pub use intervals::{Intervals, Spacing};
+pub use latmon::{
+    LATMON_CELLS_MAX, LATMON_FRAME_BYTES, LATMON_PATIENCE_NS, LATMON_PERIOD_MAX_US, LATMON_PORT,
+    LatmonCells, LatmonClient, LatmonCounting, LatmonFault, LatmonRecord, LatmonRequest,
+    LatmonSecond, LatmonSpan, RequestDecoder, RequestFault, RequestMessage,
+};
 pub use pairing::{Answered, EdgeCounts, Pairing, Promptness, PulseOutcome};
 pub use time_base::{SampleRate, TimeBase};
 

@@ -23,6 +23,15 @@ impl TimeBase {
         (femtoseconds > 0).then_some(Self { numerator: femtoseconds, denominator: 1_000_000 })
     }
 
+    /// Of a clock with `hz` ticks a second.
+    #[must_use]
+    pub fn of_hz(hz: u64) -> Option<Self> {
+        (hz > 0).then_some(Self { numerator: NS_PER_S, denominator: hz })
+    }
+
+    /// A nanosecond.
+    pub const NANOSECOND: Self = Self { numerator: 1, denominator: 1 };
+
     /// The ticks between two instants, in ns, rounded up: never less than it was.
     #[must_use]
     pub fn latency_ns(self, ticks: i64) -> i64 {

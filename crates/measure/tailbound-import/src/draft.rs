@@ -8,8 +8,8 @@
 
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{
-    BlockRecord, End, Event, Fact, Facts, FigureRecord, RawRecord, SecondRecord, Source,
-    ThreadRecord,
+    BlockRecord, End, Event, ExceedanceRecord, Fact, Facts, FigureRecord, RawRecord, SecondRecord,
+    Source, ThreadRecord,
 };
 use tailbound_core::stated::StatedQuantiles;
 use tailbound_core::units::{format_span, grouped};
@@ -49,6 +49,7 @@ pub(crate) struct Draft {
     pub(crate) blocks: Vec<BlockRecord>,
     pub(crate) raw: Vec<RawRecord>,
     pub(crate) events: Vec<Event>,
+    pub(crate) exceedances: Vec<ExceedanceRecord>,
     pub(crate) figures: Vec<FigureRecord>,
     pub(crate) lost: Vec<String>,
     pub(crate) findings: Vec<Finding>,
@@ -440,6 +441,14 @@ impl Draft {
     /// The run.
     pub(crate) fn finish(mut self, format: Format, file: &str, identity: u64) -> Run {
         self.say_what_is_assumed();
+        if self.variant.is_empty() {
+            format.name().clone_into(&mut self.variant);
+        }
+        self.assembled(file, format!("imported-{identity:016x}"))
+    }
+
+    /// The run, of a source whose own words say what it leaves unsaid.
+    pub(crate) fn assembled(self, file: &str, id: String) -> Run {
         let tool = match &self.version {
             Some(v) => format!("{} {v}", self.tool),
             None => self.tool.clone(),
@@ -483,7 +492,7 @@ impl Draft {
         let mut run = Run::new(tailbound_core::record::Header {
             schema: tailbound_core::record::SCHEMA.to_owned(),
             tool: tool.clone(),
-            id: format!("imported-{identity:016x}"),
+            id,
             started: self.started_s.map_or_else(
                 || "unknown: the source does not contain the start of the run".to_owned(),
                 tailbound_core::utc::rfc3339,
@@ -496,11 +505,7 @@ impl Draft {
             purpose: None,
             source: Some(Source {
                 tool,
-                format: if self.variant.is_empty() {
-                    format.name().to_owned()
-                } else {
-                    self.variant
-                },
+                format: self.variant,
                 file: file.to_owned(),
                 lost: self.lost,
             }),
@@ -510,6 +515,7 @@ impl Draft {
         run.blocks = self.blocks;
         run.raw = self.raw;
         run.events = self.events;
+        run.exceedances = self.exceedances;
         run.figures = self.figures;
         run.findings = self.findings;
         if self.stopped || !self.cut_off {

@@ -101,7 +101,7 @@ fn chosen(args: &ImportArgs, runs: Vec<Run>) -> Result<Vec<(usize, Run)>, Failur
 }
 
 /// Writes the run file and prints the answer; `part` tells runs of a file apart.
-fn written(args: &ImportArgs, run: &Run, part: String) -> Result<(), Failure> {
+pub(super) fn written(args: &ImportArgs, run: &Run, part: String) -> Result<(), Failure> {
     let mut text = Vec::new();
     runfile::write_run(run, &mut text)
         .map_err(|e| Failure::usage(format!("{}: {e}", args.file.display())))?;

@@ -13,6 +13,7 @@ mod bound;
 mod bound_here;
 mod bound_theory;
 mod box_answer;
+mod box_run;
 mod campaign;
 mod capture;
 mod check;
@@ -112,6 +113,10 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Bound(args) => bound::bound(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Box(BoxVerb::Answer(args)) => box_answer::answer(&args),
+        Command::Box(BoxVerb::Run(args)) => box_run::run(&args),
+        Command::Box(BoxVerb::Check(args)) => box_run::check(&args),
+        Command::Box(BoxVerb::Flash(args)) => box_run::flash(&args),
+        Command::Box(BoxVerb::Latmon(args)) => box_run::latmon(&args),
         #[cfg(feature = "lab")]
         Command::Hunt(args) => hunt::hunt(&args),
         #[cfg(feature = "lab")]

@@ -146,7 +146,7 @@ fn answer(analysis: &Analysis<'_>, args: &PlanArgs) -> Result<(), Failure> {
     )
 }
 
-fn status(run: &Run) -> ExitCode {
+pub(super) fn status(run: &Run) -> ExitCode {
     ExitCode::from(run.verdict.as_ref().map_or(4, |v| v.outcome.exit_status()))
 }
 

@@ -27,6 +27,7 @@
 //! serve.rs    a store over HTTP: kills, tokens, refusals
 //! store.rs    many runs, kept, asked and pruned
 //! fleet.rs    a campaign on several machines; machine.rs whose turn it is on one
+//! box_run.rs  pulses from outside, by a simulated box
 //! hostile.rs  files that mean harm: escape sequences, pipes; signals.rs what never ends, ended by a signal
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -39,6 +40,7 @@ mod bisect;
 mod blame;
 mod blame_trace;
 mod bounds;
+mod box_run;
 mod campaign;
 mod check;
 mod container;
@@ -73,11 +75,15 @@ mod probe_periodic;
 mod probe_scheduling;
 mod probes;
 mod probes_page;
+#[path = "../../../measure/tailbound-stimulus/tests/port/pty_box.rs"]
+mod pty_box;
 mod remains;
 mod rounds;
 mod serve;
 mod sibling;
 mod signals;
+#[path = "../../../measure/tailbound-box/tests/pico/simulated_box.rs"]
+mod simulated_box;
 mod small;
 #[path = "../../../keep/tailbound-fleet/tests/sshd/mod.rs"]
 mod sshd;

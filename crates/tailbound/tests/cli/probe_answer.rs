@@ -211,6 +211,65 @@ fn another_machine_is_answered_and_a_stranger_is_not() {
 }
 
 #[test]
+fn one_machine_sends_and_another_answers() {
+    let folder = folder();
+    let at = format!("127.0.0.1:{}", free_port(Ipv4Addr::LOCALHOST));
+    let words = ["box", "answer", "--udp", &at, "-L", "none", "-p", "other"];
+    let answerer = Answerer::begun(folder.path(), &words);
+    // So patient that no stall of this machine makes an answer one that did not come.
+    let via = format!("linux:{at},policy=other,patience=60s");
+    let words =
+        ["box", "run", "--via", &via, "-i", "2ms", "-D", "400ms", "-q", "-o", "asked.jsonl"];
+    let (mut command, file) = (tailbound(), folder.path().join("asked.jsonl"));
+    let asked = call(command.args(words).current_dir(folder.path()));
+    assert_eq!(status(&asked), 0, "{}", stderr(&asked));
+    let run = read(&file);
+    let [thread] = run.threads.as_slice() else { panic!("one channel") };
+    let counted = figures(&run, &["pulses", "answered", "unanswered", "answered-twice", "stray"]);
+    let pulses = thread.wakeup.n as f64;
+    assert_eq!(counted, [pulses, pulses, 0.0, 0.0, 0.0]);
+    assert_eq!(pulses + figure(&run, "skipped"), 200.0);
+    assert_eq!((thread.context, &run.header.tool[..5]), (Context::External, "linux"));
+    assert!(run.header.source.is_some_and(|s| s.lost.iter().any(|l| l.contains("sent to itself"))));
+    let answers = answerer.interrupted();
+    assert_eq!(figures(&answers, &["senders", "lost", "twice"]), [1.0, 0.0, 0.0]);
+}
+
+#[test]
+fn a_latmon_of_ours_gives_what_another_source_measures_and_is_never_met() {
+    let folder = folder();
+    let at = format!("127.0.0.1:{}", free_port(Ipv4Addr::LOCALHOST));
+    let words = ["box", "answer", "--udp", &at, "-L", "none", "-p", "other"];
+    let answerer = Answerer::begun(folder.path(), &words);
+    let said = folder.path().join("latmon");
+    let via = format!("linux:{at}");
+    let child = tailbound()
+        .args(["box", "latmon", "--listen", "127.0.0.1:0", "--via", &via])
+        .stderr(std::fs::File::create(&said).unwrap())
+        .spawn()
+        .unwrap();
+    let latmon = Answerer { child, file: said.clone() };
+    let begun = Instant::now();
+    let place = loop {
+        let text = std::fs::read_to_string(&said).unwrap();
+        if let Some(place) = text.lines().find_map(|line| line.strip_prefix("latmon at ")) {
+            break place.to_owned();
+        }
+        assert!(begun.elapsed() < PATIENCE, "{text}");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let via = format!("latmon:{place}");
+    let words = ["box", "run", "--via", &via, "-D", "3s", "-d", "1h", "-q", "-o", "asked.jsonl"];
+    let asked = call(tailbound().args(words).current_dir(folder.path()));
+    assert_ne!(status(&asked), 0, "no deadline is met: {}", stderr(&asked));
+    let run = read(&folder.path().join("asked.jsonl"));
+    for id in ["source-gives-up", "source-waits"] {
+        assert_eq!(has(&run, id), Some(Impact::Doubt), "{id}");
+    }
+    drop((latmon, answerer));
+}
+
+#[test]
 fn a_serial_port_is_answered_until_it_goes_away() {
     let Ok((person, terminal)) = tailbound_sys::terminal::pair((80, 24)) else {
         return skip("pseudo-terminal", "none to be had");

@@ -327,6 +327,16 @@ impl Board {
         }
     }
 
+    /// So many cycles with a host of its own: its bytes go to the UART, those of the box come back.
+    pub(crate) fn beside(&mut self, bytes: &[u8], cycles: u64) -> Vec<u8> {
+        self.uart.to_box.extend(bytes);
+        let end = self.now + cycles;
+        while self.now < end {
+            self.step();
+        }
+        self.uart.to_host.drain(..).collect()
+    }
+
     fn listen(&mut self) -> Option<Message> {
         let mut answer = None;
         while let Some(byte) = self.uart.to_host.pop_front() {

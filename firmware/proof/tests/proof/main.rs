@@ -3,5 +3,6 @@
 
 mod board;
 mod firmware;
+mod host;
 mod line;
 mod second;

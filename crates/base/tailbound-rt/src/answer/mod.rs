@@ -9,7 +9,9 @@
 
 pub mod clocks;
 pub mod datagram;
+pub mod sender;
 pub mod sequence;
+pub mod slots;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

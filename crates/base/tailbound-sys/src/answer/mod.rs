@@ -11,8 +11,10 @@ use tailbound_rt::answer::clocks::{ClockPair, Compared};
 
 use crate::clock::{CLOCK_REALTIME, now_ns, timespec};
 
+mod datagrams;
 mod end_alarm;
 pub mod gpio;
+pub mod sender;
 pub mod uart;
 pub mod udp;
 

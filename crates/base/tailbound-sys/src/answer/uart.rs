@@ -3,12 +3,9 @@
 //!
 //! Context: HOT (the `PulseLine` methods: read, write, ppoll), SETUP (`open`, drop). Units: ns, bytes, baud.
 //! The kernel stamps no byte: the time begins when the wait is over, and ends when write(2) has taken the answer, which
-//! may still be on its way. The port is as it was found when it is closed.
-//! Source: termios(3), ioctl_tty(2).
+//! may still be on its way. The port itself is `serial`.
 
-use std::fs::File;
-use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::fd::AsFd as _;
 use std::path::Path;
 
 use tailbound_rt::answer::sequence::Sequence;
@@ -16,38 +13,16 @@ use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
 
 use super::{By, Ready, ready};
 use crate::clock::now_ns;
-use crate::error::{SysError, check};
+use crate::error::SysError;
 use crate::ipc;
+use crate::serial::{Reads, SerialPort};
+
+pub use crate::serial::SPEEDS;
 
 /// Most bytes of a frame.
 pub const FRAME_BYTES_MAX: usize = 64;
 /// A read that waits ends after so many tenths of a second without a byte.
-const LOOK_TENTHS: libc::cc_t = 1;
-
-/// The speeds that a port may have, in baud.
-pub const SPEEDS: [u32; 13] = [
-    9_600, 19_200, 38_400, 57_600, 115_200, 230_400, 460_800, 921_600, 1_000_000, 1_500_000,
-    2_000_000, 3_000_000, 4_000_000,
-];
-
-fn code_of(baud: u32) -> Option<libc::speed_t> {
-    Some(match baud {
-        9_600 => libc::B9600,
-        19_200 => libc::B19200,
-        38_400 => libc::B38400,
-        57_600 => libc::B57600,
-        115_200 => libc::B115200,
-        230_400 => libc::B230400,
-        460_800 => libc::B460800,
-        921_600 => libc::B921600,
-        1_000_000 => libc::B1000000,
-        1_500_000 => libc::B1500000,
-        2_000_000 => libc::B2000000,
-        3_000_000 => libc::B3000000,
-        4_000_000 => libc::B4000000,
-        _ => return None,
-    })
-}
+const LOOK_TENTHS: u8 = 1;
 
 /// How a port is used.
 #[derive(Clone, Copy, Debug)]
@@ -68,9 +43,8 @@ pub struct Use {
 
 /// A port whose pulses are answered.
 pub struct Uart {
-    port: File,
+    port: SerialPort,
     how: Use,
-    before: libc::termios,
     frame: [u8; FRAME_BYTES_MAX],
     filled: usize,
     first_byte_ns: i64,
@@ -83,76 +57,15 @@ impl Uart {
     /// # Errors
     /// EACCES, EBUSY where another program has it, ENOTTY where it is no serial port, EINVAL where it has no such speed.
     pub fn open(path: &Path, how: Use) -> Result<Self, SysError> {
-        let name = || path.display().to_string();
-        let refused = |call, e: &std::io::Error| {
-            SysError::code(call, name(), e.raw_os_error().unwrap_or(0))
-                .needs("membership of the port's group, often `dialout`")
+        let reads = match how.by {
+            By::Read => Reads::Within(LOOK_TENTHS),
+            By::Poll | By::Busy => Reads::AtOnce,
         };
-        let speed =
-            code_of(how.baud).ok_or_else(|| SysError::code("tcsetattr", name(), libc::EINVAL))?;
-        // A device may do things when it is opened: look first.
-        let kind = path.metadata().map_err(|e| refused("stat", &e))?.file_type();
-        if !kind.is_char_device() {
-            return Err(SysError::code("open", name(), libc::ENOTTY));
-        }
-        // Without waiting for a carrier.
-        let port = File::options()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK)
-            .open(path)
-            .map_err(|e| refused("open", &e))?;
-        let fd = port.as_raw_fd();
-        // SAFETY: integer arguments only. Root is not refused by TIOCEXCL, by a lock it is.
-        let locked = unsafe { libc::flock(fd, libc::LOCK_EX | libc::LOCK_NB) };
-        if locked < 0 {
-            return Err(SysError::code("flock", name(), libc::EBUSY));
-        }
-        // SAFETY: all-zero bytes are a valid termios.
-        let mut before: libc::termios = unsafe { std::mem::zeroed() };
-        // SAFETY: writes one live termios.
-        check(unsafe { libc::tcgetattr(fd, &raw mut before) }, "tcgetattr", &name())?;
-        // SAFETY: integer arguments only.
-        check(unsafe { libc::ioctl(fd, libc::TIOCEXCL) }, "TIOCEXCL", &name())?;
-        let mut raw = before;
-        // SAFETY: changes a live termios.
-        unsafe { libc::cfmakeraw(&raw mut raw) };
-        raw.c_cflag |= libc::CLOCAL | libc::CREAD;
-        raw.c_cflag &= !(libc::CRTSCTS | libc::CSTOPB | libc::PARENB);
-        let waits = how.by == By::Read;
-        raw.c_cc[libc::VMIN] = libc::cc_t::from(!waits);
-        raw.c_cc[libc::VTIME] = if waits { LOOK_TENTHS } else { 0 };
-        // As cfsetspeed(3), whose symbol not every static C library has: the speed of both directions.
-        raw.c_cflag = raw.c_cflag & !(libc::CBAUD | libc::CIBAUD) | speed;
+        let port = SerialPort::open_as(path, how.baud, reads)?;
         let frame_bytes = how.frame_bytes.clamp(1, FRAME_BYTES_MAX);
         let how = Use { frame_bytes, ..how };
         let (frame, filled) = ([0; FRAME_BYTES_MAX], 0);
-        // From here on the modes are given back.
-        let uart = Self { port, how, before, frame, filled, first_byte_ns: 0, torn: 0 };
-        // What came before belongs to nobody.
-        // SAFETY: reads one live termios.
-        let set = unsafe { libc::tcsetattr(fd, libc::TCSAFLUSH, &raw const raw) };
-        check(set, "tcsetattr", &name())?;
-        uart.is_as_asked(&raw, &name())?;
-        if how.by == By::Read {
-            // SAFETY: integer arguments only.
-            check(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_RDWR) }, "fcntl", &name())?;
-        }
-        Ok(uart)
-    }
-
-    /// tcsetattr(3) succeeds where it could do any part of it.
-    fn is_as_asked(&self, asked: &libc::termios, name: &str) -> Result<(), SysError> {
-        let mut now = *asked;
-        // SAFETY: writes one live termios.
-        let result = unsafe { libc::tcgetattr(self.port.as_raw_fd(), &raw mut now) };
-        check(result, "tcgetattr", name)?;
-        let raw = libc::ICANON | libc::ECHO | libc::ISIG;
-        if (now.c_cflag ^ asked.c_cflag) & libc::CBAUD != 0 || now.c_lflag & raw != 0 {
-            let what = format!("{name}: it does not take {} baud, raw", self.how.baud);
-            return Err(SysError::code("tcsetattr", what, libc::EINVAL));
-        }
-        Ok(())
+        Ok(Self { port, how, frame, filled, first_byte_ns: 0, torn: 0 })
     }
 
     /// Frames that were dropped because they did not become whole.
@@ -164,8 +77,7 @@ impl Uart {
     /// Drops what came and was not read.
     pub fn flush(&mut self) {
         self.filled = 0;
-        // SAFETY: integer arguments only; of a port that is gone the next read says so.
-        unsafe { libc::tcflush(self.port.as_raw_fd(), libc::TCIFLUSH) };
+        self.port.flush();
     }
 
     /// Drops the begin of a frame whose rest did not come.
@@ -180,28 +92,11 @@ impl Uart {
 
     /// A read of nothing: its time was over, or the other end has hung up.
     fn nothing(&mut self) -> Arrival {
-        if ready(self.port.as_fd(), 0) == Ready::Gone || self.is_hung_up() {
+        if ready(self.port.as_fd(), 0) == Ready::Gone || self.port.is_hung_up() {
             return Arrival::Failed(libc::EIO);
         }
         self.drop_torn();
         Arrival::Nothing
-    }
-
-    /// Of a port that is gone the modes cannot be read any more.
-    fn is_hung_up(&self) -> bool {
-        let mut modes = self.before;
-        // SAFETY: writes one live termios.
-        unsafe { libc::tcgetattr(self.port.as_raw_fd(), &raw mut modes) < 0 }
-    }
-}
-
-impl Drop for Uart {
-    fn drop(&mut self) {
-        let fd = self.port.as_raw_fd();
-        // SAFETY: integer arguments only; a port that is gone needs none of it.
-        unsafe { libc::ioctl(fd, libc::TIOCNXCL) };
-        // SAFETY: reads one live termios.
-        unsafe { libc::tcsetattr(fd, libc::TCSANOW, &raw const self.before) };
     }
 }
 
@@ -274,7 +169,7 @@ mod tests {
     use crate::answer::testing::arrival;
     use crate::clock::CLOCK_MONOTONIC;
     use crate::terminal::{is_cooked, pair};
-    use std::os::fd::{BorrowedFd, OwnedFd};
+    use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
     use std::path::PathBuf;
 
     fn path_of(fd: BorrowedFd<'_>) -> PathBuf {

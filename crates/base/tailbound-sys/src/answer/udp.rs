@@ -14,27 +14,11 @@ use tailbound_rt::answer::datagram::{self, BYTES};
 use tailbound_rt::answer::sequence::Sequence;
 use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
 
+use super::datagrams::{self, RAW_HARDWARE, RX_HARDWARE, RX_SOFTWARE, SOFTWARE, Told};
 use super::{By, LOOK_MS, Ready, last_errno, ready, stamped};
 use crate::clock::now_ns;
 use crate::error::SysError;
 use crate::socket_option::set_option;
-
-/// `SO_TIMESTAMPING_NEW`, which libc does not name; its message has 64-bit times on every machine.
-const SO_TIMESTAMPING_NEW: libc::c_int = 65;
-const RX_HARDWARE: u32 = 1 << 2;
-const RX_SOFTWARE: u32 = 1 << 3;
-const SOFTWARE: u32 = 1 << 4;
-const RAW_HARDWARE: u32 = 1 << 6;
-const SECOND_NS: i64 = 1_000_000_000;
-
-/// Room for the kernel's messages about one datagram: stamps (64 bytes), drops (24 bytes).
-#[repr(C, align(8))]
-struct Control([u8; 256]);
-
-/// `struct scm_timestamping64`: software, nothing, raw hardware; seconds and ns each.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Stamps([[i64; 2]; 3]);
 
 /// A socket whose pulses are answered.
 pub struct Udp {
@@ -50,14 +34,6 @@ pub struct Udp {
     ran_real_ns: i64,
     drops: u32,
     hardware_stamps: u64,
-}
-
-/// What the kernel said about one datagram.
-#[derive(Clone, Copy, Default)]
-struct Told {
-    stamp_ns: Option<i64>,
-    is_hardware: bool,
-    drops: Option<u32>,
 }
 
 impl Udp {
@@ -79,8 +55,7 @@ impl Udp {
         })?;
         let flags = RX_HARDWARE | RX_SOFTWARE | SOFTWARE | RAW_HARDWARE;
         let fd = socket.as_fd();
-        set_option(fd, libc::SOL_SOCKET, SO_TIMESTAMPING_NEW, &flags, "SO_TIMESTAMPING")?;
-        set_option(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &1i32, "SO_RXQ_OVFL")?;
+        datagrams::stamp(fd, flags)?;
         let timeout = libc::timeval { tv_sec: 0, tv_usec: (LOOK_MS * 1000) as _ };
         set_option(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeout, "SO_RCVTIMEO")?;
         Ok(Self {
@@ -117,23 +92,12 @@ impl Udp {
     /// Takes one datagram: its length, or -1 with errno.
     #[inline]
     fn receive(&mut self, into: &mut [u8; BYTES + 1], flags: libc::c_int) -> (isize, Told) {
-        let mut control = Control([0; 256]);
-        let mut piece = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-        // SAFETY: all-zero bytes are a valid msghdr.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_name = (&raw mut self.sender).cast();
-        message.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-        message.msg_iov = &raw mut piece;
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = control.0.len() as _;
-        // SAFETY: recvmsg(2) writes to the live buffers above, within their lengths.
-        let n = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) };
-        if n < 0 {
-            return (n, Told::default());
+        let (n, from_bytes, told) =
+            datagrams::receive(self.socket.as_fd(), into, Some(&mut self.sender), flags);
+        if n >= 0 {
+            self.sender_bytes = from_bytes;
         }
-        self.sender_bytes = message.msg_namelen;
-        (n, told(&message))
+        (n, told)
     }
 
     fn is_wanted(&self) -> bool {
@@ -160,11 +124,11 @@ impl Udp {
         let pulse = datagram::PulsePacket::read(bytes).filter(|_| self.is_wanted());
         let Some(pulse) = pulse else { return Arrival::Foreign };
         self.drops = told.drops.unwrap_or(self.drops);
-        self.hardware_stamps += u64::from(told.is_hardware);
-        let (stamp, real_ns) = stamped(&mut self.clocks, self.clock, ran_ns, told.stamp_ns);
+        self.hardware_stamps += u64::from(told.card_ns.is_some());
+        let (stamp, real_ns) = stamped(&mut self.clocks, self.clock, ran_ns, told.kernel_ns);
         self.pulse = pulse;
         self.ran_real_ns = real_ns;
-        self.stamp_ns = match (stamp, told.stamp_ns) {
+        self.stamp_ns = match (stamp, told.kernel_ns) {
             (Stamp::Kernel { .. }, Some(stamp_ns)) => stamp_ns,
             _ => 0,
         };
@@ -176,39 +140,6 @@ impl Udp {
             dropped: u64::from(dropped),
         })
     }
-}
-
-/// The kernel's messages that came with a datagram.
-fn told(message: &libc::msghdr) -> Told {
-    let mut told = Told::default();
-    // SAFETY: the header and its control bytes are live and were filled by recvmsg(2).
-    let mut at = unsafe { libc::CMSG_FIRSTHDR(message) };
-    while !at.is_null() {
-        // SAFETY: not null: it is the header of a message within the control bytes.
-        let head = unsafe { &*at };
-        // SAFETY: the data of that message follow its header.
-        let data = unsafe { libc::CMSG_DATA(at) };
-        let room = (head.cmsg_len as usize).saturating_sub(data.addr() - at.addr());
-        match (head.cmsg_level, head.cmsg_type) {
-            (libc::SOL_SOCKET, SO_TIMESTAMPING_NEW) if room >= size_of::<Stamps>() => {
-                // SAFETY: the kernel wrote as many bytes; they may lie unaligned.
-                let Stamps([software, _, hardware]) =
-                    unsafe { data.cast::<Stamps>().read_unaligned() };
-                let [seconds, ns] = software;
-                told.stamp_ns =
-                    (software != [0, 0]).then(|| seconds.wrapping_mul(SECOND_NS).wrapping_add(ns));
-                told.is_hardware = hardware != [0, 0];
-            }
-            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) if room >= size_of::<u32>() => {
-                // SAFETY: as above.
-                told.drops = Some(unsafe { data.cast::<u32>().read_unaligned() });
-            }
-            _ => {}
-        }
-        // SAFETY: as for the first.
-        at = unsafe { libc::CMSG_NXTHDR(message, at) };
-    }
-    told
 }
 
 impl PulseLine for Udp {

@@ -15,6 +15,7 @@ mod lost;
 mod newer;
 mod posted;
 mod several;
+mod stimulus;
 mod stream;
 mod variants;
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `tailbound box run`, `box check`, `box flash`, `box latmon`: pulses from outside, and the box that sends them.
+//!
+//! Not here: sources (`tailbound-stimulus`).
+
+use std::process::ExitCode;
+
+use tailbound_stimulus::flash::{self as firmware, FlashTarget};
+use tailbound_stimulus::{StimulusError, StimulusPlan, Streaming, Via};
+
+use super::{import, run as runs};
+use crate::cli::ImportArgs;
+use crate::cli_box::{BoxFlashArgs, BoxLatmonArgs, BoxRunArgs, ViaArgs};
+use crate::flags;
+use crate::input::{self, Existing};
+use crate::say::{self, Failure, Form};
+
+/// `tailbound box run`
+pub(super) fn run(args: &BoxRunArgs) -> Result<ExitCode, Failure> {
+    let via: Via = args.source.via.parse().map_err(flags::refused("--via"))?;
+    let as_import = |file| ImportArgs {
+        file,
+        stimulus: args.answer.as_ref().map(|_| args.stimulus.clone()),
+        answer: args.answer.clone(),
+        edge: "toggle".to_owned(),
+        deadline: args.deadline.clone(),
+        out: args.out.clone(),
+        force: args.force,
+        json: args.source.json,
+        ..ImportArgs::default()
+    };
+    if let Via::Capture(file) = via {
+        return import::import(&as_import(file));
+    }
+    let deadline_ns = flags::given_time("--deadline", args.deadline.as_ref())?;
+    let plan = StimulusPlan {
+        period_ns: flags::positive_time("--interval", &args.interval)?,
+        duration_ns: flags::positive_time("--duration", &args.duration)?,
+        channels: args.source.channels,
+        shape: args.stimulus.parse().map_err(flags::refused("--stimulus"))?,
+        spacing: args.spacing.parse().map_err(flags::refused("--spacing"))?,
+        deadline_ns,
+    };
+    if let Some(out) = &args.out {
+        input::may_write(out, Existing::replaced_if(args.force))?;
+    }
+    let facts = tailbound_stimulus::run_facts(deadline_ns);
+    let streaming = if args.no_samples { Streaming::Cells } else { Streaming::Samples };
+    let progress = say::progress(args.quiet);
+    let mut run =
+        tailbound_stimulus::run(&via, &plan, streaming, &facts, progress).map_err(refused)?;
+    tailbound_stats::judge(&mut run);
+    import::written(&as_import(facts.file_name().into()), &run, String::new())?;
+    Ok(runs::status(&run))
+}
+
+fn refused(e: StimulusError) -> Failure {
+    Failure::new(e.kind(), e)
+}
+
+/// `tailbound box check`
+pub(super) fn check(args: &ViaArgs) -> Result<ExitCode, Failure> {
+    let via: Via = args.via.parse().map_err(flags::refused("--via"))?;
+    let report = tailbound_stimulus::check(&via, args.channels).map_err(refused)?;
+    Form::of(args.json, "never").answer(
+        || tailbound_stimulus::check_json(&report),
+        |_| tailbound_stimulus::check_text(&report),
+    )?;
+    Ok(ExitCode::from(u8::from(!report.refusals().is_empty())))
+}
+
+/// `tailbound box flash`
+pub(super) fn flash(args: &BoxFlashArgs) -> Result<ExitCode, Failure> {
+    let (chip, drive, file) = (args.chip.as_deref(), args.to.as_deref(), args.out.as_deref());
+    say::answer(&firmware::flash(FlashTarget { chip, drive, file }).map_err(refused)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `tailbound box latmon`
+pub(super) fn latmon(args: &BoxLatmonArgs) -> Result<ExitCode, Failure> {
+    let via: Via = args.via.parse().map_err(flags::refused("--via"))?;
+    tailbound_stimulus::serve_latmon(args.listen, via, say::note).map_err(refused)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Pulses from outside, by a simulated box at a pseudo-terminal: run, check and flash as their users see them.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tailbound_core::{Context, EndReason, Impact};
+
+use crate::pty_box::{PtyBox, Weather};
+use crate::simulated_box::SimulatedBox;
+use crate::{call, folder, read, send, status, stderr, stdout, tailbound};
+
+/// 6 to 40 µs.
+fn quick(_: u8, number: u64) -> Option<u64> {
+    Some(400 + number * 7_919 % 2_100)
+}
+
+fn with_gaps(_: u8, number: u64) -> Option<u64> {
+    (number % 500 != 7).then_some(400)
+}
+
+fn words<'a>(via: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut all =
+        vec!["box", "run", "--via", via, "-i", "100us", "-D", "1200ms", "-o", "run.jsonl"];
+    all.extend(more);
+    all
+}
+
+#[test]
+fn a_machine_in_time_is_met_and_its_run_is_like_any_other() {
+    let Some(at) = PtyBox::new(SimulatedBox::new(quick), Weather::default()) else { return };
+    let here = folder();
+    let via = format!("pico:{}", at.port.display());
+    let out = call(here.path(), &words(&via, &["-d", "100us", "--json"]));
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let run = read(&here.path().join("run.jsonl"));
+    let of = at.into_box();
+    let [thread] = run.threads.as_slice() else { panic!("one channel") };
+    assert_eq!((thread.context, thread.wakeup.n), (Context::External, of.truth.len() as u64));
+    assert!(thread.wakeup.max_ns <= Some(40_000) && thread.wakeup.min_ns >= Some(6_400));
+    assert_eq!(run.end.as_ref().map(|e| e.reason), Some(EndReason::Complete));
+    assert!(run.header.tool.starts_with("tailbound-box 0.1"), "{}", run.header.tool);
+    for verb in [&["report", "run.jsonl"][..], &["bound", "run.jsonl"], &["show", "run.jsonl"]] {
+        let out = call(here.path(), verb);
+        assert!([0, 5].contains(&status(&out)), "{verb:?}: {}", stderr(&out));
+    }
+}
+
+#[test]
+fn unanswered_pulses_and_late_ones_are_no_met() {
+    let Some(at) = PtyBox::new(SimulatedBox::new(with_gaps), Weather::default()) else { return };
+    let here = folder();
+    let via = format!("pico:{}", at.port.display());
+    let out = call(here.path(), &words(&via, &["-d", "10ms", "--no-samples", "-q"]));
+    assert_eq!(status(&out), 5, "{}{}", stdout(&out), stderr(&out));
+    let run = read(&here.path().join("run.jsonl"));
+    let unanswered = run.findings.iter().find(|f| f.id == "source-unanswered");
+    assert_eq!(unanswered.map(|f| f.impact), Some(Impact::Doubt));
+    assert!(run.threads[0].missed.n > 0);
+    let out = call(here.path(), &words(&via, &["-d", "5us", "--force"]));
+    assert_eq!(status(&out), 1, "{}{}", stdout(&out), stderr(&out));
+}
+
+#[test]
+fn ctrl_c_keeps_the_result_so_far() {
+    let Some(at) = PtyBox::new(SimulatedBox::new(quick), Weather::default()) else { return };
+    let here = folder();
+    let words = [
+        "box",
+        "run",
+        "--via",
+        &format!("pico:{}", at.port.display()),
+        "-i",
+        "1ms",
+        "-D",
+        "600s",
+        "-o",
+        "run.jsonl",
+    ];
+    let mut child = tailbound()
+        .args(words)
+        .current_dir(here.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1_500));
+    send(child.id(), "INT");
+    let ended = child.wait().unwrap();
+    assert!(ended.code().is_some(), "{ended:?}");
+    let run = read(&here.path().join("run.jsonl"));
+    assert_eq!(run.end.as_ref().map(|e| e.reason), Some(EndReason::Interrupted));
+    let of = at.into_box();
+    assert!(!of.is_measuring(), "the box was stopped");
+    assert_eq!(run.threads[0].wakeup.n, of.truth.len() as u64);
+}
+
+#[test]
+fn a_pulled_cable_is_said_and_what_was_measured_is_kept() {
+    let weather = Weather { pulled_after: Some(Duration::from_millis(700)), ..Weather::default() };
+    let Some(at) = PtyBox::new(SimulatedBox::new(quick), weather) else { return };
+    let here = folder();
+    let via = format!("pico:{}", at.port.display());
+    let out = call(here.path(), &words(&via, &["-d", "100us", "-D", "30s"]));
+    assert_eq!(status(&out), 5, "{}{}", stdout(&out), stderr(&out));
+    assert!(stdout(&out).contains("the port is gone"), "{}", stdout(&out));
+    let run = read(&here.path().join("run.jsonl"));
+    assert_eq!(run.end.as_ref().map(|e| e.reason), Some(EndReason::Failed));
+    let n = run.threads[0].wakeup.n;
+    let told = at.into_box().truth.len() as u64;
+    assert!(n <= told && n + 1_000 > told, "{n} of {told}");
+}
+
+#[test]
+fn a_box_with_its_wire_is_checked_and_one_without_is_refused() {
+    for (wire, expected) in [(Some(1), 0), (None, 1), (Some(7), 1)] {
+        let mut of = SimulatedBox::new(|_, _| Some(1));
+        of.wires[0] = wire;
+        let Some(at) = PtyBox::new(of, Weather::default()) else { return };
+        let here = folder();
+        let via = format!("pico:{}", at.port.display());
+        let out = call(here.path(), &["box", "check", "--via", &via]);
+        assert_eq!(status(&out), expected, "{}{}", stdout(&out), stderr(&out));
+        let words = if expected == 0 { "The box can be used." } else { "connect GPIO 2" };
+        assert!(stdout(&out).contains(words), "{}", stdout(&out));
+    }
+}
+
+#[test]
+fn the_firmware_goes_to_a_drive_or_a_file() {
+    let here = folder();
+    let drive = here.path().join("RPI-RP2");
+    std::fs::create_dir(&drive).unwrap();
+    std::fs::write(drive.join("INFO_UF2.TXT"), "Model: Raspberry Pi RP2\nBoard-ID: RPI-RP2\n")
+        .unwrap();
+    let out = call(here.path(), &["box", "flash", "--to", "RPI-RP2"]);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let out = call(here.path(), &["box", "flash", "--chip", "rp2040", "--out", "box.uf2"]);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let written = std::fs::read(drive.join("tailbound-box.uf2")).unwrap();
+    assert_eq!(written, std::fs::read(here.path().join("box.uf2")).unwrap());
+    let out = call(here.path(), &["box", "flash", "--to", "RPI-RP2", "--chip", "rp2350"]);
+    assert_eq!((status(&out), stderr(&out).contains("rp2040")), (2, true), "{}", stderr(&out));
+}
+
+#[test]
+fn what_is_no_source_is_refused_with_those_that_there_are() {
+    let here = folder();
+    for (line, expected, words) in [
+        ("box run", 2, "--via"),
+        ("box run --via scope:1", 2, "pico:PORT"),
+        ("box run --via pico:/nonexistent/tty", 3, "/dev/serial/by-id"),
+        ("box run --via pico:/dev/null", 3, "no serial port"),
+        ("box run --via pico:/dev/null --stimulus blink", 2, "toggle, pulse"),
+        ("box run --via pico:/dev/null --spacing odd", 2, "random:SEED"),
+        ("box run --via pico:/dev/null -i 0", 2, "--interval"),
+        ("box run --via capture:/nonexistent.vcd", 2, "/nonexistent.vcd"),
+        ("box check --via capture:x.vcd", 2, "pico:PORT"),
+        ("box flash --to .", 3, "INFO_UF2.TXT"),
+        ("box flash --chip rp9999", 2, "rp2040"),
+    ] {
+        let words_of: Vec<&str> = line.split(' ').collect();
+        let out = call(here.path(), &words_of);
+        assert_eq!(status(&out), expected, "{line}: {}", stderr(&out));
+        assert!(stderr(&out).contains(words), "{line}: {}", stderr(&out));
+    }
+}
