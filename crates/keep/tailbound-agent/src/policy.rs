@@ -214,8 +214,7 @@ impl Policy {
         }
         let chosen = campaign::parse("the campaign", order.campaign.clone())?;
         let parts = campaign::wanted(&chosen, &order.parts)?;
-        let options =
-            Options { scale: order.scale, cpus: None, system: None, force: false, begin_at: None };
+        let options = Options { scale: order.scale, ..Options::default() };
         let mut all_ns = 0i64;
         let (mut with_cpus, mut without_cpus, mut commands) = (0, 0, false);
         for part in &parts {
