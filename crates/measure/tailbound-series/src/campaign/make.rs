@@ -111,7 +111,9 @@ pub fn make<C: CampaignCaller>(
     for part in parts {
         let config = options.config(&chosen.file.name, part, false);
         if part.timed_from == TimedFrom::Outside && options.via.is_none() {
-            refused.push((part, SeriesError::NoSource.to_string()));
+            // Who has no source of pulses has everything else: not a failure of this machine.
+            folder::forget_failed(&system, &part.id);
+            progress.refused(&part.id, &SeriesError::NoSource.to_string());
             continue;
         }
         let bare = part.only_work || part.timed_from == TimedFrom::Outside;
@@ -391,6 +393,10 @@ mod tests {
         make(&options(None), &chosen, &parts, &taken, &mut caller, &mut heard).expect("noted");
         assert!(caller.made.is_empty());
         assert!(heard.0[0].starts_with("pin refused: it is timed from outside"), "{:?}", heard.0);
+        let there = folder::systems(folder.path(), &parts, "", &mut caller).expect("read");
+        assert!(
+            matches!(&there[0].1.places[0].state, State::NotHere(why) if why.contains("--via"))
+        );
         let with = Options { via: Some("pico:/dev/ttyACM0".to_owned()), ..options(None) };
         let mut heard = Heard::default();
         make(&with, &chosen, &parts, &taken, &mut caller, &mut heard).expect("made");
