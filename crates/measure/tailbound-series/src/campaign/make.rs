@@ -387,24 +387,26 @@ mod tests {
     fn a_run_that_is_timed_from_outside_needs_a_source_of_pulses_and_asks_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let chosen = find("altenberg-2016").expect("shipped");
-        let parts = wanted(&chosen, &["pin".to_owned()]).expect("a part");
+        let only = ["pin".to_owned(), "user".to_owned()];
+        let parts = wanted(&chosen, &only).expect("parts");
+        assert_eq!((parts[0].id.as_str(), parts[1].id.as_str()), ("user", "pin"));
         let taken = Folder::settle(folder.path(), &chosen, Existing::Keep).expect("a new folder");
         let (mut caller, mut heard) = (Fake::default(), Heard::default());
-        make(&options(None), &chosen, &parts, &taken, &mut caller, &mut heard).expect("noted");
-        assert!(caller.made.is_empty());
+        make(&options(None), &chosen, &parts, &taken, &mut caller, &mut heard).expect("made");
+        assert_eq!(caller.made.len(), 1);
         assert!(heard.0[0].starts_with("pin refused: it is timed from outside"), "{:?}", heard.0);
         let there = folder::systems(folder.path(), &parts, "", &mut caller).expect("read");
         assert!(
-            matches!(&there[0].1.places[0].state, State::NotHere(why) if why.contains("--via"))
+            matches!(&there[0].1.places[1].state, State::NotHere(why) if why.contains("--via"))
         );
         let with = Options { via: Some("pico:/dev/ttyACM0".to_owned()), ..options(None) };
         let mut heard = Heard::default();
         make(&with, &chosen, &parts, &taken, &mut caller, &mut heard).expect("made");
-        assert_eq!(heard.0, ["0 there, 1 open", "pin done"]);
+        assert_eq!(heard.0, ["1 there, 1 open", "pin done"]);
         let mut heard = Heard::default();
         make(&with, &chosen, &parts, &taken, &mut caller, &mut heard).expect("there");
-        assert_eq!(heard.0, ["1 there, 0 open"]);
-        let config = with.config("altenberg-2016", &parts[0], false);
+        assert_eq!(heard.0, ["2 there, 0 open"]);
+        let config = with.config("altenberg-2016", &parts[1], false);
         let words = outside_arguments(&config, "pico:/dev/ttyACM0");
         assert_eq!(
             words,
