@@ -42,7 +42,7 @@ impl Caller for Machine {
 
 impl CampaignCaller for Machine {
     fn plan(&mut self, config: &RunConfig, part: &Part) -> Result<Plan, Failure> {
-        let request = Request { config: config.clone(), bare: part.only_work };
+        let request = Request { config: config.clone(), bare: !part.has_default_load() };
         Ok(resolve(&request, &Root::real())?.plan)
     }
 

@@ -59,6 +59,9 @@ pub(crate) struct CampaignRunArgs {
     /// Measured CPUs, instead of those of the campaign: `all`, `isolated` or a list
     #[arg(short = 'a', long, value_name = "CPUS", help_heading = "Campaign")]
     pub(crate) cpus: Option<String>,
+    /// Source of pulses for runs that are timed from outside, as of `box run`; without it they are not made
+    #[arg(long, value_name = "KIND:WHERE", conflicts_with = "kernel", help_heading = "Campaign")]
+    pub(crate) via: Option<String>,
     /// Name of this machine in the folder [default: its kernel release]
     #[arg(long, value_name = "NAME", help_heading = "Campaign")]
     pub(crate) system: Option<String>,
@@ -101,6 +104,7 @@ impl CampaignRunArgs {
             system: self.system.clone(),
             force: self.force,
             begin_at: self.begin_at.clone(),
+            via: self.via.clone(),
         }
     }
 }

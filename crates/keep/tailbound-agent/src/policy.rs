@@ -215,8 +215,7 @@ impl Policy {
         }
         let chosen = campaign::parse("the campaign", order.campaign.clone())?;
         let parts = campaign::wanted(&chosen, &order.parts)?;
-        let options =
-            Options { scale: order.scale, cpus: None, system: None, force: false, begin_at: None };
+        let options = Options { scale: order.scale, ..Options::default() };
         let mut all_ns = 0i64;
         let (mut with_cpus, mut without_cpus, mut commands) = (0, 0, false);
         for part in &parts {
@@ -267,7 +266,7 @@ impl Policy {
             }
         }
         let mut commands = config.load_cmd.is_some();
-        if config.load.is_none() && !commands && !part.only_work {
+        if config.load.is_none() && !commands && part.has_default_load() {
             for name in LOADS_OF_A_RUN {
                 listed("loads", "the load", name, &self.loads)?;
             }

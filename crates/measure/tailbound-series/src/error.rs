@@ -55,6 +55,11 @@ pub enum SeriesError {
     /// The place of a run in its series cannot be put into words.
     #[error("rounds: {0}")]
     Place(serde_json::Error),
+    /// A run of a campaign that is timed from outside, without a source of pulses.
+    #[error(
+        "it is timed from outside: name the source of pulses with --via, as `tailbound box run` does"
+    )]
+    NoSource,
     /// The file or pipe of a run of its own.
     #[error("a run of its own: {0}")]
     ChildFile(io::Error),
@@ -232,6 +237,7 @@ impl SeriesError {
             | Self::OtherVersion { .. }
             | Self::Link { .. }
             | Self::UnknownPart { .. }
+            | Self::NoSource
             | Self::Exists { .. } => FailureKind::Usage,
         }
     }

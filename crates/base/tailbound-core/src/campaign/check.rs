@@ -4,7 +4,7 @@
 //! The TOML reader has found wrong words and types before. Whether the words of a run
 //! mean something is found where they are resolved, as for any other run.
 
-use super::{CampaignError, CampaignFile, Claim, Fault, Figure, Side, Statistic, tasks};
+use super::{CampaignError, CampaignFile, Claim, Fault, Figure, Side, Statistic, TimedFrom, tasks};
 
 /// Checks `file`, whose text is `text`.
 pub(super) fn check(file: &CampaignFile, text: &str) -> Result<(), CampaignError> {
@@ -27,6 +27,10 @@ pub(super) fn check(file: &CampaignFile, text: &str) -> Result<(), CampaignError
         tasks(step).map_err(at)?;
         if step.tasks.is_some() && !step.variants.is_empty() {
             return Err(at(Fault::TasksAndVariants));
+        }
+        let is_inside = step.not_in_lab.is_none() || step.only_work || step.tasks.is_some();
+        if step.timed_from == TimedFrom::Outside && is_inside {
+            return Err(at(Fault::Outside));
         }
         let mut own: Vec<&str> = Vec::new();
         for v in &step.variants {

@@ -32,6 +32,11 @@ pub enum Fault {
     /// Two ways to make several runs of a step.
     #[error("`tasks` and `variant` cannot both be given")]
     TasksAndVariants,
+    /// What the lab, benchmarks and tasks of the machine itself have no part in.
+    #[error(
+        "`timed-from = \"outside\"` goes with `not-in-lab`, and with neither `only-work` nor `tasks`"
+    )]
+    Outside,
     /// Two runs with one name.
     #[error("two runs are called `{0}`: choose other ids for steps and variants")]
     SameRun(String),

@@ -86,6 +86,17 @@ pub struct TextSystem {
     pub kind: Kind,
 }
 
+/// Whose clock times a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimedFrom {
+    /// The machine's own.
+    #[default]
+    Inside,
+    /// That of a source of pulses outside of it (`tailbound box run`); `run` has interval, duration and deadline.
+    Outside,
+}
+
 /// One of several runs of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -130,6 +141,9 @@ pub struct Step {
     /// Only benchmarks are timed, no latency.
     #[serde(default)]
     pub only_work: bool,
+    /// Whose clock times it.
+    #[serde(default)]
+    pub timed_from: TimedFrom,
     /// Options of `tailbound run`.
     #[serde(default)]
     pub run: plan::RunConfig,
@@ -306,6 +320,8 @@ pub struct Part {
     pub title: String,
     /// Only benchmarks are timed.
     pub only_work: bool,
+    /// Whose clock times it.
+    pub timed_from: TimedFrom,
     /// Options on a machine.
     pub run: plan::RunConfig,
     /// Options in the lab.
@@ -316,6 +332,14 @@ pub struct Part {
     pub smp: Option<u32>,
     /// Why the lab cannot do it.
     pub not_in_lab: Option<String>,
+}
+
+impl Part {
+    /// Has a run of it the default load, where it names none?
+    #[must_use]
+    pub fn has_default_load(&self) -> bool {
+        !self.only_work && self.timed_from == TimedFrom::Inside
+    }
 }
 
 impl CampaignFile {
@@ -339,6 +363,7 @@ impl CampaignFile {
                 step: at,
                 title: step.title.clone(),
                 only_work: step.only_work,
+                timed_from: step.timed_from,
                 run: step.run.clone(),
                 lab: step.run.over(&step.lab),
                 append: String::new(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tailbound_core::Run;
 use tailbound_core::calls::Calls;
-use tailbound_core::campaign::{CampaignFile, Kind, Step, Text, TextSystem, Variant};
+use tailbound_core::campaign::{CampaignFile, Kind, Step, Text, TextSystem, TimedFrom, Variant};
 use tailbound_core::plan::RunConfig;
 use tailbound_core::units::format_ns_i64;
 use tailbound_lab::Request;
@@ -149,6 +149,7 @@ fn campaign(
         ours: None,
         tasks: None,
         only_work: false,
+        timed_from: TimedFrom::Inside,
         run: config.clone(),
         lab: RunConfig::default(),
         lab_note: None,

@@ -12,7 +12,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tailbound_core::campaign::Part;
+use tailbound_core::campaign::{Part, TimedFrom};
 use tailbound_core::{limits, runfile};
 use tailbound_stats::campaign::{CampaignRun, CampaignSystem, State};
 use tailbound_sys::given;
@@ -170,6 +170,9 @@ fn place<C: Caller>(
         return absent(match (failed, &part.not_in_lab) {
             (Some(why), _) => State::Failed(why.trim().to_owned()),
             (None, Some(why)) if system_name.starts_with("lab-") => State::NotHere(why.clone()),
+            (None, _) if part.timed_from == TimedFrom::Outside => {
+                State::NotHere(SeriesError::NoSource.to_string())
+            }
             _ => State::NotRun,
         });
     }

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
-use tailbound_core::campaign::Part;
+use tailbound_core::campaign::{Part, TimedFrom};
 use tailbound_core::plan::RunConfig;
 use tailbound_core::{Plan, Run};
 
@@ -22,9 +22,12 @@ use crate::error::SeriesError;
 /// What a run takes besides warm-up and measurement.
 const OVERHEAD_NS: i64 = 1_000_000_000;
 
+/// A source of pulses rounds its interval to ticks of its own: by less than this part.
+const CLOCKS_APART: u64 = 100;
+
 /// What a campaign needs beside its runs.
 pub trait CampaignCaller: Caller {
-    /// What `config` comes to on this machine, or why it cannot be made here; without the default load where `part` only times benchmarks.
+    /// What `config` comes to on this machine, or why it cannot be made here; without the default load where `part` only times benchmarks or is timed from outside.
     ///
     /// # Errors
     /// When it cannot be made here.
@@ -107,6 +110,12 @@ pub fn make<C: CampaignCaller>(
     let (mut kept, mut refused) = (0, Vec::new());
     for part in parts {
         let config = options.config(&chosen.file.name, part);
+        if part.timed_from == TimedFrom::Outside && options.via.is_none() {
+            // Who has no source of pulses has everything else: not a failure of this machine.
+            folder::forget_failed(&system, &part.id);
+            progress.refused(&part.id, &SeriesError::NoSource.to_string());
+            continue;
+        }
         let plan = match caller.plan(&config, part) {
             Ok(plan) => plan,
             Err(e) => {
@@ -132,7 +141,7 @@ pub fn make<C: CampaignCaller>(
     let left_ns = pace.left_ns(0);
     progress.begins(&Ahead { kept, open: open.len(), benchmarks, left_ns, folder: &system });
     for (at, job) in open.iter().enumerate() {
-        if one(job, &system, options.begin_at.as_deref(), &pace.starts(at), caller, progress)? {
+        if one(job, &system, options, &pace.starts(at), caller, progress)? {
             return Ok(CampaignEnd::by_signal());
         }
     }
@@ -141,14 +150,22 @@ pub fn make<C: CampaignCaller>(
 
 /// Is the run that is there the one that would be made?
 fn same(there: &Plan, wanted: &Plan, part: &Part) -> bool {
-    if part.only_work { there.work == wanted.work } else { there == wanted }
+    match part.timed_from {
+        TimedFrom::Outside => {
+            let near = |a: i64, b: i64| a.abs_diff(b) <= b.unsigned_abs() / CLOCKS_APART;
+            near(there.interval_ns, wanted.interval_ns)
+                && near(there.duration_ns(), wanted.duration_ns())
+        }
+        TimedFrom::Inside if part.only_work => there.work == wanted.work,
+        TimedFrom::Inside => there == wanted,
+    }
 }
 
 /// Makes one run; `true`: ended by a signal.
 fn one<C: CampaignCaller>(
     job: &Job<'_>,
     system: &Path,
-    begin_at: Option<&str>,
+    options: &Options,
     pace: &Started<'_>,
     caller: &mut C,
     progress: &mut dyn Progress,
@@ -156,15 +173,21 @@ fn one<C: CampaignCaller>(
     let id = &job.part.id;
     folder::forget_failed(system, id);
     let file = folder::run_file(system, id);
-    let mut arguments = arguments(job, system, &file)?;
-    if let Some(at) = begin_at {
+    let mut arguments = match (job.part.timed_from, &options.via) {
+        (TimedFrom::Outside, Some(via)) => outside_arguments(&job.config, via),
+        _ => inside_arguments(job, system)?,
+    };
+    arguments.extend(["--quiet", "--force", "--out"].map(OsString::from));
+    arguments.push(file.clone().into());
+    if let Some(at) = &options.begin_at {
         arguments.extend(["--begin-at".into(), at.into()]);
     }
     let mut follow = Follow::new(&file);
     let ended =
         caller.make(&arguments, system, &mut || progress.tick(&pace.now(id), &mut follow))?;
     let whole = caller.complete(&file);
-    if let (Some(run), true) = (&whole, job.part.only_work) {
+    // A run beside the default load has its page from its own child.
+    if let (Some(run), false) = (&whole, job.part.has_default_load()) {
         caller.page(run, &file, &folder::report_file(system, id))?;
     }
     if ended.interrupted {
@@ -182,10 +205,22 @@ fn one<C: CampaignCaller>(
     Ok(false)
 }
 
+/// The options of a child that has the machine pulsed and timed from outside.
+fn outside_arguments(config: &RunConfig, via: &str) -> Vec<OsString> {
+    let flags = [
+        ("--interval", &config.interval),
+        ("--duration", &config.duration),
+        ("--deadline", &config.deadline),
+    ];
+    let given = flags.into_iter().filter_map(|(flag, value)| Some((flag, value.as_deref()?)));
+    let given = given.flat_map(|(flag, value)| [flag, value]);
+    ["box", "run", "--via", via].into_iter().chain(given).map(OsString::from).collect()
+}
+
 /// The options of a child that makes `job`; what a run needs to know lies in a file beside its own.
-fn arguments(job: &Job<'_>, system: &Path, file: &Path) -> Result<Vec<OsString>, SeriesError> {
+fn inside_arguments(job: &Job<'_>, system: &Path) -> Result<Vec<OsString>, SeriesError> {
     let id = &job.part.id;
-    let mut words: Vec<OsString> = if job.part.only_work {
+    let words: Vec<OsString> = if job.part.only_work {
         let benchmarks = job.config.work.iter().flatten().map(OsString::from);
         let repeat = job.plan.work.as_ref().map_or(1, |w| w.repeat).to_string();
         ["measure", "benchmark"]
@@ -209,8 +244,6 @@ fn arguments(job: &Job<'_>, system: &Path, file: &Path) -> Result<Vec<OsString>,
             report.into(),
         ]
     };
-    words.extend(["--quiet", "--force", "--out"].map(OsString::from));
-    words.push(file.into());
     Ok(words)
 }
 
@@ -299,11 +332,9 @@ mod tests {
 
     fn options(cpus: Option<&str>) -> Options {
         Options {
-            scale: 1.0,
             cpus: cpus.map(str::to_owned),
             system: Some("a/b".to_owned()),
-            force: false,
-            begin_at: None,
+            ..Options::default()
         }
     }
 
@@ -349,5 +380,45 @@ mod tests {
         let other = find("osadl-farm").expect("shipped");
         let e = Folder::settle(folder.path(), &other, Existing::Keep).expect_err("another");
         assert!(e.is_taken() && e.kind() == tailbound_core::FailureKind::Usage, "{e}");
+    }
+
+    #[test]
+    fn a_run_that_is_timed_from_outside_needs_a_source_of_pulses_and_asks_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let chosen = find("altenberg-2016").expect("shipped");
+        let only = ["pin".to_owned(), "user".to_owned()];
+        let parts = wanted(&chosen, &only).expect("parts");
+        assert_eq!((parts[0].id.as_str(), parts[1].id.as_str()), ("user", "pin"));
+        let taken = Folder::settle(folder.path(), &chosen, Existing::Keep).expect("a new folder");
+        let (mut caller, mut heard) = (Fake::default(), Heard::default());
+        make(&options(None), &chosen, &parts, &taken, &mut caller, &mut heard).expect("made");
+        assert_eq!(caller.made.len(), 1);
+        assert!(heard.0[0].starts_with("pin refused: it is timed from outside"), "{:?}", heard.0);
+        let there = folder::systems(folder.path(), &parts, "", &mut caller).expect("read");
+        assert!(
+            matches!(&there[0].1.places[1].state, State::NotHere(why) if why.contains("--via"))
+        );
+        let with = Options { via: Some("pico:/dev/ttyACM0".to_owned()), ..options(None) };
+        let mut heard = Heard::default();
+        make(&with, &chosen, &parts, &taken, &mut caller, &mut heard).expect("made");
+        assert_eq!(heard.0, ["1 there, 1 open", "pin done"]);
+        let mut heard = Heard::default();
+        make(&with, &chosen, &parts, &taken, &mut caller, &mut heard).expect("there");
+        assert_eq!(heard.0, ["2 there, 0 open"]);
+        let config = with.config("altenberg-2016", &parts[1]);
+        let words = outside_arguments(&config, "pico:/dev/ttyACM0");
+        assert_eq!(
+            words,
+            [
+                "box",
+                "run",
+                "--via",
+                "pico:/dev/ttyACM0",
+                "--interval",
+                "100us",
+                "--duration",
+                "12h"
+            ]
+        );
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Units: ns, shares of 1.
 
-use tailbound_core::campaign::{Part, scaled};
+use tailbound_core::campaign::{Part, TimedFrom, scaled};
 use tailbound_core::number::Real as _;
 use tailbound_core::plan::RunConfig;
 use tailbound_core::units::parse_ns;
@@ -27,6 +27,15 @@ pub struct Options {
     pub force: bool,
     /// When the only run is to begin, in words of `run --begin-at`.
     pub begin_at: Option<String>,
+    /// The source of pulses for runs that are timed from outside, in words of `box run --via`.
+    pub via: Option<String>,
+}
+
+impl Default for Options {
+    /// The whole of it, as it is written.
+    fn default() -> Self {
+        Self { scale: 1.0, cpus: None, system: None, force: false, begin_at: None, via: None }
+    }
 }
 
 /// A run that would take longer than [`LONG_NS`].
@@ -56,7 +65,7 @@ impl Options {
     fn scaled(&self, name: &str, part: &Part, config: &RunConfig) -> RunConfig {
         let (mut config, _) = scaled(config, self.scale);
         config.name = Some(format!("{name}/{}", part.id));
-        if let Some(cpus) = &self.cpus {
+        if let (Some(cpus), TimedFrom::Inside) = (&self.cpus, part.timed_from) {
             config.cpus = Some(cpus.clone());
         }
         config
@@ -107,8 +116,7 @@ mod tests {
 
     #[test]
     fn the_scale_that_is_suggested_is_short_enough() {
-        let options =
-            Options { scale: 1.0, cpus: None, system: None, force: false, begin_at: None };
+        let options = Options::default();
         let mut long = 0;
         for (name, _) in SHIPPED {
             let chosen = find(name).expect("shipped");
