@@ -160,7 +160,7 @@ fn what_is_lost_doubled_or_no_pulse_is_counted_as_that() {
 
 #[test]
 fn each_way_of_waiting_answers_every_pulse() {
-    for by in ["poll", "read", "busy"] {
+    for by in ["poll", "read", "io_uring", "busy"] {
         let folder = folder();
         let port = free_port(Ipv4Addr::LOCALHOST);
         let at = format!("127.0.0.1:{port}");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A serial port whose bytes are answered by the same bytes.
 //!
-//! Context: HOT (the `PulseLine` methods: read, write, ppoll), SETUP (`open`, drop). Units: ns, bytes, baud.
+//! Context: HOT (the `PulseLine` methods: read, write, ppoll, io_uring_enter), SETUP (`open`, drop). Units: ns, bytes, baud.
 //! The kernel stamps no byte: the time begins when the wait is over, and ends when write(2) has taken the answer, which
 //! may still be on its way. The port is as it was found when it is closed.
 //! Source: termios(3), ioctl_tty(2).
@@ -14,6 +14,7 @@ use std::path::Path;
 use tailbound_rt::answer::sequence::Sequence;
 use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
 
+use super::ring_wait::{Behind, RingWait, Waited};
 use super::{By, Ready, ready};
 use crate::clock::now_ns;
 use crate::error::{SysError, check};
@@ -71,6 +72,7 @@ pub struct Uart {
     port: File,
     how: Use,
     before: libc::termios,
+    ring: Option<RingWait>,
     frame: [u8; FRAME_BYTES_MAX],
     filled: usize,
     first_byte_ns: i64,
@@ -128,12 +130,16 @@ impl Uart {
         let how = Use { frame_bytes, ..how };
         let (frame, filled) = ([0; FRAME_BYTES_MAX], 0);
         // From here on the modes are given back.
-        let uart = Self { port, how, before, frame, filled, first_byte_ns: 0, torn: 0 };
+        let uart = Self { port, how, before, ring: None, frame, filled, first_byte_ns: 0, torn: 0 };
         // What came before belongs to nobody.
         // SAFETY: reads one live termios.
         let set = unsafe { libc::tcsetattr(fd, libc::TCSAFLUSH, &raw const raw) };
         check(set, "tcsetattr", &name())?;
         uart.is_as_asked(&raw, &name())?;
+        if how.by == By::IoUring {
+            // Refused here, before anything runs.
+            RingWait::check()?;
+        }
         if how.by == By::Read {
             // SAFETY: integer arguments only.
             check(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_RDWR) }, "fcntl", &name())?;
@@ -161,8 +167,19 @@ impl Uart {
         self.torn
     }
 
-    /// Drops what came and was not read.
-    pub fn flush(&mut self) {
+    /// What the calling thread, which answers, needs of its own; what came and was not read belongs to nobody.
+    ///
+    /// # Errors
+    /// ENOSYS, EPERM: there is no io_uring.
+    pub fn attach(&mut self) -> Result<(), SysError> {
+        if self.how.by == By::IoUring {
+            self.ring = Some(RingWait::new()?);
+        }
+        self.flush();
+        Ok(())
+    }
+
+    fn flush(&mut self) {
         self.filled = 0;
         // SAFETY: integer arguments only; of a port that is gone the next read says so.
         unsafe { libc::tcflush(self.port.as_raw_fd(), libc::TCIFLUSH) };
@@ -187,6 +204,48 @@ impl Uart {
         Arrival::Nothing
     }
 
+    /// So many bytes are read.
+    fn took(&mut self, n: usize, ran_ns: i64) -> Arrival {
+        if n == 0 {
+            return self.nothing();
+        }
+        if self.filled == 0 {
+            self.first_byte_ns = ran_ns;
+        }
+        self.filled += n;
+        if self.filled < self.how.frame_bytes {
+            return Arrival::Interrupted;
+        }
+        self.filled = 0;
+        let number = u64::from(self.frame[0]);
+        let sequence = self.how.counts.then_some(Sequence { sender: 0, number, bits: 8 });
+        Arrival::Pulse(Pulse { stamp: Stamp::Absent, ran_ns, sequence, dropped: 0 })
+    }
+
+    fn wait_in_ring(&mut self, until_ns: i64) -> Arrival {
+        let left_ns = until_ns.wrapping_sub(self.now_ns()).max(0);
+        // `attach` made it.
+        let Some(ring) = &mut self.ring else { return Arrival::Failed(libc::EBADF) };
+        let room = self.frame.get_mut(self.filled..self.how.frame_bytes).unwrap_or_default();
+        // What is under way may be of a frame that was dropped since, and then brings less than there is room for.
+        let waited = ring.wait(self.port.as_fd(), Behind::Read(room.len() as u32), left_ns);
+        let ran_ns = now_ns(self.how.clock);
+        match waited {
+            Waited::Ready(n) => {
+                for (place, byte) in room.iter_mut().zip(ring.bytes().into_iter().take(n)) {
+                    *place = byte;
+                }
+                self.took(n, ran_ns)
+            }
+            Waited::Nothing => {
+                self.drop_torn();
+                Arrival::Nothing
+            }
+            Waited::Interrupted => Arrival::Interrupted,
+            Waited::Failed(errno) => Arrival::Failed(errno),
+        }
+    }
+
     /// Of a port that is gone the modes cannot be read any more.
     fn is_hung_up(&self) -> bool {
         let mut modes = self.before;
@@ -197,6 +256,9 @@ impl Uart {
 
 impl Drop for Uart {
     fn drop(&mut self) {
+        if let Some(ring) = &mut self.ring {
+            ring.end(self.port.as_fd());
+        }
         let fd = self.port.as_raw_fd();
         // SAFETY: integer arguments only; a port that is gone needs none of it.
         unsafe { libc::ioctl(fd, libc::TIOCNXCL) };
@@ -207,6 +269,9 @@ impl Drop for Uart {
 
 impl PulseLine for Uart {
     fn wait(&mut self, until_ns: i64) -> Arrival {
+        if self.how.by == By::IoUring {
+            return self.wait_in_ring(until_ns);
+        }
         if self.how.by == By::Poll {
             let left_ns = until_ns.wrapping_sub(self.now_ns());
             match ready(self.port.as_fd(), left_ns) {
@@ -222,29 +287,17 @@ impl PulseLine for Uart {
         let room = self.frame.get_mut(self.filled..self.how.frame_bytes).unwrap_or_default();
         let read = ipc::read(self.port.as_fd(), room);
         let ran_ns = self.now_ns();
-        let n = match read {
-            Ok(0) => return self.nothing(),
-            Ok(n) => n,
+        match read {
+            Ok(n) => self.took(n, ran_ns),
             Err(e) => match e.raw_os_error().unwrap_or(0) {
                 libc::EAGAIN => {
                     self.drop_torn();
-                    return Arrival::Nothing;
+                    Arrival::Nothing
                 }
-                libc::EINTR => return Arrival::Interrupted,
-                errno => return Arrival::Failed(errno),
+                libc::EINTR => Arrival::Interrupted,
+                errno => Arrival::Failed(errno),
             },
-        };
-        if self.filled == 0 {
-            self.first_byte_ns = ran_ns;
         }
-        self.filled += n;
-        if self.filled < self.how.frame_bytes {
-            return Arrival::Interrupted;
-        }
-        self.filled = 0;
-        let number = u64::from(self.frame[0]);
-        let sequence = self.how.counts.then_some(Sequence { sender: 0, number, bits: 8 });
-        Arrival::Pulse(Pulse { stamp: Stamp::Absent, ran_ns, sequence, dropped: 0 })
     }
 
     fn answer(&mut self) -> Result<i64, AnswerRefusal> {
@@ -271,7 +324,7 @@ impl PulseLine for Uart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::testing::arrival;
+    use crate::answer::testing::{arrival, ways};
     use crate::clock::CLOCK_MONOTONIC;
     use crate::terminal::{is_cooked, pair};
     use std::os::fd::{BorrowedFd, OwnedFd};
@@ -304,8 +357,9 @@ mod tests {
     #[test]
     fn bytes_are_answered_and_the_port_is_left_as_it_was() {
         let Some((person, terminal, path)) = ends() else { return };
-        for by in [By::Poll, By::Read, By::Busy] {
+        for by in ways() {
             let mut line = Uart::open(&path, how(by)).expect("a port");
+            line.attach().expect("attached");
             assert_eq!(is_cooked(terminal.as_fd()), Ok(false));
             let second = Uart::open(&path, how(by)).map(drop).expect_err("in use");
             assert!(second.is_busy(), "{second}");
@@ -327,9 +381,16 @@ mod tests {
     #[test]
     fn frames_are_whole_or_torn_and_their_first_byte_counts() {
         let Some((person, _terminal, path)) = ends() else { return };
-        let how = Use { frame_bytes: 3, counts: true, ..how(By::Poll) };
-        let mut line = Uart::open(&path, how).expect("a port");
-        let send = |bytes: &[u8]| ipc::write(person.as_fd(), bytes).expect("written");
+        for by in ways() {
+            frames_are_whole_or_torn(by, &path, person.as_fd());
+        }
+    }
+
+    fn frames_are_whole_or_torn(by: By, path: &Path, person: BorrowedFd<'_>) {
+        let how = Use { frame_bytes: 3, counts: true, ..how(by) };
+        let mut line = Uart::open(path, how).expect("a port");
+        line.attach().expect("attached");
+        let send = |bytes: &[u8]| ipc::write(person, bytes).expect("written");
         let number = |arrival| match arrival {
             Arrival::Pulse(Pulse { sequence: Some(s), .. }) => (s.number, s.bits),
             other => panic!("{other:?}"),
@@ -344,15 +405,16 @@ mod tests {
         assert_eq!(number(arrival(&mut line)), (1, 8));
         line.answer().expect("answered");
         let mut answer = [0; 9];
-        assert_eq!(ipc::read(person.as_fd(), &mut answer).ok(), Some(3));
+        assert_eq!(ipc::read(person, &mut answer).ok(), Some(3));
         assert_eq!(answer.get(..3), Some(&[1, 9, 9][..]));
     }
 
     #[test]
     fn a_port_that_goes_away_is_no_silence() {
-        for by in [By::Poll, By::Read, By::Busy] {
+        for by in ways() {
             let Some((person, terminal, path)) = ends() else { return };
             let mut line = Uart::open(&path, how(by)).expect("a port");
+            line.attach().expect("attached");
             drop((person, terminal));
             assert!(matches!(arrival(&mut line), Arrival::Failed(_)), "{by:?}");
         }
