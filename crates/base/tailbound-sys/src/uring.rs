@@ -372,3 +372,58 @@ fn too_old() -> SysError {
     let old = SysError::code("io_uring_setup", "this kernel's is too old", libc::ENOSYS);
     SysError { needs: NEEDS, ..old }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seccomp::{JEQ, LOAD, RET, install};
+
+    /// In a thread of its own, where io_uring_setup(2) fails so.
+    fn refused(errno: i32) -> String {
+        let made = std::thread::spawn(move || {
+            let op = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+            let number = u32::try_from(libc::SYS_io_uring_setup).expect("a number");
+            let program = vec![
+                op(LOAD, 0, 0, 0),
+                op(JEQ, 0, 1, number),
+                op(RET, 0, 0, libc::SECCOMP_RET_ERRNO | errno.unsigned_abs()),
+                op(RET, 0, 0, libc::SECCOMP_RET_ALLOW),
+            ];
+            install(program).expect("a filter");
+            Ring::new(Completing::InWait).map(drop)
+        });
+        made.join().expect("ended").expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn a_kernel_without_it_and_one_that_refuses_it_are_told_with_what_they_need() {
+        for errno in [libc::ENOSYS, libc::EPERM] {
+            let text = refused(errno);
+            assert!(text.contains("io_uring_setup"), "{text}");
+            assert!(
+                text.contains("CONFIG_IO_URING") && text.contains("io_uring_disabled"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_wait_that_is_ended_has_its_results() {
+        use std::os::fd::AsFd as _;
+        let Ok(ring) = Ring::new(Completing::InWait) else {
+            return tailbound_testing::skip("io_uring", "none to be had");
+        };
+        let (from, to) = std::io::pipe().expect("a pipe");
+        ring.queue(Operation::PollIn, from.as_fd(), Then::Next);
+        ring.queue(Operation::Read(8), from.as_fd(), Then::Nothing);
+        assert_eq!(ring.enter(2, Some(1_000_000)), Ok(()), "submitted");
+        assert_eq!(ring.results(), 0);
+        assert_eq!(ring.enter(2, Some(1_000_000)), Err(libc::ETIME));
+        ring.queue(Operation::EndPoll, from.as_fd(), Then::Nothing);
+        assert_eq!(ring.enter(3, Some(1_000_000_000)), Ok(()));
+        let mut all: Vec<i32> = std::iter::from_fn(|| ring.next_result()).collect();
+        all.sort_unstable();
+        assert_eq!(all, [-libc::ECANCELED, -libc::ECANCELED, 0]);
+        drop(to);
+    }
+}
