@@ -3,6 +3,7 @@
 //!
 //! Not here: what is said of it (`tailbound_report::paths`).
 
+use std::fs::File;
 use std::io::BufReader;
 
 use serde_json::{Value, json};
@@ -195,22 +196,7 @@ fn watch_as(
         step_ns: 1 << cell.shift,
         guest: kind,
     };
-    let begin = Begin::of(&plain.run);
-    if begin != Begin::Timer {
-        not_by_timers_possible(depth, kind)?;
-    }
-    let found = match begin {
-        Begin::Timer => Sparse::of(&mut log, plan.marks(), &names, samples, same),
-        Begin::Sender => Sparse::of_handovers(&mut log, plan.marks(), &names, samples, same),
-        Begin::Edge => {
-            let (starts_ns, interval_ns) =
-                (raw_of(&plain.run, Context::Start)?, interval(&plain.run)?);
-            // The probe makes each edge half an interval after the activation.
-            let samples = Samples { start_ns: samples.start_ns + interval_ns / 2, ..samples };
-            Sparse::of_answers(&mut log, &plan, &names, samples, &starts_ns)
-        }
-    };
-    let mut found = found.map_err(LabError::cannot)?;
+    let mut found = first_look(&plain.run, &mut log, &plan, &names, samples, depth)?;
     found.keep_shares(&shares(&plain.run));
     let mut bound = None;
     if depth == Depth::Bound {
@@ -241,6 +227,33 @@ fn watch_as(
         "full": full,
     });
     Ok(Watched { plain, record, bound, costs })
+}
+
+/// What the log of the sparse run, which has the bytes of `run`, tells.
+fn first_look(
+    run: &Run,
+    log: &mut File,
+    plan: &Plan,
+    names: &Symbols,
+    samples: Samples<'_>,
+    depth: Depth,
+) -> Result<Sparse, LabError> {
+    let begin = Begin::of(run);
+    if begin != Begin::Timer {
+        not_by_timers_possible(depth, samples.guest)?;
+    }
+    let found = match begin {
+        Begin::Timer => Sparse::of(log, plan.marks(), names, samples, true),
+        Begin::Sender => Sparse::of_handovers(log, plan.marks(), names, samples, true),
+        Begin::Edge => {
+            let (starts_ns, interval_ns) = (raw_of(run, Context::Start)?, interval(run)?);
+            // The probe makes each edge half an interval after the activation.
+            let start_ns = samples.start_ns.saturating_add(interval_ns / 2);
+            let samples = Samples { start_ns, ..samples };
+            Sparse::of_answers(log, plan, names, samples, &starts_ns)
+        }
+    };
+    found.map_err(LabError::cannot)
 }
 
 /// Can hand-overs and answers be followed so?
