@@ -4,6 +4,7 @@
 //! Context: HOT (`queue`, `enter`: one io_uring_enter(2), `next_result`), SETUP (`new`). Units: ns, bytes.
 //! A ring may be dropped while an operation is in flight, and the kernel ends that later: so the bytes
 //! that it reads into are never freed ([`Bytes`]).
+//! The crate io-uring has no bindings of 32-bit ARM, and makes them with libclang where it has none.
 //! Source: io_uring(7), io_uring_setup(2), io_uring_enter(2), linux/io_uring.h.
 
 use std::cell::UnsafeCell;
