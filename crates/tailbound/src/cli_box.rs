@@ -169,7 +169,7 @@ pub(crate) struct LineArgs {
     /// With --chip: `toggle`, every edge is a pulse and the answer is the same level; `rising` [default: toggle]
     #[arg(long, value_name = "WORD", help_heading = "Pulses", conflicts_with_all = ["udp", "port"])]
     pub(crate) edge: Option<String>,
-    /// How the thread waits: `poll`, `read`, or `busy`, which never sleeps [default: poll]
+    /// How the thread waits: `poll`, `read`, `io_uring`, or `busy`, which never sleeps [default: poll]
     #[arg(long, value_name = "WORD", help_heading = "Pulses")]
     pub(crate) by: Option<String>,
 }

@@ -30,6 +30,9 @@ impl SectionKind {
         [Self::InterruptsOff, Self::PreemptionOff, Self::NotPreemptible, Self::ReschedPending];
 }
 
+/// The first leg of an answer to an edge; no other has one of this name.
+pub const FROM_STAMP: &str = "to the interrupt's thread";
+
 /// The first leg of a hand-over; a wake-up by a timer has none of this name.
 pub const SENDERS_CALL: &str = "the sender's call";
 
@@ -49,6 +52,9 @@ pub struct PathsRecord {
     pub sections: Vec<SectionRecord>,
     /// The latest wake-ups, the latest first; of several CPUs, also the latest that another CPU handed over.
     pub wakeups: Vec<WakeUpRecord>,
+    /// Of answers to edges: each part of their way, from the line to the output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub split: Vec<SplitPart>,
     /// The measured thread is a second kernel's (Cobalt, EVL): it waits where interrupts are disabled, and nowhere else.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub second_kernel: bool,
@@ -57,6 +63,19 @@ pub struct PathsRecord {
     /// What the theoretical bound is computed from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theory: Option<crate::theory::TheoryRecord>,
+}
+
+/// See [`PathsRecord::split`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplitPart {
+    /// From where to where; the first lies before the sample begins.
+    pub name: String,
+    /// The shortest of all answers.
+    pub least_ns: i64,
+    /// Their mean.
+    pub mean_ns: i64,
+    /// The longest.
+    pub longest_ns: i64,
 }
 
 /// See [`PathsRecord::checks`].
@@ -79,6 +98,9 @@ pub struct PathsChecks {
     /// What was checked besides, where there are several CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub several: Option<SeveralChecks>,
+    /// Of answers to edges: the constant of the samples up to the answering thread, all of which were checked too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_constant_ns: Option<i64>,
 }
 
 /// See [`PathsChecks::several`].

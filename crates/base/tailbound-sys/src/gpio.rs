@@ -119,6 +119,24 @@ struct EventBytes {
     padding: [u32; 6],
 }
 
+impl EventBytes {
+    fn edge(&self) -> Edge {
+        let level = if self.id == EVENT_RISING { LineLevel::High } else { LineLevel::Low };
+        Edge { stamp_ns: self.timestamp_ns.0, level, sequence: self.line_seqno }
+    }
+}
+
+/// Bytes of an edge, as the kernel hands it over.
+pub(crate) const EDGE_BYTES: usize = size_of::<EventBytes>();
+
+/// The edge that these bytes are, of which there must be [`EDGE_BYTES`].
+pub(crate) fn edge_of(bytes: &[u8]) -> Option<Edge> {
+    let bytes = bytes.first_chunk::<EDGE_BYTES>()?;
+    // SAFETY: as many bytes as the structure has, for which any bytes are valid.
+    let event: EventBytes = unsafe { bytes.as_ptr().cast::<EventBytes>().read_unaligned() };
+    Some(event.edge())
+}
+
 /// What a line carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineLevel {
@@ -496,8 +514,7 @@ impl InputLine {
         if got.unsigned_abs() != size {
             return Err(SysError::code("read", "an edge of a GPIO line", libc::EIO));
         }
-        let level = if bytes.id == EVENT_RISING { LineLevel::High } else { LineLevel::Low };
-        Ok(Edge { stamp_ns: bytes.timestamp_ns.0, level, sequence: bytes.line_seqno })
+        Ok(bytes.edge())
     }
 
     /// The next edge that is there already: `None`, there is none. Only after [`Self::never_wait`].

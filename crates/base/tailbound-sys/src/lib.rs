@@ -73,5 +73,6 @@ pub mod thread;
 pub mod timer;
 pub mod timer_set;
 pub mod turns;
+mod uring;
 
 pub use error::SysError;

@@ -270,9 +270,16 @@ fn answers_to_pulses_allocate_nothing() {
     use tailbound_sys::answer::By;
     use tailbound_sys::answer::udp::Udp;
 
-    for by in [By::Poll, By::Read, By::Busy] {
+    for by in [By::Poll, By::Read, By::IoUring, By::Busy] {
         let at = ([127, 0, 0, 1], 0).into();
-        let mut line = Udp::open(at, None, by, CLOCK_MONOTONIC).expect("a port");
+        let mut line = match Udp::open(at, None, by, CLOCK_MONOTONIC) {
+            Err(e) if by == By::IoUring => {
+                tailbound_testing::skip("io_uring", e);
+                continue;
+            }
+            line => line.expect("a port"),
+        };
+        line.attach().expect("attached");
         let sender = std::net::UdpSocket::bind(("127.0.0.1", 0)).expect("a port");
         sender.connect(line.at().expect("its port")).expect("loopback");
         // All of them wait in its queue: what is late then does not matter.

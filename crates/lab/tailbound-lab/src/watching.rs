@@ -3,6 +3,7 @@
 //!
 //! Not here: what is said of it (`tailbound_report::paths`).
 
+use std::fs::File;
 use std::io::BufReader;
 
 use serde_json::{Value, json};
@@ -196,12 +197,7 @@ fn watch_as(
         step_ns: 1 << cell.shift,
         guest: kind,
     };
-    let hands_over = hands_over(&plain.run);
-    if hands_over {
-        hand_overs_possible(depth, kind)?;
-    }
-    let of = if hands_over { Sparse::of_handovers } else { Sparse::of };
-    let mut found = of(&mut log, plan.marks(), &names, samples, same).map_err(LabError::cannot)?;
+    let mut found = first_look(&plain.run, &mut log, &plan, &names, samples, depth)?;
     found.keep_shares(&shares(&plain.run));
     let mut bound = None;
     if depth == Depth::Bound {
@@ -234,8 +230,35 @@ fn watch_as(
     Ok(Watched { plain, record, bound, costs })
 }
 
-/// Can hand-overs be followed so?
-fn hand_overs_possible(depth: Depth, kind: Guest) -> Result<(), LabError> {
+/// What the log of the sparse run, which has the bytes of `run`, tells.
+fn first_look(
+    run: &Run,
+    log: &mut File,
+    plan: &Plan,
+    names: &Symbols,
+    samples: Samples<'_>,
+    depth: Depth,
+) -> Result<Sparse, LabError> {
+    let begin = Begin::of(run);
+    if begin != Begin::Timer {
+        not_by_timers_possible(depth, samples.guest)?;
+    }
+    let found = match begin {
+        Begin::Timer => Sparse::of(log, plan.marks(), names, samples, true),
+        Begin::Sender => Sparse::of_handovers(log, plan.marks(), names, samples, true),
+        Begin::Edge => {
+            let (starts_ns, interval_ns) = (raw_of(run, Context::Start)?, interval(run)?);
+            // The probe makes each edge half an interval after the activation.
+            let start_ns = samples.start_ns.saturating_add(interval_ns / 2);
+            let samples = Samples { start_ns, ..samples };
+            Sparse::of_answers(log, plan, names, samples, &starts_ns)
+        }
+    };
+    found.map_err(LabError::cannot)
+}
+
+/// Can hand-overs and answers be followed so?
+fn not_by_timers_possible(depth: Depth, kind: Guest) -> Result<(), LabError> {
     if depth == Depth::Bound {
         return Err(LabError::usage(
             "the theoretical bound is one of wake-ups by a timer: leave out --theory, or --probe",
@@ -243,7 +266,7 @@ fn hand_overs_possible(depth: Depth, kind: Guest) -> Result<(), LabError> {
     }
     if kind != Guest::X86_64 {
         return Err(LabError::cannot(
-            "lab paths: hand-overs are followed in guests of x86-64, where a call is told from an interrupt by its entry",
+            "lab paths: hand-overs and answers are followed in guests of x86-64, where a call is told from an interrupt by its entry",
         ));
     }
     Ok(())
@@ -343,9 +366,41 @@ pub fn latencies(run: &Run) -> Result<Vec<i64>, LabError> {
     Ok(all)
 }
 
-/// Are the samples those of hand-overs? Only these have a sender.
-fn hands_over(run: &Run) -> bool {
-    run.threads.iter().any(|t| t.context == Context::Send)
+/// What a sample begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begin {
+    /// A timer that was due.
+    Timer,
+    /// The call of a sender, which only hand-overs have.
+    Sender,
+    /// An edge of a line.
+    Edge,
+}
+
+impl Begin {
+    fn of(run: &Run) -> Self {
+        let has = |context| run.threads.iter().any(|t| t.context == context);
+        match (has(Context::Send), has(Context::Work)) {
+            (true, _) => Self::Sender,
+            (_, true) if run.header.plan.probe.starts_with("answer-gpio") => Self::Edge,
+            _ => Self::Timer,
+        }
+    }
+}
+
+/// All samples of the only thread of a context.
+fn raw_of(run: &Run, context: Context) -> Result<Vec<i64>, LabError> {
+    let thread = run.threads.iter().find(|t| t.context == context).map(|t| t.thread);
+    let mut all = Vec::new();
+    for raw in run.raw.iter().filter(|raw| Some(raw.thread) == thread) {
+        all.extend(runfile::unpack_raw(raw).map_err(LabError::cannot)?);
+    }
+    Ok(all)
+}
+
+fn interval(run: &Run) -> Result<i64, LabError> {
+    let interval_ns = run.header.plan.interval();
+    interval_ns.ok_or_else(|| LabError::cannot("the run does not say its interval"))
 }
 
 /// When the first judged activation was due, by the guest's clock.

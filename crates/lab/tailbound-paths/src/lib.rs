@@ -6,6 +6,7 @@
 //! Not here: QEMU (`tailbound-lab`), words and pictures (`tailbound-report`).
 #![deny(missing_docs)]
 
+pub mod answers;
 mod blocks;
 mod curve;
 pub mod decisive;

@@ -160,7 +160,7 @@ fn what_is_lost_doubled_or_no_pulse_is_counted_as_that() {
 
 #[test]
 fn each_way_of_waiting_answers_every_pulse() {
-    for by in ["poll", "read", "busy"] {
+    for by in ["poll", "read", "io_uring", "busy"] {
         let folder = folder();
         let port = free_port(Ipv4Addr::LOCALHOST);
         let at = format!("127.0.0.1:{port}");
@@ -313,7 +313,7 @@ fn what_cannot_be_answered_is_refused_before_anything_starts() {
         ("box answer --udp 127.0.0.1:1 --port /dev/null", 2, "--port"),
         ("box answer --port /dev/null --sender ::1", 2, "--sender"),
         ("box answer --udp here", 2, "address and a port"),
-        ("box answer --udp 127.0.0.1:0 --by luck", 2, "poll, read, busy"),
+        ("box answer --udp 127.0.0.1:0 --by luck", 2, "poll, read, io_uring, busy"),
         ("box answer --udp 127.0.0.1:0 --probe cyclic", 2, "--probe"),
         ("box answer --udp 127.0.0.1:0 --sleep timerfd", 2, "--sleep"),
         ("box answer --udp 127.0.0.1:0 -p deadline:1ms/2ms", 2, "SCHED_DEADLINE"),

@@ -20,7 +20,8 @@ pub use text::text;
 
 use serde_json::{Value, json};
 use tailbound_core::paths::{
-    PathsCpu, PathsRecord, SENDERS_CALL, SectionKind, SectionRecord, TreeLine, WakeUpRecord,
+    FROM_STAMP, PathsCpu, PathsRecord, SENDERS_CALL, SectionKind, SectionRecord, TreeLine,
+    WakeUpRecord,
 };
 use tailbound_core::units::{format_ns_i64, grouped};
 
@@ -125,6 +126,10 @@ fn spent(leg: &str, length: &str) -> String {
         "scheduler" => "the scheduler ran",
         "switch to user mode" => "the kernel returned to user mode",
         "reading the clock" => "the thread read its clock",
+        FROM_STAMP => "the interrupt's thread had not begun",
+        "to the answering thread" => "the answering thread was not in user mode",
+        "to the output" => "the thread was on its way to the output",
+        "the output" => "the output was set",
         other => return format!("{length} of it for {other}"),
     };
     format!("for {length} of it {what}")
@@ -160,8 +165,9 @@ pub fn sentence(paths: &PathsRecord) -> String {
         ""
     };
     format!(
-        "The latest of {} wake-ups took {}{most}. The longest sections: {}.{second}",
+        "The latest of {} {} took {}{most}. The longest sections: {}.{second}",
         grouped(paths.checks.samples),
+        if paths.split.is_empty() { "wake-ups" } else { "answers" },
         format_ns_i64(latest.latency_ns),
         sections.collect::<Vec<_>>().join(", ")
     )
@@ -195,6 +201,8 @@ fn checks(paths: &PathsRecord) -> String {
     )
 }
 
+/// Over the table of parts.
+const SPLIT: &str = "Each part of the answers";
 /// Where there is no curve.
 const NOT_ESTIMATED: &str = "Not estimated: another CPU served the timers of some wake-ups, and they waited for sections of both.";
 /// What the curve is, and is not.
@@ -203,7 +211,11 @@ const ESTIMATE: &str = "Any instant: had the timer fallen due at any instant of 
 /// Where its wake-ups begin.
 fn begin(paths: &PathsRecord) -> &'static str {
     let first = paths.wakeups.first().and_then(|w| w.legs.first());
-    if first.is_some_and(|leg| leg.name == SENDERS_CALL) { SENDERS_CALL } else { "its due time" }
+    match first.map_or("", |leg| leg.name.as_str()) {
+        SENDERS_CALL => SENDERS_CALL,
+        FROM_STAMP => "the stamp of its edge",
+        _ => "its due time",
+    }
 }
 
 fn behind(w: &WakeUpRecord) -> Option<String> {
@@ -231,7 +243,7 @@ pub fn json(paths: &PathsRecord, kernel: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use tailbound_core::paths::{
-        Behind, CurvePoint, HandedOver, Leg, PathsChecks, SeveralChecks, TreeLine,
+        Behind, CurvePoint, HandedOver, Leg, PathsChecks, SeveralChecks, SplitPart, TreeLine,
     };
 
     use super::*;
@@ -256,6 +268,7 @@ mod tests {
                 ..PathsChecks::default()
             },
             cpus: Vec::new(),
+            split: Vec::new(),
             totals: Vec::new(),
             sections: vec![SectionRecord {
                 kind: SectionKind::InterruptsOff,
@@ -307,6 +320,21 @@ mod tests {
         let text = text(&record, None, "debian:6.12", Style::default());
         assert!(text.contains("executed from the sender's call on"), "{text}");
         assert!(!text.contains("How likely a wake-up is later"), "{text}");
+    }
+
+    #[test]
+    fn an_answer_begins_with_its_stamp_and_has_the_split_of_all() {
+        let mut record = record();
+        for leg in record.wakeups.iter_mut().flat_map(|w| w.legs.iter_mut().take(1)) {
+            leg.name = FROM_STAMP.to_owned();
+        }
+        let part =
+            |name: &str| SplitPart { name: name.to_owned(), mean_ns: 777, ..SplitPart::default() };
+        record.split = vec![part("line to interrupt"), part(FROM_STAMP)];
+        let text = text(&record, None, "build:gpiosim", Style::default());
+        assert!(text.contains("executed from the stamp of its edge on"), "{text}");
+        assert!(text.contains("The latest of 1,000 answers"), "{text}");
+        assert!(text.contains("line to interrupt") && text.contains("777 ns"), "{text}");
     }
 
     #[test]

@@ -53,6 +53,16 @@ pub(super) fn wakeups(paths: &PathsRecord) -> Table {
     table.transposed()
 }
 
+/// The parts of all answers; the first lies before the sample.
+pub(super) fn split(paths: &PathsRecord) -> Table {
+    let mut table = Table::new(&["part", "least", "mean", "longest"]);
+    for part in &paths.split {
+        let lengths = [part.least_ns, part.mean_ns, part.longest_ns].map(format_ns_i64);
+        table.row(std::iter::once(part.name.clone()).chain(lengths).collect());
+    }
+    table
+}
+
 pub(super) fn tree(lines: &[TreeLine], indent: &str) -> Table {
     let mut table = Table::new(&["total", "itself", "calls", "function"]).with_words(&[3]);
     for line in lines.iter().take(LINES) {

@@ -6,8 +6,8 @@ use tailbound_core::units::grouped;
 use tailbound_stats::theory::TheoreticalBound;
 
 use super::{
-    ESTIMATE, NOT_ESTIMATED, begin, behind, checks, cpus, elsewhere, handed_over, heading, length,
-    longest, place, remedy, sentence, several, tables, title,
+    ESTIMATE, NOT_ESTIMATED, SPLIT, begin, behind, checks, cpus, elsewhere, handed_over, heading,
+    length, longest, place, remedy, sentence, several, tables, title,
 };
 use crate::table::Table;
 use crate::text::Style;
@@ -62,6 +62,10 @@ pub fn text(
 ) -> String {
     let mut page = Page::new(style);
     page.text(&sentence(paths), "  ", Ink::Bold);
+    if !paths.split.is_empty() {
+        page.heading(SPLIT);
+        table(&mut page, &tables::split(paths));
+    }
     page.heading("Latest wake-ups");
     wakeups(&mut page, paths);
     if let Some(latest) = paths.wakeups.first().filter(|w| !w.tree.is_empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A line of a GPIO chip whose edges are answered on another line.
 //!
-//! Context: HOT (the `PulseLine` methods: read, ppoll, ioctl), SETUP (`new`, `attach`). Units: ns on the run's clock.
+//! Context: HOT (the `PulseLine` methods: read, ppoll, io_uring_enter, ioctl), SETUP (`new`, `attach`). Units: ns on the run's clock.
 //! The kernel stamps an edge when it handles the interrupt. The end is the return of the call that set the output: how
 //! long the level takes to the pin, the driver does not say.
 
@@ -9,10 +9,11 @@ use tailbound_rt::answer::clocks::{ClockPair, Compared};
 use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
 
 use super::end_alarm::EndAlarm;
+use super::ring_wait::{Behind, RingWait, Waited};
 use super::{By, Ready, ready};
 use crate::clock::{CLOCK_MONOTONIC, CLOCK_REALTIME, now_ns};
 use crate::error::SysError;
-use crate::gpio::{Edge, InputLine, LineLevel, OutputLine, StampClock};
+use crate::gpio::{EDGE_BYTES, Edge, InputLine, LineLevel, OutputLine, StampClock, edge_of};
 
 /// What an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,7 @@ pub struct Gpio {
     stamps: libc::clockid_t,
     clocks: ClockPair,
     alarm: Option<EndAlarm>,
+    ring: Option<RingWait>,
     last: Option<Edge>,
     unseen: u64,
 }
@@ -47,7 +49,7 @@ impl Gpio {
     /// The edges of `input`, which are stamped by [`stamp_clock`], are answered on `output`.
     ///
     /// # Errors
-    /// As fcntl(2).
+    /// As fcntl(2); ENOSYS, EPERM with [`By::IoUring`].
     pub fn new(
         input: InputLine,
         output: OutputLine,
@@ -58,13 +60,17 @@ impl Gpio {
         if by != By::Read {
             input.never_wait()?;
         }
+        if by == By::IoUring {
+            // Refused here, before anything runs.
+            RingWait::check()?;
+        }
         let stamps = match stamp_clock(clock) {
             StampClock::Realtime => CLOCK_REALTIME,
             StampClock::Monotonic => CLOCK_MONOTONIC,
         };
         let clocks = ClockPair::default();
-        let (alarm, last, unseen) = (None, None, 0);
-        Ok(Self { input, output, form, by, clock, stamps, clocks, alarm, last, unseen })
+        let (alarm, ring, last, unseen) = (None, None, None, 0);
+        Ok(Self { input, output, form, by, clock, stamps, clocks, alarm, ring, last, unseen })
     }
 
     /// Edges that came while the kernel had not yet looked at the one before: the level after the next edge tells of them.
@@ -76,10 +82,13 @@ impl Gpio {
     /// What the calling thread, which answers, needs of its own; edges that wait belong to nobody.
     ///
     /// # Errors
-    /// EAGAIN: there are too many timers; ENODEV: the chip was unplugged.
+    /// EAGAIN: there are too many timers; ENODEV: the chip was unplugged; ENOSYS, EPERM: there is no io_uring.
     pub fn attach(&mut self) -> Result<(), SysError> {
         if self.by == By::Read {
             self.alarm = Some(EndAlarm::new(self.clock)?);
+        }
+        if self.by == By::IoUring {
+            self.ring = Some(RingWait::new()?);
         }
         while ready(self.input.as_fd(), 0) == Ready::Yes {
             self.last = Some(self.input.wait()?);
@@ -109,6 +118,35 @@ impl Gpio {
         }
     }
 
+    fn pulse(&mut self, edge: Edge, ran_ns: i64) -> Arrival {
+        let dropped = self.dropped_before(edge);
+        let twice = self.last.is_some_and(|last| last.level == edge.level);
+        if twice && dropped == 0 && self.form == AnswerForm::SameLevel {
+            self.unseen = self.unseen.saturating_add(1);
+        }
+        self.last = Some(edge);
+        let stamp = self.stamp(edge, ran_ns);
+        Arrival::Pulse(Pulse { stamp, ran_ns, sequence: None, dropped })
+    }
+
+    fn wait_in_ring(&mut self, until_ns: i64) -> Arrival {
+        let left_ns = until_ns.wrapping_sub(self.now_ns()).max(0);
+        // `attach` made it.
+        let Some(ring) = &mut self.ring else { return Arrival::Failed(libc::EBADF) };
+        let behind = Behind::Read(EDGE_BYTES as u32);
+        let waited = ring.wait(self.input.as_fd(), behind, left_ns);
+        let ran_ns = now_ns(self.clock);
+        match waited {
+            Waited::Ready(n) => match edge_of(ring.bytes().get(..n).unwrap_or_default()) {
+                Some(edge) => self.pulse(edge, ran_ns),
+                None => Arrival::Failed(libc::EIO),
+            },
+            Waited::Nothing => Arrival::Nothing,
+            Waited::Interrupted => Arrival::Interrupted,
+            Waited::Failed(errno) => Arrival::Failed(errno),
+        }
+    }
+
     /// Nothing to read where there need not be anything.
     fn is_over(&mut self, until_ns: i64) -> bool {
         let left_ns = until_ns.wrapping_sub(self.now_ns());
@@ -116,10 +154,19 @@ impl Gpio {
     }
 }
 
+impl Drop for Gpio {
+    fn drop(&mut self) {
+        if let Some(ring) = &mut self.ring {
+            ring.end(self.input.as_fd());
+        }
+    }
+}
+
 impl PulseLine for Gpio {
     fn wait(&mut self, until_ns: i64) -> Arrival {
         match self.by {
             By::Busy => {}
+            By::IoUring => return self.wait_in_ring(until_ns),
             By::Poll => {
                 let left_ns = until_ns.wrapping_sub(self.now_ns()).max(0);
                 match ready(self.input.as_fd(), left_ns) {
@@ -140,22 +187,14 @@ impl PulseLine for Gpio {
         }
         let read = self.input.wait();
         let ran_ns = self.now_ns();
-        let edge = match read {
-            Ok(edge) => edge,
+        match read {
+            Ok(edge) => self.pulse(edge, ran_ns),
             Err(e) => match e.errno {
-                libc::EAGAIN => return Arrival::Nothing,
-                libc::EINTR => return Arrival::Interrupted,
-                errno => return Arrival::Failed(errno),
+                libc::EAGAIN => Arrival::Nothing,
+                libc::EINTR => Arrival::Interrupted,
+                errno => Arrival::Failed(errno),
             },
-        };
-        let dropped = self.dropped_before(edge);
-        let twice = self.last.is_some_and(|last| last.level == edge.level);
-        if twice && dropped == 0 && self.form == AnswerForm::SameLevel {
-            self.unseen = self.unseen.saturating_add(1);
         }
-        self.last = Some(edge);
-        let stamp = self.stamp(edge, ran_ns);
-        Arrival::Pulse(Pulse { stamp, ran_ns, sequence: None, dropped })
     }
 
     fn answer(&mut self) -> Result<i64, AnswerRefusal> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines on which pulses from outside arrive and answers leave, and the three ways of waiting for one.
+//! Lines on which pulses from outside arrive and answers leave, and the four ways of waiting for one.
 //!
 //! Context: HOT (the `PulseLine` methods), SETUP (`open`). Units: ns on the run's clock; ms for the looks at the stop flag.
-//! Source: ppoll(2).
+//! Source: ppoll(2), io_uring_enter(2).
 
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
@@ -14,6 +14,7 @@ use crate::clock::{CLOCK_REALTIME, now_ns, timespec};
 mod datagrams;
 mod end_alarm;
 pub mod gpio;
+mod ring_wait;
 pub mod sender;
 pub mod uart;
 pub mod udp;
@@ -25,6 +26,8 @@ pub enum By {
     Poll,
     /// A read that waits.
     Read,
+    /// io_uring_enter(2): a poll with the read linked behind it.
+    IoUring,
     /// Reads that do not wait, over and over: the thread never sleeps.
     Busy,
 }
@@ -90,6 +93,19 @@ fn stamped(
 #[cfg(test)]
 mod testing {
     use tailbound_rt::answer::{Arrival, PulseLine};
+
+    use super::By;
+    use super::ring_wait::RingWait;
+
+    /// All ways of waiting that this machine has.
+    pub(super) fn ways() -> Vec<By> {
+        let mut ways = vec![By::Poll, By::Read, By::Busy];
+        match RingWait::check() {
+            Ok(()) => ways.push(By::IoUring),
+            Err(e) => tailbound_testing::skip("io_uring", e),
+        }
+        ways
+    }
 
     /// The next arrival that is not nothing.
     pub(super) fn arrival(line: &mut impl PulseLine) -> Arrival {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A serial port whose bytes are answered by the same bytes.
 //!
-//! Context: HOT (the `PulseLine` methods: read, write, ppoll), SETUP (`open`, drop). Units: ns, bytes, baud.
+//! Context: HOT (the `PulseLine` methods: read, write, ppoll, io_uring_enter), SETUP (`open`, drop). Units: ns, bytes, baud.
 //! The kernel stamps no byte: the time begins when the wait is over, and ends when write(2) has taken the answer, which
 //! may still be on its way. The port itself is `serial`.
 
@@ -11,6 +11,7 @@ use std::path::Path;
 use tailbound_rt::answer::sequence::Sequence;
 use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
 
+use super::ring_wait::{Behind, RingWait, Waited};
 use super::{By, Ready, ready};
 use crate::clock::now_ns;
 use crate::error::SysError;
@@ -45,6 +46,7 @@ pub struct Use {
 pub struct Uart {
     port: SerialPort,
     how: Use,
+    ring: Option<RingWait>,
     frame: [u8; FRAME_BYTES_MAX],
     filled: usize,
     first_byte_ns: i64,
@@ -59,13 +61,17 @@ impl Uart {
     pub fn open(path: &Path, how: Use) -> Result<Self, SysError> {
         let reads = match how.by {
             By::Read => Reads::Within(LOOK_TENTHS),
-            By::Poll | By::Busy => Reads::AtOnce,
+            By::Poll | By::Busy | By::IoUring => Reads::AtOnce,
         };
         let port = SerialPort::open_as(path, how.baud, reads)?;
         let frame_bytes = how.frame_bytes.clamp(1, FRAME_BYTES_MAX);
         let how = Use { frame_bytes, ..how };
         let (frame, filled) = ([0; FRAME_BYTES_MAX], 0);
-        Ok(Self { port, how, frame, filled, first_byte_ns: 0, torn: 0 })
+        if how.by == By::IoUring {
+            // Refused here, before anything runs.
+            RingWait::check()?;
+        }
+        Ok(Self { port, how, ring: None, frame, filled, first_byte_ns: 0, torn: 0 })
     }
 
     /// Frames that were dropped because they did not become whole.
@@ -74,8 +80,19 @@ impl Uart {
         self.torn
     }
 
-    /// Drops what came and was not read.
-    pub fn flush(&mut self) {
+    /// What the calling thread, which answers, needs of its own; what came and was not read belongs to nobody.
+    ///
+    /// # Errors
+    /// ENOSYS, EPERM: there is no io_uring.
+    pub fn attach(&mut self) -> Result<(), SysError> {
+        if self.how.by == By::IoUring {
+            self.ring = Some(RingWait::new()?);
+        }
+        self.flush();
+        Ok(())
+    }
+
+    fn flush(&mut self) {
         self.filled = 0;
         self.port.flush();
     }
@@ -98,10 +115,63 @@ impl Uart {
         self.drop_torn();
         Arrival::Nothing
     }
+
+    /// So many bytes are read.
+    fn took(&mut self, n: usize, ran_ns: i64) -> Arrival {
+        if n == 0 {
+            return self.nothing();
+        }
+        if self.filled == 0 {
+            self.first_byte_ns = ran_ns;
+        }
+        self.filled += n;
+        if self.filled < self.how.frame_bytes {
+            return Arrival::Interrupted;
+        }
+        self.filled = 0;
+        let number = u64::from(self.frame[0]);
+        let sequence = self.how.counts.then_some(Sequence { sender: 0, number, bits: 8 });
+        Arrival::Pulse(Pulse { stamp: Stamp::Absent, ran_ns, sequence, dropped: 0 })
+    }
+
+    fn wait_in_ring(&mut self, until_ns: i64) -> Arrival {
+        let left_ns = until_ns.wrapping_sub(self.now_ns()).max(0);
+        // `attach` made it.
+        let Some(ring) = &mut self.ring else { return Arrival::Failed(libc::EBADF) };
+        let room = self.frame.get_mut(self.filled..self.how.frame_bytes).unwrap_or_default();
+        // What is under way may be of a frame that was dropped since, and then brings less than there is room for.
+        let waited = ring.wait(self.port.as_fd(), Behind::Read(room.len() as u32), left_ns);
+        let ran_ns = now_ns(self.how.clock);
+        match waited {
+            Waited::Ready(n) => {
+                for (place, byte) in room.iter_mut().zip(ring.bytes().into_iter().take(n)) {
+                    *place = byte;
+                }
+                self.took(n, ran_ns)
+            }
+            Waited::Nothing => {
+                self.drop_torn();
+                Arrival::Nothing
+            }
+            Waited::Interrupted => Arrival::Interrupted,
+            Waited::Failed(errno) => Arrival::Failed(errno),
+        }
+    }
+}
+
+impl Drop for Uart {
+    fn drop(&mut self) {
+        if let Some(ring) = &mut self.ring {
+            ring.end(self.port.as_fd());
+        }
+    }
 }
 
 impl PulseLine for Uart {
     fn wait(&mut self, until_ns: i64) -> Arrival {
+        if self.how.by == By::IoUring {
+            return self.wait_in_ring(until_ns);
+        }
         if self.how.by == By::Poll {
             let left_ns = until_ns.wrapping_sub(self.now_ns());
             match ready(self.port.as_fd(), left_ns) {
@@ -117,29 +187,17 @@ impl PulseLine for Uart {
         let room = self.frame.get_mut(self.filled..self.how.frame_bytes).unwrap_or_default();
         let read = ipc::read(self.port.as_fd(), room);
         let ran_ns = self.now_ns();
-        let n = match read {
-            Ok(0) => return self.nothing(),
-            Ok(n) => n,
+        match read {
+            Ok(n) => self.took(n, ran_ns),
             Err(e) => match e.raw_os_error().unwrap_or(0) {
                 libc::EAGAIN => {
                     self.drop_torn();
-                    return Arrival::Nothing;
+                    Arrival::Nothing
                 }
-                libc::EINTR => return Arrival::Interrupted,
-                errno => return Arrival::Failed(errno),
+                libc::EINTR => Arrival::Interrupted,
+                errno => Arrival::Failed(errno),
             },
-        };
-        if self.filled == 0 {
-            self.first_byte_ns = ran_ns;
         }
-        self.filled += n;
-        if self.filled < self.how.frame_bytes {
-            return Arrival::Interrupted;
-        }
-        self.filled = 0;
-        let number = u64::from(self.frame[0]);
-        let sequence = self.how.counts.then_some(Sequence { sender: 0, number, bits: 8 });
-        Arrival::Pulse(Pulse { stamp: Stamp::Absent, ran_ns, sequence, dropped: 0 })
     }
 
     fn answer(&mut self) -> Result<i64, AnswerRefusal> {
@@ -166,7 +224,7 @@ impl PulseLine for Uart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::testing::arrival;
+    use crate::answer::testing::{arrival, ways};
     use crate::clock::CLOCK_MONOTONIC;
     use crate::terminal::{is_cooked, pair};
     use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
@@ -199,8 +257,9 @@ mod tests {
     #[test]
     fn bytes_are_answered_and_the_port_is_left_as_it_was() {
         let Some((person, terminal, path)) = ends() else { return };
-        for by in [By::Poll, By::Read, By::Busy] {
+        for by in ways() {
             let mut line = Uart::open(&path, how(by)).expect("a port");
+            line.attach().expect("attached");
             assert_eq!(is_cooked(terminal.as_fd()), Ok(false));
             let second = Uart::open(&path, how(by)).map(drop).expect_err("in use");
             assert!(second.is_busy(), "{second}");
@@ -222,9 +281,16 @@ mod tests {
     #[test]
     fn frames_are_whole_or_torn_and_their_first_byte_counts() {
         let Some((person, _terminal, path)) = ends() else { return };
-        let how = Use { frame_bytes: 3, counts: true, ..how(By::Poll) };
-        let mut line = Uart::open(&path, how).expect("a port");
-        let send = |bytes: &[u8]| ipc::write(person.as_fd(), bytes).expect("written");
+        for by in ways() {
+            frames_are_whole_or_torn(by, &path, person.as_fd());
+        }
+    }
+
+    fn frames_are_whole_or_torn(by: By, path: &Path, person: BorrowedFd<'_>) {
+        let how = Use { frame_bytes: 3, counts: true, ..how(by) };
+        let mut line = Uart::open(path, how).expect("a port");
+        line.attach().expect("attached");
+        let send = |bytes: &[u8]| ipc::write(person, bytes).expect("written");
         let number = |arrival| match arrival {
             Arrival::Pulse(Pulse { sequence: Some(s), .. }) => (s.number, s.bits),
             other => panic!("{other:?}"),
@@ -239,15 +305,16 @@ mod tests {
         assert_eq!(number(arrival(&mut line)), (1, 8));
         line.answer().expect("answered");
         let mut answer = [0; 9];
-        assert_eq!(ipc::read(person.as_fd(), &mut answer).ok(), Some(3));
+        assert_eq!(ipc::read(person, &mut answer).ok(), Some(3));
         assert_eq!(answer.get(..3), Some(&[1, 9, 9][..]));
     }
 
     #[test]
     fn a_port_that_goes_away_is_no_silence() {
-        for by in [By::Poll, By::Read, By::Busy] {
+        for by in ways() {
             let Some((person, terminal, path)) = ends() else { return };
             let mut line = Uart::open(&path, how(by)).expect("a port");
+            line.attach().expect("attached");
             drop((person, terminal));
             assert!(matches!(arrival(&mut line), Arrival::Failed(_)), "{by:?}");
         }

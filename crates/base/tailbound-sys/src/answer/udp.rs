@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Datagrams that are answered to their sender, with the kernel's stamp of their arrival.
 //!
-//! Context: HOT (the `PulseLine` methods: recvmsg, sendto, ppoll), SETUP (`open`). Units: ns, bytes.
+//! Context: HOT (the `PulseLine` methods: recvmsg, sendto, ppoll, io_uring_enter), SETUP (`open`). Units: ns, bytes.
 //! The stamp is taken in software, when the driver hands the packet to the stack, on CLOCK_REALTIME. Datagrams of
 //! another length, magic or kind, and those of other senders than the one named, get no answer.
 //! Source: recvmsg(2), udp(7), socket(7), Documentation/networking/timestamping.rst.
@@ -15,6 +15,7 @@ use tailbound_rt::answer::sequence::Sequence;
 use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
 
 use super::datagrams::{self, RAW_HARDWARE, RX_HARDWARE, RX_SOFTWARE, SOFTWARE, Told};
+use super::ring_wait::{Behind, RingWait, Waited};
 use super::{By, LOOK_MS, Ready, last_errno, ready, stamped};
 use crate::clock::now_ns;
 use crate::error::SysError;
@@ -24,6 +25,7 @@ use crate::socket_option::set_option;
 pub struct Udp {
     socket: UdpSocket,
     by: By,
+    ring: Option<RingWait>,
     clock: libc::clockid_t,
     only: Option<IpAddr>,
     clocks: ClockPair,
@@ -58,9 +60,14 @@ impl Udp {
         datagrams::stamp(fd, flags)?;
         let timeout = libc::timeval { tv_sec: 0, tv_usec: (LOOK_MS * 1000) as _ };
         set_option(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeout, "SO_RCVTIMEO")?;
+        if by == By::IoUring {
+            // Refused here, before anything runs.
+            RingWait::check()?;
+        }
         Ok(Self {
             socket,
             by,
+            ring: None,
             clock,
             only,
             clocks: ClockPair::default(),
@@ -73,6 +80,17 @@ impl Udp {
             drops: 0,
             hardware_stamps: 0,
         })
+    }
+
+    /// What the calling thread, which answers, needs of its own.
+    ///
+    /// # Errors
+    /// ENOSYS, EPERM: there is no io_uring.
+    pub fn attach(&mut self) -> Result<(), SysError> {
+        if self.by == By::IoUring {
+            self.ring = Some(RingWait::new()?);
+        }
+        Ok(())
     }
 
     /// Where it is, with the port that the kernel chose.
@@ -142,6 +160,14 @@ impl Udp {
     }
 }
 
+impl Drop for Udp {
+    fn drop(&mut self) {
+        if let Some(ring) = &mut self.ring {
+            ring.end(self.socket.as_fd());
+        }
+    }
+}
+
 impl PulseLine for Udp {
     fn wait(&mut self, until_ns: i64) -> Arrival {
         let mut bytes = [0; BYTES + 1];
@@ -152,6 +178,18 @@ impl PulseLine for Udp {
                 Ready::No => return Arrival::Nothing,
                 Ready::Interrupted => return Arrival::Interrupted,
                 Ready::Failed(errno) => return Arrival::Failed(errno),
+            }
+        }
+        if self.by == By::IoUring {
+            let left_ns = until_ns.wrapping_sub(self.now_ns()).max(0);
+            // `attach` made it.
+            let Some(ring) = &mut self.ring else { return Arrival::Failed(libc::EBADF) };
+            // recvmsg(2) has the stamps.
+            match ring.wait(self.socket.as_fd(), Behind::Caller, left_ns) {
+                Waited::Ready(_) => {}
+                Waited::Nothing => return Arrival::Nothing,
+                Waited::Interrupted => return Arrival::Interrupted,
+                Waited::Failed(errno) => return Arrival::Failed(errno),
             }
         }
         let flags = if self.by == By::Read { 0 } else { libc::MSG_DONTWAIT };
@@ -199,13 +237,14 @@ impl PulseLine for Udp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::testing::arrival;
+    use crate::answer::testing::{arrival, ways};
     use crate::clock::CLOCK_MONOTONIC;
     use tailbound_rt::answer::datagram::AnswerPacket;
 
     fn open(by: By, only: Option<IpAddr>) -> (Udp, UdpSocket) {
-        let line =
+        let mut line =
             Udp::open(([127, 0, 0, 1], 0).into(), only, by, CLOCK_MONOTONIC).expect("a port");
+        line.attach().expect("attached");
         let sender = UdpSocket::bind(("127.0.0.1", 0)).expect("a port");
         sender.connect(line.at().expect("its port")).expect("loopback");
         sender.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("a timeout");
@@ -214,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_pulse_is_stamped_and_answered_by_each_way_of_waiting() {
-        for by in [By::Poll, By::Read, By::Busy] {
+        for by in ways() {
             let (mut line, sender) = open(by, None);
             let pulse = datagram::PulsePacket { sender: 3, number: 9, token: 77 };
             let before_ns = line.now_ns();

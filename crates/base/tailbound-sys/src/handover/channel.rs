@@ -10,7 +10,7 @@ use tailbound_rt::handover::{Block, Give, Take};
 
 use super::medium::Medium;
 use super::site::Site;
-use super::{descriptor, epoll, library, mqueue, signal, sysv, uring, word};
+use super::{descriptor, epoll, library, mqueue, signal, sysv, uring_pipe, word};
 use crate::error::SysError;
 use crate::futex::Scope;
 use crate::shared::Shared;
@@ -59,7 +59,7 @@ impl Channel {
             Medium::Pipe => Some(descriptor::pipe()?),
             Medium::IoUring => {
                 // Refused here, before anything runs, where there is none.
-                drop(uring::Ring::new()?);
+                uring_pipe::available()?;
                 Some(descriptor::pipe()?)
             }
             Medium::Socket(carrier) => Some(descriptor::socket(carrier)?),
@@ -125,7 +125,7 @@ impl Channel {
             Medium::Pipe | Medium::Socket(_) | Medium::Eventfd | Medium::Epoll => {
                 Box::new(descriptor::End(self.fd(Side::Giver)?))
             }
-            Medium::IoUring => Box::new(uring::Writer::new(self.fd(Side::Giver)?)?),
+            Medium::IoUring => Box::new(uring_pipe::Writer::new(self.fd(Side::Giver)?)?),
         })
     }
 
@@ -148,7 +148,7 @@ impl Channel {
                 Box::new(descriptor::End(self.fd(Side::Taker)?))
             }
             Medium::Epoll => Box::new(epoll::Waiter::new(self.fd(Side::Taker)?)?),
-            Medium::IoUring => Box::new(uring::Reader::new(self.fd(Side::Taker)?)?),
+            Medium::IoUring => Box::new(uring_pipe::Reader::new(self.fd(Side::Taker)?)?),
         })
     }
 

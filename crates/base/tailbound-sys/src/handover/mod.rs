@@ -16,7 +16,7 @@ mod mqueue;
 mod signal;
 mod site;
 mod sysv;
-mod uring;
+mod uring_pipe;
 mod word;
 
 pub use channel::Channel;

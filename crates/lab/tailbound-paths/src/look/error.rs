@@ -2,6 +2,7 @@
 //! Why nothing is told of a run.
 
 use crate::log::LogError;
+use crate::plan::PlanError;
 use crate::wakeups::FitError;
 
 /// Why nothing is told of a run.
@@ -39,6 +40,12 @@ pub enum LookError {
     /// A hand-over is followed on one CPU.
     #[error("lab paths follows hand-overs in guests of one CPU: use --smp 1")]
     HandOversOfSeveral,
+    /// So is an answer.
+    #[error("lab paths follows answers to edges in guests of one CPU: use --smp 1")]
+    AnswersOfSeveral,
+    /// Answers are told by functions of simulated lines.
+    #[error("{0}: answers are followed in kernels with simulated GPIO lines (CONFIG_GPIO_SIM)")]
+    Plan(#[from] PlanError),
     /// CPUs did not execute one after the other.
     #[error(
         "{wrong} of {all} turns of CPUs are not where the one before ended: nothing can be said of this run"

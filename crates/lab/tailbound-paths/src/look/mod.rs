@@ -24,6 +24,7 @@ use tailbound_trace::symbols::Symbols;
 pub use self::error::LookError;
 
 use self::reading::{LogReading, judged, read, waits};
+use crate::answers::{self, Answer, Answers};
 use crate::blocks::{blocks, tree};
 use crate::curve;
 use crate::handovers::{self, HandOver, HandOvers};
@@ -157,6 +158,7 @@ impl Sparse {
                 handed_over: wakeups.iter().filter(|w| w.handed_over()).count() as u64,
                 unexplained: 0,
             }),
+            start_constant_ns: None,
         };
         let mut sparse = Self::begun(checks, &seen, window, samples, symbols);
         sparse.waits = waits(&wakeups, samples, &dues, &seen);
@@ -201,9 +203,7 @@ impl Sparse {
             samples: fit.samples as u64,
             constant_ns: fit.constant_ns,
             drift_ppb: fit.drift_ppb(),
-            delayed: 0,
-            set_late: 0,
-            several: None,
+            ..PathsChecks::default()
         };
         let mut sparse = Self::begun(checks, &seen, window, samples, symbols);
         for (at, latency_ns) in latest(samples.latencies_ns) {
@@ -214,6 +214,60 @@ impl Sparse {
                 activation: at as u64,
                 latency_ns,
                 legs: legs(&handovers::LEGS, &one.legs(latency_ns)),
+                ..WakeUpRecord::default()
+            });
+        }
+        Ok(sparse)
+    }
+
+    /// From the log of the sparse run of a probe that answers edges: what is told of each begins with the stamp of its
+    /// interrupt. `samples` begin where the edges do, `starts_ns` end with the thread that answers.
+    ///
+    /// # Errors
+    /// [`LookError`]: also where a check failed, after which nothing is told.
+    pub fn of_answers(
+        log: &mut (impl Read + Seek),
+        plan: &Plan,
+        symbols: &Symbols,
+        samples: Samples<'_>,
+        starts_ns: &[i64],
+    ) -> Result<Self, LookError> {
+        let marks = plan.answers()?;
+        let (woken, turns) = judged(log, plan.marks(), samples)?;
+        if turns.several() {
+            return Err(LookError::AnswersOfSeveral);
+        }
+        let mut found = Answers::new(marks, &woken);
+        log.seek(SeekFrom::Start(0))?;
+        Log::open(&mut *log)?.each(|r| found.add(&r))?;
+        let all = found.all;
+        let step_ns = samples.guest.clock_step_ns();
+        let fit = |of: fn(&Answer) -> WakeUp, samples_ns: &[i64]| {
+            wakeups::fit(&all.iter().map(of).collect::<Vec<_>>(), samples_ns, step_ns)
+        };
+        let (whole, start) =
+            (fit(Answer::whole, samples.latencies_ns)?, fit(Answer::start, starts_ns)?);
+        let of = |a: Option<&Answer>| a.copied().unwrap_or_default();
+        let window = (of(all.first()).line_ns, of(all.last()).given_ns);
+        let seen = read(log, window, &[], &[], samples.step_ns, plan.marks(), turns)?;
+        let checks = PathsChecks {
+            same_bytes: true,
+            samples: whole.samples as u64,
+            constant_ns: whole.constant_ns,
+            drift_ppb: whole.drift_ppb(),
+            start_constant_ns: Some(start.constant_ns),
+            ..PathsChecks::default()
+        };
+        let mut sparse = Self::begun(checks, &seen, window, samples, symbols);
+        sparse.record.split = answers::split(&all, samples.latencies_ns);
+        for (at, latency_ns) in latest(samples.latencies_ns) {
+            let Some(one) = all.get(at) else { continue };
+            let target = Target::WakeUp(sparse.record.wakeups.len());
+            sparse.targets.push((one.stamp_ns, one.given_ns, 0, target));
+            sparse.record.wakeups.push(WakeUpRecord {
+                activation: at as u64,
+                latency_ns,
+                legs: legs(&answers::LEGS, &one.legs(latency_ns)),
                 ..WakeUpRecord::default()
             });
         }

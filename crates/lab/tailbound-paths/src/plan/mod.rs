@@ -12,6 +12,7 @@ mod x86_64;
 #[cfg(test)]
 pub(crate) use x86_64::tests::OLD as X86_64_SYMBOLS;
 
+use crate::answers::AnswerMarks;
 use crate::outside::OUTSIDE;
 use crate::record::{MAGIC, guest, mode, plan, point};
 use crate::wakeups::Marks;
@@ -136,6 +137,7 @@ pub struct Plan {
     count_bytes: u64,
     current: u64,
     marks: Marks,
+    answers: Result<AnswerMarks, PlanError>,
     /// Timers are linked.
     timer_form: TimerForm,
     idle_thread: u64,
@@ -198,10 +200,14 @@ impl Plan {
             marks.sets = sets;
             points.push(one(sets, point::MARK));
         }
+        let answers = AnswerMarks::of(&symbols);
+        let marked = answers.iter().flat_map(|marks| marks.all());
+        points.extend(marked.map(|at| one(at, point::MARK)));
         points.sort_unstable();
         points.dedup_by_key(|p| p.0);
         Ok(Self {
             guest,
+            answers,
             mode: mode::SPARSE,
             offset_at: own.offset_at,
             count: own.count,
@@ -250,6 +256,14 @@ impl Plan {
     #[must_use]
     pub fn marks(&self) -> Marks {
         self.marks
+    }
+
+    /// What answers to edges of a simulated line are told by.
+    ///
+    /// # Errors
+    /// The kernel has no such lines.
+    pub fn answers(&self) -> Result<AnswerMarks, PlanError> {
+        self.answers.clone()
     }
 
     /// The idle thread of the only CPU; 0: not known before it halts.

@@ -21,6 +21,7 @@ use super::gpio_sim::SimulatedChip;
 use crate::error::ProbeError;
 use crate::figures::figure;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
+use crate::place::{Places, Where};
 use crate::thread_group::{ProbeOutput, Running, thread_spec};
 
 /// The chip that is made for the measurement.
@@ -128,7 +129,12 @@ fn begin(setup: &Setup<'_>, lines: Lines) -> Result<Running, ProbeError> {
         Policy::Rr(priority) => Policy::Fifo(priority.saturating_sub(1).max(1)),
         other => other,
     };
-    let spec = thread_spec(policy, setup.cpus());
+    // On another CPU where there is one: there an edge comes whatever the measured one does.
+    let cpus = match setup.cpus().as_slice() {
+        [one] => vec![Places::look(setup.root, setup.plan).second(*one, Where::Auto)?],
+        several => several.to_vec(),
+    };
+    let spec = thread_spec(policy, cpus);
     super::begin_beside(setup, line, |threads| {
         threads.helper("pulses", spec, move |thread| pulses.run(thread, clock))?;
         // It goes when the lines are closed.

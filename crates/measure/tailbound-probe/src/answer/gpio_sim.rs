@@ -111,6 +111,22 @@ fn remove_left(all: &Path) {
     }
 }
 
+/// What a sleep came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slept {
+    Due,
+    Stopped,
+}
+
+fn sleeps(port: &mut Nanosleep, due_ns: i64, thread: &ThreadContext) -> Slept {
+    while port.sleep_until(due_ns) != Wake::Due {
+        if thread.stop().load(Ordering::Relaxed) {
+            return Slept::Stopped;
+        }
+    }
+    if thread.stop().load(Ordering::Relaxed) { Slept::Stopped } else { Slept::Due }
+}
+
 /// Edges on the line of pulses.
 #[derive(Debug)]
 pub(super) struct SimulatedPulses {
@@ -127,6 +143,10 @@ impl SimulatedPulses {
         for schedule in [thread.warm_up(), thread.measurement()] {
             self.edges(&schedule, thread, clock)?;
         }
+        // The end of a thread takes longer than its sleep, and would be in the way of the last answer.
+        let Schedule { first_ns, interval_ns, activations } = thread.measurement();
+        let span_ns = interval_ns.saturating_mul(i64::try_from(activations).unwrap_or(i64::MAX));
+        sleeps(&mut Nanosleep(clock), first_ns.saturating_add(span_ns), thread);
         Ok(())
     }
 
@@ -139,12 +159,7 @@ impl SimulatedPulses {
         let mut port = Nanosleep(clock);
         let mut due_ns = schedule.first_ns.saturating_add(schedule.interval_ns / 2);
         for _ in 0..schedule.activations {
-            while port.sleep_until(due_ns) != Wake::Due {
-                if thread.stop().load(Ordering::Relaxed) {
-                    return Ok(());
-                }
-            }
-            if thread.stop().load(Ordering::Relaxed) {
+            if sleeps(&mut port, due_ns, thread) == Slept::Stopped {
                 return Ok(());
             }
             let word = if self.rises { "pull-up" } else { "pull-down" };

@@ -32,7 +32,7 @@ pub(crate) const BY: ProbeOption = ProbeOption::new(
     crate::kind::SPINS_BY.0,
     "WORD",
     "poll",
-    "how the thread waits: `poll` (ppoll, then a read), `read` (a read that waits), `busy` (it never sleeps, and takes its CPU)",
+    "how the thread waits: `poll` (ppoll, then a read), `read` (a read that waits), `io_uring` (one io_uring_enter), `busy` (it never sleeps, and takes its CPU)",
 );
 
 /// A line and what is to be said of it.
@@ -48,9 +48,11 @@ pub(crate) trait Answering: PulseLine + Send + 'static {
 
 /// Reads `--by`.
 fn by(setup: &Setup<'_>) -> Result<By, ProbeError> {
-    let by = match setup.options().word(BY.name, &["poll", "read", crate::kind::SPINS_BY.1])? {
+    let words = ["poll", "read", "io_uring", crate::kind::SPINS_BY.1];
+    let by = match setup.options().word(BY.name, &words)? {
         0 => By::Poll,
         1 => By::Read,
+        2 => By::IoUring,
         _ => By::Busy,
     };
     if let policy @ Policy::Deadline { .. } = setup.plan.policy {

@@ -79,8 +79,7 @@ fn begin(setup: &Setup<'_>, port: Uart) -> Result<Running, ProbeError> {
 
 impl Answering for Uart {
     fn forget(&mut self) -> Result<(), SysError> {
-        self.flush();
-        Ok(())
+        self.attach()
     }
 
     fn output(&self, _: &PulseTally) -> ProbeOutput {

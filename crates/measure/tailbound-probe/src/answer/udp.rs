@@ -88,7 +88,7 @@ fn begin(setup: &Setup<'_>, options: Options) -> Result<Running, ProbeError> {
 impl Answering for Udp {
     fn forget(&mut self) -> Result<(), SysError> {
         // Its queue began with the run.
-        Ok(())
+        self.attach()
     }
 
     fn output(&self, tally: &PulseTally) -> ProbeOutput {

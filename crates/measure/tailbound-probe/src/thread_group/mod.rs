@@ -191,7 +191,7 @@ impl ThreadGroup {
     fn recorders(&self, slot: &RecordSlot) -> Result<Arc<Recorders>, ProbeError> {
         let recorders = Recorders::new()
             .map_err(|source| ProbeError::Thread { cpu: slot.cpu_name(), source })?;
-        if self.plan.raw && slot.context == Context::User {
+        if self.plan.raw && matches!(slot.context, Context::User | Context::Start) {
             recorders.measured.record_raw();
         }
         // Others are not judged: for them it is chosen from the warm-up.
