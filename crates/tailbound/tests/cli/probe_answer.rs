@@ -220,10 +220,9 @@ fn one_machine_sends_and_another_answers() {
     let via = format!("linux:{at},policy=other,patience=60s");
     let words =
         ["box", "run", "--via", &via, "-i", "2ms", "-D", "400ms", "-q", "-o", "asked.jsonl"];
-    let (mut command, file) = (tailbound(), folder.path().join("asked.jsonl"));
-    let asked = call(command.args(words).current_dir(folder.path()));
+    let asked = call(folder.path(), &words);
     assert_eq!(status(&asked), 0, "{}", stderr(&asked));
-    let run = read(&file);
+    let run = read(&folder.path().join("asked.jsonl"));
     let [thread] = run.threads.as_slice() else { panic!("one channel") };
     let counted = figures(&run, &["pulses", "answered", "unanswered", "answered-twice", "stray"]);
     let pulses = thread.wakeup.n as f64;
@@ -260,7 +259,7 @@ fn a_latmon_of_ours_gives_what_another_source_measures_and_is_never_met() {
     };
     let via = format!("latmon:{place}");
     let words = ["box", "run", "--via", &via, "-D", "3s", "-d", "1h", "-q", "-o", "asked.jsonl"];
-    let asked = call(tailbound().args(words).current_dir(folder.path()));
+    let asked = call(folder.path(), &words);
     assert_ne!(status(&asked), 0, "no deadline is met: {}", stderr(&asked));
     let run = read(&folder.path().join("asked.jsonl"));
     for id in ["source-gives-up", "source-waits"] {
