@@ -36,7 +36,10 @@ fn a_machine_in_time_is_met_and_its_run_is_like_any_other() {
     let run = read(&here.path().join("run.jsonl"));
     let of = at.into_box();
     let [thread] = run.threads.as_slice() else { panic!("one channel") };
-    assert_eq!((thread.context, thread.wakeup.n), (Context::External, of.truth.len() as u64));
+    let told = of.truth.len() as u64;
+    // The last pulse may have been in flight, and is no unanswered one.
+    assert!(thread.wakeup.n == told || thread.wakeup.n + 1 == told, "{}", thread.wakeup.n);
+    assert_eq!((thread.context, thread.missed.n), (Context::External, 0));
     assert!(thread.wakeup.max_ns <= Some(40_000) && thread.wakeup.min_ns >= Some(6_400));
     assert_eq!(run.end.as_ref().map(|e| e.reason), Some(EndReason::Complete));
     assert!(run.header.tool.starts_with("tailbound-box 0.1"), "{}", run.header.tool);
@@ -92,7 +95,8 @@ fn ctrl_c_keeps_the_result_so_far() {
     assert_eq!(run.end.as_ref().map(|e| e.reason), Some(EndReason::Interrupted));
     let of = at.into_box();
     assert!(!of.is_measuring(), "the box was stopped");
-    assert_eq!(run.threads[0].wakeup.n, of.truth.len() as u64);
+    let (n, told) = (run.threads[0].wakeup.n, of.truth.len() as u64);
+    assert!(n == told || n + 1 == told, "{n} of {told}");
 }
 
 #[test]

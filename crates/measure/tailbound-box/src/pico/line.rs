@@ -38,6 +38,9 @@ pub(crate) struct LineState {
     pub(crate) snapshot: Snapshot,
     pub(crate) longest_ticks: u32,
     account: SampleAccount,
+    /// The sample with the highest number.
+    last: Option<PulseRecord>,
+    longest_answer_ticks: u32,
     tally: Tally,
     answered: Box<Cells>,
     at_least: Box<Cells>,
@@ -52,6 +55,8 @@ impl LineState {
             snapshot: Snapshot::default(),
             longest_ticks: 0,
             account: SampleAccount::default(),
+            last: None,
+            longest_answer_ticks: 0,
             tally: Tally::default(),
             answered: Box::default(),
             at_least: Box::default(),
@@ -62,6 +67,12 @@ impl LineState {
     pub(crate) fn sample(&mut self, record: &PulseRecord) -> Option<StimulusSample> {
         if !self.account.take(record.number) {
             return None;
+        }
+        if self.last.is_none_or(|last| last.number < record.number) {
+            self.last = Some(*record);
+        }
+        if let Reaction::Answered(ticks) | Reaction::Late(ticks) = record.reaction {
+            self.longest_answer_ticks = self.longest_answer_ticks.max(ticks);
         }
         let tally = &mut self.tally;
         self.longest_ticks = self.longest_ticks.max(record.reaction.ticks());
@@ -135,10 +146,41 @@ impl LineState {
         }
     }
 
-    /// All of it, for the record.
-    pub(crate) fn channel(mut self, number: u8, hello: &Hello, streams: bool) -> StimulusChannel {
+    /// The last pulse of a measurement that was stopped, where it had no time to be answered; its cell is emptied.
+    ///
+    /// Without samples it is known only where it is the one pulse that was not answered.
+    fn in_flight(&self, period_ticks: u64, at_least: &mut Vec<CellCount>) -> Option<u64> {
+        let of_worst = self.snapshot.worst.iter().filter_map(|worst| match worst.reaction {
+            Reaction::Answered(ticks) | Reaction::Late(ticks) => Some(ticks),
+            _ => None,
+        });
+        let longest = u64::from(of_worst.max().unwrap_or(0).max(self.longest_answer_ticks));
+        let is_young = |ticks: u64| ticks < period_ticks && ticks <= longest;
+        let last = self.counters.sent.checked_sub(1)?;
+        if let Some(record) = self.last.filter(|record| record.number == last) {
+            let Reaction::AtLeast(ticks) = record.reaction else { return None };
+            return is_young(ticks.into()).then_some(last);
+        }
+        let [cell] = at_least.as_slice() else { return None };
+        let is_one = self.counters.unanswered == 1 && cell.count == 1 && self.counters.held == 0;
+        (is_one && cell.most_ticks.is_some_and(is_young)).then(|| {
+            at_least.clear();
+            last
+        })
+    }
+
+    /// All of it, for the record; of a measurement that was stopped, the period.
+    pub(crate) fn channel(
+        mut self,
+        number: u8,
+        hello: &Hello,
+        streams: bool,
+        stopped_period_ticks: Option<u64>,
+    ) -> StimulusChannel {
         let answered = rest(&self.snapshot.answered, &self.answered);
-        let at_least = rest(&self.snapshot.at_least, &self.at_least);
+        let mut at_least = rest(&self.snapshot.at_least, &self.at_least);
+        let in_flight =
+            stopped_period_ticks.and_then(|period| self.in_flight(period, &mut at_least));
         let sum = |cells: &[CellCount]| cells.iter().map(|c| c.count).sum::<u64>();
         let mut counters = self.counted();
         counters.answered = counters.answered.max(self.tally.answered + sum(&answered));
@@ -146,6 +188,10 @@ impl LineState {
         let closed = counters.answered + counters.unanswered + counters.unknown;
         counters.sent = counters.sent.max(closed);
         let known = self.account.came + sum(&answered) + sum(&at_least);
+        // A sample of it is among those that came.
+        let is_elsewhere = in_flight.is_some_and(|number| !self.account.has(number));
+        let lost = closed.max(self.account.behind).saturating_sub(known + u64::from(is_elsewhere));
+        counters.unanswered -= u64::from(in_flight.is_some()).min(counters.unanswered);
         let [out, back] = hello.pins.map(|pin| u32::from(pin) + 2 * u32::from(number));
         let worst = &mut self.snapshot.worst;
         worst.sort_unstable_by_key(|w| (std::cmp::Reverse(w.reaction.ticks()), w.number));
@@ -155,7 +201,8 @@ impl LineState {
             name: format!("GPIO {out} to GPIO {back}"),
             counters,
             cells: CellTable { answered, at_least },
-            lost: closed.max(self.account.behind).saturating_sub(known),
+            lost,
+            in_flight,
             worst: worst.iter().map(sample).collect(),
             extremes: None,
             streamed: streams.then_some(self.account),

@@ -552,6 +552,8 @@ impl BoxSession {
         let streams = self.streaming == Streaming::Samples;
         let [major, minor, patch] = hello.firmware;
         let lines = (0..).zip(self.lines);
+        let is_stopped = matches!(end, StimulusEnd::Whole | StimulusEnd::Stopped);
+        let stopped = is_stopped.then_some(set.period_ticks.into());
         Ok(StimulusRecord {
             origin: StimulusOrigin {
                 tool: "tailbound-box",
@@ -562,7 +564,7 @@ impl BoxSession {
             tick,
             resolution_ticks: 1,
             schedule,
-            channels: lines.map(|(n, line)| line.channel(n, &hello, streams)).collect(),
+            channels: lines.map(|(n, line)| line.channel(n, &hello, streams, stopped)).collect(),
             limits: limits(&hello, tick, self.found_measuring),
             link: self.link.losses(),
             end,

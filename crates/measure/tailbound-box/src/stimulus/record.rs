@@ -110,6 +110,9 @@ pub struct StimulusChannel {
     /// Pulses that neither the sink was given nor the cells have: nothing is known of their answers. `counters.unknown`
     /// are among them, and those with lower numbers than samples that came.
     pub lost: u64,
+    /// The last pulse, by its number, where it was sent less than a period before the end and had waited no longer than
+    /// others did: it is none of the unanswered. The sink may have been given it as the last sample.
+    pub in_flight: Option<u64>,
     /// The longest, each to the tick, the longest first; those that the sink was given are among them.
     pub worst: Vec<StimulusSample>,
     /// The exact shortest and longest answer of all, where a source has them without samples.

@@ -52,6 +52,8 @@ pub struct UnfitRecord(String);
 /// Samples of one channel.
 struct Taken {
     samples: Samples,
+    /// An unanswered one that may be the last: not yet added.
+    held: Option<StimulusSample>,
     missed: Distribution,
 }
 
@@ -104,7 +106,7 @@ impl<P: FnMut(&StimulusProgress)> StimulusSink for StimulusRecorder<P> {
 
     fn sample(&mut self, channel: u8, sample: StimulusSample) {
         if let Some(taken) = self.channels.get_mut(usize::from(channel)) {
-            taken.add(&sample, self.tick);
+            taken.take(sample, self.tick);
         }
     }
 
@@ -116,7 +118,17 @@ impl<P: FnMut(&StimulusProgress)> StimulusSink for StimulusRecorder<P> {
 impl Taken {
     fn of(channel: u8) -> Self {
         let missed = Distribution { sums: None, ..Distribution::default() };
-        Self { samples: Samples::new(channel.into()), missed }
+        Self { samples: Samples::new(channel.into()), held: None, missed }
+    }
+
+    fn take(&mut self, sample: StimulusSample, tick: TimeBase) {
+        if let Some(held) = self.held.take() {
+            self.add(&held, tick);
+        }
+        match sample.reaction {
+            StimulusReaction::AtLeast(_) => self.held = Some(sample),
+            _ => self.add(&sample, tick),
+        }
     }
 
     fn add(&mut self, sample: &StimulusSample, tick: TimeBase) {
@@ -144,6 +156,9 @@ impl Taken {
         draft: &mut Draft,
     ) -> Result<(), UnfitRecord> {
         let tick = record.tick;
+        if let Some(held) = self.held.take().filter(|s| channel.in_flight != Some(s.number)) {
+            self.add(&held, tick);
+        }
         let mut cells = channel.cells.clone();
         // The longest are exact, whether the sink was given them or not.
         let is_new = |s: &&StimulusSample| {

@@ -72,13 +72,14 @@ fn serve(mut of: SimulatedBox, line: OwnedFd, weather: Weather, end: &AtomicBool
     let mut bytes = [0; 4_096];
     while !end.load(Ordering::Relaxed) {
         let ready = ipc::wait_readable(&[line.as_fd()], 1).expect("a wait");
+        // What is asked now is answered as of now.
+        let ticks = begun.elapsed().as_nanos() * u128::from(TICK_HZ) / 1_000_000_000;
+        of.advance(u64::try_from(ticks).expect("small"));
         if ready == [true] {
             // Until somebody opens it, and after the last one, the line reads an error.
             let n = ipc::read(line.as_fd(), &mut bytes).unwrap_or(0);
             of.hear(&damage.pass(&bytes[..n]));
         }
-        let ticks = begun.elapsed().as_nanos() * u128::from(TICK_HZ) / 1_000_000_000;
-        of.advance(u64::try_from(ticks).expect("small"));
         if of.is_measuring() && first_pulse.is_none() {
             first_pulse = Some(Instant::now());
         }
