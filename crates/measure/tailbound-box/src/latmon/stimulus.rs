@@ -72,6 +72,7 @@ impl LatmonRecord {
                 at_least: Vec::from_iter((unanswered > 0).then_some(at_least)),
             },
             lost: 0,
+            in_flight: None,
             worst: Vec::new(),
             extremes: self.extremes(),
             streamed: None,

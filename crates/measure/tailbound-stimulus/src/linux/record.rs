@@ -69,6 +69,7 @@ impl SenderMeasurement<'_> {
                 counters: counters(tally, shared),
                 cells,
                 lost: 0,
+                in_flight: None,
                 worst,
                 extremes: extremes.map(|(least, greatest)| (ticks(least), ticks(greatest))),
                 streamed: Some(streamed),
