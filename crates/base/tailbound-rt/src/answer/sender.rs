@@ -42,7 +42,7 @@ pub struct StampPair {
 
 /// One reading of both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct ClockReading {
     /// The run's clock.
     pub run_ns: i64,
     /// CLOCK_REALTIME, right after.
@@ -63,7 +63,7 @@ pub enum SenderEvent {
         /// When it arrived.
         stamps: EdgeStamps,
         /// When it was taken.
-        taken: Reading,
+        taken: ClockReading,
         /// Arrivals that this machine dropped before it, because its queue was full.
         dropped: u64,
     },
@@ -89,7 +89,7 @@ pub trait SenderLine {
     /// [`super::AnswerRefusal`].
     fn send(&mut self, pulse: &PulsePacket) -> Result<(), super::AnswerRefusal>;
     /// Reads both clocks.
-    fn read(&mut self) -> Reading;
+    fn read(&mut self) -> ClockReading;
 }
 
 /// How often what happened.
@@ -307,7 +307,7 @@ impl Sending<'_> {
         line: &mut L,
         activation: u64,
         due_ns: i64,
-        now: Reading,
+        now: ClockReading,
     ) -> Result<(), i32> {
         self.compare(now);
         let number = self.plan.first_number.wrapping_add(self.tally.sent);
@@ -336,7 +336,7 @@ impl Sending<'_> {
         }
     }
 
-    fn compare(&mut self, now: Reading) {
+    fn compare(&mut self, now: ClockReading) {
         if self.clocks.compare(now.run_ns, now.real_ns, now.after_ns) == Compared::Set {
             self.sets = self.sets.saturating_add(1);
         }
@@ -381,7 +381,7 @@ impl Sending<'_> {
     }
 
     /// Records what is decided, in the order of the pulses.
-    fn settle(&mut self, now: Reading) {
+    fn settle(&mut self, now: ClockReading) {
         while let Some(retired) = self.slots.retire(now, self.plan.patience_ns) {
             self.record(retired);
         }

@@ -4,7 +4,7 @@
 //! Context: HOT. Units: ns.
 
 use super::datagram::PulsePacket;
-use super::sender::{EdgeStamps, PulseTime, Reading};
+use super::sender::{ClockReading, EdgeStamps, PulseTime};
 
 /// Pulses that are followed at a time: 0.4 s of 10 kHz.
 const SLOTS: usize = 1 << 12;
@@ -13,7 +13,7 @@ const SLOTS: usize = 1 << 12;
 struct Slot {
     number: u64,
     token: u64,
-    sent: Reading,
+    sent: ClockReading,
     /// How often CLOCK_REALTIME had been set.
     sets: u64,
     left: EdgeStamps,
@@ -23,7 +23,7 @@ struct Slot {
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     stamps: EdgeStamps,
-    taken: Reading,
+    taken: ClockReading,
     sets: u64,
 }
 
@@ -112,11 +112,11 @@ impl Slots {
     }
 
     /// The pulse in whose place this one comes, if it is not decided.
-    pub(super) fn make_room(&mut self, number: u64, now: Reading) -> Option<Retired> {
+    pub(super) fn make_room(&mut self, number: u64, now: ClockReading) -> Option<Retired> {
         (number.wrapping_sub(self.oldest) >= SLOTS as u64).then(|| self.retire(now, 0)).flatten()
     }
 
-    pub(super) fn sent(&mut self, number: u64, token: u64, sent: Reading, sets: u64) {
+    pub(super) fn sent(&mut self, number: u64, token: u64, sent: ClockReading, sets: u64) {
         let slot = Slot { number, token, sent, sets, left: EdgeStamps::default(), answer: None };
         if let Some(at) = self.all.get_mut(place(number)) {
             *at = slot;
@@ -137,7 +137,7 @@ impl Slots {
         &mut self,
         pulse: &PulsePacket,
         stamps: EdgeStamps,
-        taken: Reading,
+        taken: ClockReading,
         sets: u64,
     ) -> Arrived {
         let oldest = self.oldest;
@@ -154,7 +154,7 @@ impl Slots {
     }
 
     /// The oldest pulse, if it is decided or was sent `patience_ns` ago.
-    pub(super) fn retire(&mut self, now: Reading, patience_ns: i64) -> Option<Retired> {
+    pub(super) fn retire(&mut self, now: ClockReading, patience_ns: i64) -> Option<Retired> {
         let (oldest, card) = (self.oldest, self.card);
         let next = self.at(oldest.wrapping_add(1)).map(|next| next.sent);
         let slot = *self.at(oldest)?;
@@ -174,7 +174,7 @@ impl Slots {
 }
 
 impl Slot {
-    fn answered(&self, answer: &Answer, next: Option<Reading>) -> (PulseTime, TimeBasis) {
+    fn answered(&self, answer: &Answer, next: Option<ClockReading>) -> (PulseTime, TimeBasis) {
         let thread_ns = answer.taken.run_ns.saturating_sub(self.sent.run_ns).max(0);
         let (ns, basis) = self.time(answer, thread_ns);
         // Both by the thread's clock: one to another.
@@ -207,7 +207,7 @@ impl Slot {
     }
 
     /// For how long there was no answer.
-    fn waited_ns(&self, now: Reading) -> i64 {
+    fn waited_ns(&self, now: ClockReading) -> i64 {
         let since_called_ns = now.run_ns.saturating_sub(self.sent.run_ns);
         // What passed before it left is no wait for an answer.
         let left_ns = self.left.kernel_ns.unwrap_or(self.sent.real_ns);

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use tailbound_rt::answer::AnswerRefusal;
 use tailbound_rt::answer::datagram::{AnswerPacket, BYTES, PulsePacket};
-use tailbound_rt::answer::sender::{EdgeStamps, Reading, SenderEvent, SenderLine};
+use tailbound_rt::answer::sender::{ClockReading, EdgeStamps, SenderEvent, SenderLine};
 
 use super::datagrams::{
     self, BOTH_LEAVING, RAW_HARDWARE, RX_HARDWARE, RX_SOFTWARE, SOFTWARE, TX_HARDWARE, TX_SOFTWARE,
@@ -198,10 +198,10 @@ impl SenderLine for SenderUdp {
     }
 
     #[inline]
-    fn read(&mut self) -> Reading {
+    fn read(&mut self) -> ClockReading {
         let run_ns = now_ns(self.clock);
         let real_ns = now_ns(CLOCK_REALTIME);
-        Reading { run_ns, real_ns, after_ns: now_ns(self.clock) }
+        ClockReading { run_ns, real_ns, after_ns: now_ns(self.clock) }
     }
 }
 

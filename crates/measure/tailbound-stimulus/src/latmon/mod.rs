@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! latmon over the network, both roles: a client of a Zephyr box, and a box for clients such as latmus.
 //!
-//! Context: COLD. Not here: the protocol (`tailbound_box::latmon`).
+//! Not here: the protocol (`tailbound_box::latmon`).
 
 mod client;
 mod server;
