@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use tailbound_rt::answer::AnswerRefusal;
 use tailbound_rt::answer::datagram::PulsePacket;
 use tailbound_rt::answer::sender::{
-    self, EdgeStamps, PulseSample, PulseTime, Reading, SenderEvent, SenderLine, SenderLogs,
+    self, ClockReading, EdgeStamps, PulseSample, PulseTime, SenderEvent, SenderLine, SenderLogs,
     SenderPlan, SenderTally,
 };
 use tailbound_rt::answer::slots::Slots;
@@ -62,7 +62,7 @@ impl<F: FnMut(&PulsePacket) -> Fate> Net<F> {
             // The card's clock is another, and its edge nearer to the wire by 2 µs at each end.
             card_ns: fate.card.then_some(arrived_ns - 2_000 + 77),
         };
-        let taken = Reading::default();
+        let taken = ClockReading::default();
         let dropped = 0;
         self.at(arrived_ns + WAKE_NS, SenderEvent::Answer { pulse, stamps, taken, dropped });
     }
@@ -106,9 +106,9 @@ impl<F: FnMut(&PulsePacket) -> Fate> SenderLine for Net<F> {
         self.ahead_ns += fate.set_ns;
         Ok(())
     }
-    fn read(&mut self) -> Reading {
+    fn read(&mut self) -> ClockReading {
         let run_ns = self.now_ns;
-        Reading { run_ns, real_ns: run_ns + 20 + self.ahead_ns, after_ns: run_ns + 40 }
+        ClockReading { run_ns, real_ns: run_ns + 20 + self.ahead_ns, after_ns: run_ns + 40 }
     }
 }
 
@@ -327,7 +327,7 @@ fn answers_of_others_and_to_nothing_are_counted_and_belong_to_no_pulse() {
     let answer = |sender, number, token| SenderEvent::Answer {
         pulse: PulsePacket { sender, number, token },
         stamps,
-        taken: Reading::default(),
+        taken: ClockReading::default(),
         dropped: 2,
     };
     let events = [
@@ -381,7 +381,7 @@ fn numbers_go_on_after_a_warm_up_and_its_answers_are_no_ones() {
     play_in(&mut slots, plan(10), &[], |_| after(10_000));
     let stamps = EdgeStamps::default();
     let pulse = PulsePacket { sender: 7, number: 9, token: 1_900_000 };
-    let old = SenderEvent::Answer { pulse, stamps, taken: Reading::default(), dropped: 0 };
+    let old = SenderEvent::Answer { pulse, stamps, taken: ClockReading::default(), dropped: 0 };
     let mut sent = Vec::new();
     let goes_on = SenderPlan { first_number: 10, ..plan(5) };
     let outcome = play_in(&mut slots, goes_on, &[(1_150_000, old)], |pulse| {

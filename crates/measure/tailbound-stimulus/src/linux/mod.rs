@@ -35,7 +35,7 @@ use tailbound_sys::thread::{self, Thread, ThreadSpec};
 
 use crate::StimulusError;
 use crate::stopped::is_stopped;
-use samples::SentSamples;
+use samples::SampleFeed;
 
 /// Shortest interval: a pulse, its stamps and its answer are half a dozen system calls.
 const PERIOD_MIN_NS: i64 = 20_000;
@@ -113,11 +113,11 @@ impl LinuxSender {
             ..begins
         };
         sink.begin(TimeBase::NANOSECOND, 1);
-        let mut samples = SentSamples::new(sink);
+        let mut samples = SampleFeed::new(sink);
         let begun_ns = now_ns(CLOCK_MONOTONIC);
         let (phase, ..) =
             self.phase(line, slots, goes_on, &mut |shared| samples.take(shared, begun_ns), stop)?;
-        let outcome = record::SenderMeasurement { sender: self, plan, to, own_error, memory };
+        let outcome = record::SenderReport { sender: self, plan, to, own_error, memory };
         Ok(outcome.record(&phase, samples))
     }
 

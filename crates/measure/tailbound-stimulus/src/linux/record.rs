@@ -17,7 +17,7 @@ use tailbound_rt::answer::sender::{SenderTally, StampPair};
 use tailbound_sys::error::SysError;
 
 use super::own_error::OwnError;
-use super::samples::SentSamples;
+use super::samples::SampleFeed;
 use super::{LinuxSender, Phase, Shared};
 
 /// Most that CLOCK_REALTIME is slewed, of a million.
@@ -26,7 +26,7 @@ const SLEW_PPM: u64 = 500;
 const RATE_SPAN_NS: i64 = 10_000_000_000;
 
 /// A measurement that is over.
-pub(super) struct SenderMeasurement<'a> {
+pub(super) struct SenderReport<'a> {
     pub(super) sender: &'a LinuxSender,
     pub(super) plan: &'a StimulusPlan,
     pub(super) to: SocketAddr,
@@ -35,8 +35,8 @@ pub(super) struct SenderMeasurement<'a> {
     pub(super) memory: Result<(), SysError>,
 }
 
-impl SenderMeasurement<'_> {
-    pub(super) fn record(&self, phase: &Phase, samples: SentSamples<'_>) -> StimulusRecord {
+impl SenderReport<'_> {
+    pub(super) fn record(&self, phase: &Phase, samples: SampleFeed<'_>) -> StimulusRecord {
         let Phase { ended, tally, shared } = phase;
         let (cells, streamed, worst) = samples.finish(shared);
         let extremes = shared.answered.wakeups();

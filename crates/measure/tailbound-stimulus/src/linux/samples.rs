@@ -17,7 +17,7 @@ use super::{LEAD_NS, SECOND_NS, Shared, StimulusProgress, StimulusSink};
 const WORST: usize = 256;
 
 /// What the sink was given.
-pub(super) struct SentSamples<'a> {
+pub(super) struct SampleFeed<'a> {
     sink: &'a mut dyn StimulusSink,
     first_ns: Option<i64>,
     told_ns: i64,
@@ -28,7 +28,7 @@ pub(super) struct SentSamples<'a> {
     worst: Vec<StimulusSample>,
 }
 
-impl<'a> SentSamples<'a> {
+impl<'a> SampleFeed<'a> {
     pub(super) fn new(sink: &'a mut dyn StimulusSink) -> Self {
         Self {
             sink,
