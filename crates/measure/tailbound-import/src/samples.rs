@@ -22,6 +22,7 @@ const SECONDS_MAX: usize = 1 << 21;
 const SECOND: i64 = 1_000_000_000;
 
 /// All samples of one thread.
+#[derive(Clone)]
 pub(crate) struct Samples {
     thread: u32,
     n: u64,

@@ -3,8 +3,11 @@
 
 use std::sync::atomic::AtomicBool;
 
+use tailbound_box::TimeBase;
 use tailbound_box::pico::Streaming;
-use tailbound_box::stimulus::{StimulusPlan, StimulusProgress, StimulusRecord, StimulusSink};
+use tailbound_box::stimulus::{
+    StimulusPlan, StimulusProgress, StimulusRecord, StimulusSample, StimulusSink,
+};
 use tailbound_core::Run;
 use tailbound_core::progress_writer::ProgressWriter;
 use tailbound_import::stimulus::{RunFacts, StimulusRecorder};
@@ -38,7 +41,33 @@ pub fn measure(
     }
 }
 
-/// Measures until an ending signal comes, and makes a run of it.
+/// A recorder, and who keeps copies of the run while it is made.
+struct CopiedRecorder<'a, P> {
+    recorder: StimulusRecorder<P>,
+    facts: &'a RunFacts,
+    keep: &'a mut dyn FnMut(Run),
+}
+
+impl<P: FnMut(&StimulusProgress)> StimulusSink for CopiedRecorder<'_, P> {
+    fn begin(&mut self, tick: TimeBase, channels: u8) {
+        self.recorder.begin(tick, channels);
+    }
+    fn sample(&mut self, channel: u8, sample: StimulusSample) {
+        self.recorder.sample(channel, sample);
+    }
+    fn progress(&mut self, now: &StimulusProgress) {
+        self.recorder.progress(now);
+    }
+    fn so_far(&mut self, record: &StimulusRecord) {
+        // What cannot be a run yet has no copy.
+        if let Ok(run) = self.recorder.so_far(record, self.facts) {
+            (self.keep)(run);
+        }
+    }
+}
+
+/// Measures until an ending signal comes, and makes a run of it; `keep` gets what it is by then, after a second and
+/// then at least once a minute, where the source can tell.
 ///
 /// # Errors
 /// As [`measure`].
@@ -48,13 +77,15 @@ pub fn run(
     streaming: Streaming,
     facts: &RunFacts,
     progress: Option<ProgressWriter>,
+    keep: &mut dyn FnMut(Run),
 ) -> Result<Run, StimulusError> {
     let _signals = Signals::block_and_open()?;
     let mut line = ProgressLine::new(progress, plan.duration_ns);
-    let mut recorder = StimulusRecorder::new(|now: &StimulusProgress| line.show(now));
-    let measured = measure(via, plan, streaming, &mut recorder, &AtomicBool::new(false));
+    let recorder = StimulusRecorder::new(|now: &StimulusProgress| line.show(now));
+    let mut copied = CopiedRecorder { recorder, facts, keep };
+    let measured = measure(via, plan, streaming, &mut copied, &AtomicBool::new(false));
     let run = measured.and_then(|record| {
-        recorder.finish(&record, facts).map_err(|e| StimulusError::Impossible(e.to_string()))
+        copied.recorder.finish(&record, facts).map_err(|e| StimulusError::Impossible(e.to_string()))
     });
     line.clear();
     run

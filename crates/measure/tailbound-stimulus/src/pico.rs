@@ -22,6 +22,9 @@ const BAUD: u32 = 1_000_000;
 const LOOK_NS: i64 = 100_000_000;
 /// From one reading of samples to the next.
 const PAUSE_NS: i64 = 4_000_000;
+/// From one copy of what was measured to the next, at most; the first comes after [`FIRST_COPY_NS`], the next after twice as long.
+const COPY_NS: i64 = 60_000_000_000;
+const FIRST_COPY_NS: i64 = 1_000_000_000;
 /// Bytes of one read.
 const READ: usize = 4_096;
 
@@ -37,7 +40,14 @@ pub(crate) fn measure(
     let mut line = open(port)?;
     let mut session = BoxSession::begin(place.clone(), plan.clone(), streaming, now());
     let mut bytes = [0; READ];
+    let (mut copied_ns, mut pause_ns) = (now(), FIRST_COPY_NS);
     while !session.is_over() {
+        if now().saturating_sub(copied_ns) >= pause_ns
+            && let Some(record) = session.so_far(now())
+        {
+            sink.so_far(&record);
+            (copied_ns, pause_ns) = (now(), (pause_ns * 2).min(COPY_NS));
+        }
         if is_ended(stop) {
             session.stop(now());
         }

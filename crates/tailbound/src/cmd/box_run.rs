@@ -3,6 +3,7 @@
 //!
 //! Not here: sources (`tailbound-stimulus`).
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_stimulus::flash::{self as firmware, FlashTarget};
@@ -13,6 +14,7 @@ use crate::cli::ImportArgs;
 use crate::cli_box::{BoxFlashArgs, BoxLatmonArgs, BoxRunArgs, ViaArgs};
 use crate::flags;
 use crate::input::{self, Existing};
+use crate::names;
 use crate::say::{self, Failure, Form};
 
 /// `tailbound box run`
@@ -41,16 +43,26 @@ pub(super) fn run(args: &BoxRunArgs) -> Result<ExitCode, Failure> {
         spacing: args.spacing.parse().map_err(flags::refused("--spacing"))?,
         deadline_ns,
     };
-    if let Some(out) = &args.out {
+    let facts = tailbound_stimulus::run_facts(deadline_ns);
+    let name = format!("{}.tailbound.jsonl", facts.file_name());
+    let beside = || names::free(Path::new(&name), &[]);
+    let out = args.out.clone().or_else(|| (!args.source.json).then(beside));
+    if let Some(out) = &out {
         input::may_write(out, Existing::replaced_if(args.force))?;
     }
-    let facts = tailbound_stimulus::run_facts(deadline_ns);
+    // So that a kill leaves what was measured. A file that cannot be written is told at the end.
+    let mut keep = |mut run| {
+        tailbound_stats::judge(&mut run);
+        let file = out.as_deref().filter(|out| *out != Path::new("-"));
+        let _ = file.map(|file| import::write(file, &run, Existing::Replace));
+    };
     let streaming = if args.no_samples { Streaming::Cells } else { Streaming::Samples };
     let progress = say::progress(args.quiet);
-    let mut run =
-        tailbound_stimulus::run(&via, &plan, streaming, &facts, progress).map_err(refused)?;
+    let mut run = tailbound_stimulus::run(&via, &plan, streaming, &facts, progress, &mut keep)
+        .map_err(refused)?;
     tailbound_stats::judge(&mut run);
-    import::written(&as_import(facts.file_name().into()), &run, String::new())?;
+    let args = ImportArgs { out, force: true, ..as_import(facts.file_name().into()) };
+    import::written(&args, &run, String::new())?;
     Ok(runs::status(&run))
 }
 

@@ -100,11 +100,16 @@ fn chosen(args: &ImportArgs, runs: Vec<Run>) -> Result<Vec<(usize, Run)>, Failur
     Ok((1..).zip(runs).collect())
 }
 
-/// Writes the run file and prints the answer; `part` tells runs of a file apart.
-pub(super) fn written(args: &ImportArgs, run: &Run, part: String) -> Result<(), Failure> {
+/// Writes the run file.
+pub(super) fn write(out: &Path, run: &Run, existing: Existing) -> Result<(), Failure> {
     let mut text = Vec::new();
     runfile::write_run(run, &mut text)
-        .map_err(|e| Failure::usage(format!("{}: {e}", args.file.display())))?;
+        .map_err(|e| Failure::usage(format!("{}: {e}", out.display())))?;
+    input::write(out, &String::from_utf8_lossy(&text), existing)
+}
+
+/// Writes the run file and prints the answer; `part` tells runs of a file apart.
+pub(super) fn written(args: &ImportArgs, run: &Run, part: String) -> Result<(), Failure> {
     let stdin = args.file == Path::new("-");
     let beside = || input::sibling(&args.file, &format!("{part}.tailbound.jsonl"));
     let out = match &args.out {
@@ -114,7 +119,7 @@ pub(super) fn written(args: &ImportArgs, run: &Run, part: String) -> Result<(), 
         None => names::free(&beside(), &[]),
     };
     if !(args.json && args.out.is_none()) {
-        input::write(&out, &String::from_utf8_lossy(&text), Existing::replaced_if(args.force))?;
+        write(&out, run, Existing::replaced_if(args.force))?;
     }
     if args.json {
         say::answer_json(&tailbound_report::json(&Analysis::of(run)))?;

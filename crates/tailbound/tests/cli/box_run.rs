@@ -2,13 +2,13 @@
 //! Pulses from outside, by a simulated box at a pseudo-terminal: run, check and flash as their users see them.
 
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tailbound_core::{Context, EndReason, Impact};
 
 use crate::pty_box::{PtyBox, Weather};
 use crate::simulated_box::SimulatedBox;
-use crate::{call, folder, read, send, status, stderr, stdout, tailbound};
+use crate::{PATIENCE, call, folder, read, send, status, stderr, stdout, tailbound};
 
 /// 6 to 40 µs.
 fn quick(_: u8, number: u64) -> Option<u64> {
@@ -97,6 +97,34 @@ fn ctrl_c_keeps_the_result_so_far() {
     assert!(!of.is_measuring(), "the box was stopped");
     let (n, told) = (run.threads[0].wakeup.n, of.truth.len() as u64);
     assert!(n == told || n + 1 == told, "{n} of {told}");
+}
+
+#[test]
+fn a_kill_leaves_what_was_measured_a_while_before() {
+    let Some(at) = PtyBox::new(SimulatedBox::new(quick), Weather::default()) else { return };
+    let here = folder();
+    let via = format!("pico:{}", at.port.display());
+    let words = ["box", "run", "--via", &via, "-i", "1ms", "-D", "600s", "-o", "run.jsonl"];
+    let mut child = tailbound()
+        .args(words)
+        .current_dir(here.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (file, begun) = (here.path().join("run.jsonl"), Instant::now());
+    while !file.exists() {
+        assert!(begun.elapsed() < PATIENCE && child.try_wait().unwrap().is_none(), "no copy");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = read(&file);
+    assert_eq!(run.end.as_ref().map(|e| e.reason), Some(EndReason::CutOff));
+    assert!(run.findings.iter().any(|f| f.id == "source-ended"), "{:?}", run.findings);
+    let told = at.into_box().truth.len() as u64;
+    let n = run.threads[0].wakeup.n;
+    assert!(0 < n && n <= told, "{n} of {told}");
 }
 
 #[test]

@@ -30,6 +30,7 @@ struct Tally {
 }
 
 /// One channel.
+#[derive(Clone)]
 pub(crate) struct LineState {
     pub(crate) counters: Counters,
     /// When they last grew.

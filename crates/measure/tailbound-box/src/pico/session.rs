@@ -534,32 +534,48 @@ impl BoxSession {
     ///
     /// # Errors
     /// Nothing was: why.
-    pub fn finish(self) -> Result<StimulusRecord, BoxRefusal> {
+    pub fn finish(mut self) -> Result<StimulusRecord, BoxRefusal> {
         if let Some(refusal) = self.refusal {
             return Err(refusal);
         }
-        let (Some(hello), Some(set), Some(end)) = (self.hello, self.set, self.end.clone()) else {
-            return Err(BoxRefusal::Ended);
-        };
-        let tick = self.tick().ok_or(BoxRefusal::Ended)?;
+        let end = self.end.take().ok_or(BoxRefusal::Ended)?;
+        let (lines, elapsed_ticks) = (std::mem::take(&mut self.lines), self.elapsed_ticks());
+        self.record(lines, elapsed_ticks, end).ok_or(BoxRefusal::Ended)
+    }
+
+    /// What was measured by now; none where it does not measure.
+    #[must_use]
+    pub fn so_far(&self, now_ns: i64) -> Option<StimulusRecord> {
+        let elapsed_ticks = self.ticks(now_ns.saturating_sub(self.started_ns));
+        let lines = self.is_measuring().then(|| self.lines.clone())?;
+        self.record(lines, elapsed_ticks, StimulusEnd::Unfinished)
+    }
+
+    fn record(
+        &self,
+        lines: Vec<LineState>,
+        elapsed_ticks: u64,
+        end: StimulusEnd,
+    ) -> Option<StimulusRecord> {
+        let (hello, set, tick) = (self.hello?, self.set?, self.tick()?);
         let schedule = StimulusSchedule {
             period_ticks: set.period_ticks.into(),
             spacing: self.plan.spacing,
             shape: self.plan.shape,
-            elapsed_ticks: self.elapsed_ticks(),
+            elapsed_ticks,
             planned_ticks: self.ticks(self.plan.duration_ns),
         };
         let streams = self.streaming == Streaming::Samples;
         let [major, minor, patch] = hello.firmware;
-        let lines = (0..).zip(self.lines);
+        let lines = (0..).zip(lines);
         let is_stopped = matches!(end, StimulusEnd::Whole | StimulusEnd::Stopped);
         let stopped = is_stopped.then_some(set.period_ticks.into());
-        Ok(StimulusRecord {
+        Some(StimulusRecord {
             origin: StimulusOrigin {
                 tool: "tailbound-box",
                 what: greeting::chip(hello.chip).to_owned(),
                 version: Some(format!("{major}.{minor}.{patch}")),
-                place: self.place,
+                place: self.place.clone(),
             },
             tick,
             resolution_ticks: 1,

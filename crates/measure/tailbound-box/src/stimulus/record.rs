@@ -204,6 +204,8 @@ pub enum StimulusEnd {
     Slipped,
     /// It refused to go on: why.
     Refused(String),
+    /// It had not: this is the last look at a measurement that went on.
+    Unfinished,
 }
 
 /// What an outside source measured.
@@ -246,4 +248,6 @@ pub trait StimulusSink {
     fn sample(&mut self, channel: u8, sample: StimulusSample);
     /// About once a second.
     fn progress(&mut self, now: &StimulusProgress);
+    /// All that is known by now, from time to time: what is to outlive the program can be kept.
+    fn so_far(&mut self, _record: &StimulusRecord) {}
 }

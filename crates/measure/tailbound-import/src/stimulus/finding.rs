@@ -19,6 +19,7 @@ pub(super) fn end(end: &StimulusEnd) -> String {
         StimulusEnd::Restarted => "the source began anew on the way".to_owned(),
         StimulusEnd::Slipped => "the source could not keep its schedule".to_owned(),
         StimulusEnd::Refused(why) => excerpt(why),
+        StimulusEnd::Unfinished => "the program that measured was ended".to_owned(),
     }
 }
 
@@ -48,6 +49,10 @@ pub(super) fn say(record: &StimulusRecord, draft: &mut Draft) {
         StimulusEnd::Lost(_) | StimulusEnd::Silent => (
             "The figures are those of what had been read by then; nothing is known of what came after.",
             "Look at the cable and the supply of the source, and measure again.",
+        ),
+        StimulusEnd::Unfinished => (
+            "The figures are those of the last copy of this run; nothing is known of what came after.",
+            "Measure again, or use the run as a shorter one.",
         ),
         StimulusEnd::Restarted => (
             "The figures are those of before; nothing is known of what came after.",

@@ -50,6 +50,7 @@ impl RunFacts {
 pub struct UnfitRecord(String);
 
 /// Samples of one channel.
+#[derive(Clone)]
 struct Taken {
     samples: Samples,
     /// An unanswered one that may be the last: not yet added.
@@ -75,27 +76,44 @@ impl<P: FnMut(&StimulusProgress)> StimulusRecorder<P> {
     /// # Errors
     /// Times of samples lie too far apart to be of one run.
     pub fn finish(self, record: &StimulusRecord, facts: &RunFacts) -> Result<Run, UnfitRecord> {
-        let mut draft = draft(record, facts);
-        let mut taken = self.channels.into_iter();
-        for channel in &record.channels {
-            let of = taken.next().unwrap_or_else(|| Taken::of(channel.number));
-            of.into_draft(channel, record, &mut draft)?;
-        }
-        draft.figures = figures(record);
-        finding::say(record, &mut draft);
-        let mut run = draft.assembled(&excerpt(&record.origin.place), facts.id.clone());
-        run.header.plan.requirement.deadline_ns = facts.deadline_ns;
-        let (reason, measured) = match record.end {
-            StimulusEnd::Whole => (EndReason::Complete, record.schedule.planned_ticks),
-            StimulusEnd::Stopped => (EndReason::Interrupted, record.schedule.elapsed_ticks),
-            _ => (EndReason::Failed, record.schedule.elapsed_ticks),
-        };
-        if let Some(end) = &mut run.end {
-            end.reason = reason;
-            end.measured_ns = time_ns(record.tick, measured.min(record.schedule.planned_ticks));
-        }
-        Ok(run)
+        run(self.channels, record, facts)
     }
+
+    /// The run, as if it were cut off here.
+    ///
+    /// # Errors
+    /// As [`Self::finish`].
+    pub fn so_far(&self, record: &StimulusRecord, facts: &RunFacts) -> Result<Run, UnfitRecord> {
+        run(self.channels.clone(), record, facts)
+    }
+}
+
+fn run(
+    channels: Vec<Taken>,
+    record: &StimulusRecord,
+    facts: &RunFacts,
+) -> Result<Run, UnfitRecord> {
+    let mut draft = draft(record, facts);
+    let mut taken = channels.into_iter();
+    for channel in &record.channels {
+        let of = taken.next().unwrap_or_else(|| Taken::of(channel.number));
+        of.into_draft(channel, record, &mut draft)?;
+    }
+    draft.figures = figures(record);
+    finding::say(record, &mut draft);
+    let mut run = draft.assembled(&excerpt(&record.origin.place), facts.id.clone());
+    run.header.plan.requirement.deadline_ns = facts.deadline_ns;
+    let (reason, measured) = match record.end {
+        StimulusEnd::Whole => (EndReason::Complete, record.schedule.planned_ticks),
+        StimulusEnd::Stopped => (EndReason::Interrupted, record.schedule.elapsed_ticks),
+        StimulusEnd::Unfinished => (EndReason::CutOff, record.schedule.elapsed_ticks),
+        _ => (EndReason::Failed, record.schedule.elapsed_ticks),
+    };
+    if let Some(end) = &mut run.end {
+        end.reason = reason;
+        end.measured_ns = time_ns(record.tick, measured.min(record.schedule.planned_ticks));
+    }
+    Ok(run)
 }
 
 impl<P: FnMut(&StimulusProgress)> StimulusSink for StimulusRecorder<P> {
