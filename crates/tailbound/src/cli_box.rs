@@ -54,6 +54,7 @@ pub(crate) struct ViaArgs {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tailbound box run --via pico:/dev/ttyACM0 -i 100us -D 12h -d 100us\n  \
+tailbound box run --via pico:/dev/ttyACM0 -i 100us -D 12h -d 100us --answer ssh:board -- --chip gpiochip0 --in 17 --answer 27 -p fifo:90\n  \
 tailbound box run --via linux:192.168.1.7:2307,policy=fifo:90,cpu=3 -D 1h -d 500us\n  \
 tailbound box run --via latmon:192.168.1.9 -D 1h -d 100us\n  \
 tailbound box run --via capture:sigrok.vcd --stimulus D0 --answer D1 -d 200us"
@@ -76,9 +77,12 @@ pub(crate) struct BoxRunArgs {
     /// `toggle`: the machine copies the level; `pulse`: it answers with an edge up. Of a capture: the channel of the pulses
     #[arg(long, value_name = "WORD", default_value = "toggle")]
     pub(crate) stimulus: String,
-    /// Of a capture: the channel of the answers
-    #[arg(long, value_name = "CHANNEL")]
+    /// Start `box answer` for this time, by `here` or `ssh:HOST`, with the words behind `--`; of a capture: the channel of the answers
+    #[arg(long, value_name = "PLACE|CHANNEL")]
     pub(crate) answer: Option<String>,
+    /// With --answer: words of `box answer`, without duration, interval and run file
+    #[arg(last = true, value_name = "WORD", requires = "answer")]
+    pub(crate) words: Vec<String>,
     /// Read histograms alone, not every sample: for a slow connection
     #[arg(long)]
     pub(crate) no_samples: bool,

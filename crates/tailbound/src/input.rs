@@ -16,7 +16,7 @@ use tailbound_import::{Format, Options};
 use tailbound_sys::signal::Signals;
 
 use crate::reading::Reading;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, from_library};
 
 pub(crate) use tailbound_files::named::{name, sibling};
 pub(crate) use tailbound_files::read::length;
@@ -28,11 +28,7 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 /// The type of the lines that hold raw samples.
 const RAW: &str = "raw";
 
-impl From<FilesError> for Failure {
-    fn from(e: FilesError) -> Self {
-        Self::new(e.kind(), e)
-    }
-}
+from_library!(FilesError);
 
 /// A run file, or another tool's file, which is imported.
 ///

@@ -52,17 +52,22 @@ impl Failure {
     }
 }
 
-impl From<tailbound_run::RunError> for Failure {
-    fn from(e: tailbound_run::RunError) -> Self {
-        Self::new(e.kind(), e)
-    }
+/// Errors of libraries that know who can mend them.
+macro_rules! from_library {
+    ($($error:ty),+) => {$(
+        impl From<$error> for $crate::say::Failure {
+            fn from(e: $error) -> Self {
+                Self::new(e.kind(), e)
+            }
+        }
+    )+};
 }
-
-impl From<tailbound_series::SeriesError> for Failure {
-    fn from(e: tailbound_series::SeriesError) -> Self {
-        Self::new(e.kind(), e)
-    }
-}
+pub(crate) use from_library;
+from_library!(
+    tailbound_run::RunError,
+    tailbound_series::SeriesError,
+    tailbound_stimulus::StimulusError
+);
 
 impl Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

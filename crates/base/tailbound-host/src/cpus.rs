@@ -128,6 +128,18 @@ impl Cpus {
         }
     }
 
+    /// The CPUs of a list that are looked at: all of them run, wherever this process may run itself.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn looked_at(&self, list: &str) -> Result<CpuSet, CpusError> {
+        let cpus: CpuSet = list.parse()?;
+        match self.checked(cpus.clone()) {
+            Err(CpusError::Cpuset { .. }) => Ok(cpus),
+            judged => judged,
+        }
+    }
+
     /// Where everything else may run: online CPUs that this process may use and that are
     /// neither measured nor isolated; where there is none, online ones that are not
     /// measured. Empty when every CPU is measured.

@@ -285,10 +285,14 @@ impl Draft {
         all: Recorded,
     ) -> Result<(), Fault> {
         if all.raw.is_empty() && all.distribution.n > 0 {
-            self.lose(format!(
-                "The single samples are not kept, for there are more than {}; every figure is of all of them.",
-                grouped(KEPT_MAX)
-            ));
+            self.lose(if all.distribution.n > KEPT_MAX {
+                format!(
+                    "The single samples are not kept, for there are more than {}; every figure is of all of them.",
+                    grouped(KEPT_MAX)
+                )
+            } else {
+                "The single samples are not kept: the source counted them, or they span more than 24 days.".to_owned()
+            });
         }
         self.seconds.extend(all.seconds);
         self.blocks.extend(all.blocks);

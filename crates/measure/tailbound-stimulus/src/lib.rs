@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod answerer;
 mod check;
 mod error;
 pub mod flash;
@@ -20,6 +21,7 @@ mod run_facts;
 mod stopped;
 mod via;
 
+pub use answerer::{AnswerPlace, Answerer, Pulses, UnknownPlace};
 pub use check::{check, check_json, check_text};
 pub use error::StimulusError;
 pub use latmon::{

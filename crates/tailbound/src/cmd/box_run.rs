@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_stimulus::flash::{self as firmware, FlashTarget};
-use tailbound_stimulus::{StimulusError, StimulusPlan, Streaming, Via};
+use tailbound_stimulus::{Answerer, Pulses, StimulusPlan, Streaming, Via};
 
 use super::{import, run as runs};
 use crate::cli::ImportArgs;
@@ -16,6 +16,9 @@ use crate::flags;
 use crate::input::{self, Existing};
 use crate::names;
 use crate::say::{self, Failure, Form};
+
+/// The ending of the run file of who answered.
+const ANSWERS: &str = ".answers.tailbound.jsonl";
 
 /// `tailbound box run`
 pub(super) fn run(args: &BoxRunArgs) -> Result<ExitCode, Failure> {
@@ -58,22 +61,29 @@ pub(super) fn run(args: &BoxRunArgs) -> Result<ExitCode, Failure> {
     };
     let streaming = if args.no_samples { Streaming::Cells } else { Streaming::Samples };
     let progress = say::progress(args.quiet);
-    let mut run = tailbound_stimulus::run(&via, &plan, streaming, &facts, progress, &mut keep)
-        .map_err(refused)?;
+    let answerer = args.answer.as_deref().map(|place| {
+        let place = place.parse().map_err(flags::refused("--answer"))?;
+        let file = input::sibling(out.as_deref().unwrap_or(Path::new(&name)), ANSWERS);
+        let existing = Existing::replaced_if(args.force);
+        Ok::<_, Failure>(Answerer::begin(&place, &args.words, &plan, &file, existing)?)
+    });
+    let answerer = answerer.transpose()?;
+    let mut run = tailbound_stimulus::run(&via, &plan, streaming, &facts, progress, &mut keep)?;
     tailbound_stats::judge(&mut run);
-    let args = ImportArgs { out, force: true, ..as_import(facts.file_name().into()) };
-    import::written(&args, &run, String::new())?;
+    let told = ImportArgs { out, force: true, ..as_import(facts.file_name().into()) };
+    import::written(&told, &run, String::new())?;
+    let pulses = if run.ended_as_planned() { Pulses::Whole } else { Pulses::Ended };
+    if let Some(answers) = answerer.map(|a| a.finish(pulses)).transpose()? {
+        let text = format!("Answers   {}", answers.display());
+        if args.source.json { say::note(&text) } else { say::answer(&text)? }
+    }
     Ok(runs::status(&run))
-}
-
-fn refused(e: StimulusError) -> Failure {
-    Failure::new(e.kind(), e)
 }
 
 /// `tailbound box check`
 pub(super) fn check(args: &ViaArgs) -> Result<ExitCode, Failure> {
     let via: Via = args.via.parse().map_err(flags::refused("--via"))?;
-    let report = tailbound_stimulus::check(&via, args.channels).map_err(refused)?;
+    let report = tailbound_stimulus::check(&via, args.channels)?;
     Form::of(args.json, "never").answer(
         || tailbound_stimulus::check_json(&report),
         |_| tailbound_stimulus::check_text(&report),
@@ -84,13 +94,13 @@ pub(super) fn check(args: &ViaArgs) -> Result<ExitCode, Failure> {
 /// `tailbound box flash`
 pub(super) fn flash(args: &BoxFlashArgs) -> Result<ExitCode, Failure> {
     let (chip, drive, file) = (args.chip.as_deref(), args.to.as_deref(), args.out.as_deref());
-    say::answer(&firmware::flash(FlashTarget { chip, drive, file }).map_err(refused)?)?;
+    say::answer(&firmware::flash(FlashTarget { chip, drive, file })?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// `tailbound box latmon`
 pub(super) fn latmon(args: &BoxLatmonArgs) -> Result<ExitCode, Failure> {
     let via: Via = args.via.parse().map_err(flags::refused("--via"))?;
-    tailbound_stimulus::serve_latmon(args.listen, via, say::note).map_err(refused)?;
+    tailbound_stimulus::serve_latmon(args.listen, via, say::note)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -37,8 +37,8 @@ pub(crate) fn hot(args: &HotArgs) -> Result<ExitCode, Failure> {
     if let Some(pid) = args.pid.filter(|pid| !root.exists(&format!("/proc/{pid}"))) {
         return Err(Failure::usage(format!("--pid: there is no process {pid}")));
     }
-    sees_every_process(&root).map_err(|e| Failure::cannot(format!("hot: {e}")))?;
     let cpus = cpus(args, &root)?;
+    sees_every_process(&root).map_err(|e| Failure::cannot(format!("hot: {e}")))?;
     let pid = args.pid.and_then(|p| i32::try_from(p).ok());
     let mut tally = Tally::new(pid);
     let request =

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use serde_json::json;
-use tailbound_core::CpuSet;
 use tailbound_host::{Cpus, Root};
 use tailbound_record::interruption_session::{InterruptionEnd, interruptions as record};
 use tailbound_record::looks::Looks;
@@ -56,13 +55,7 @@ fn chosen(
     notes: &mut Vec<String>,
 ) -> Result<BTreeSet<u32>, Failure> {
     if let Some(list) = &args.cpus {
-        let set: CpuSet = list.parse().map_err(flags::refused("-c"))?;
-        if let Some(no) = set.iter().find(|c| !machine.online.contains(*c)) {
-            return Err(Failure::usage(format!(
-                "-c: CPU {no} is not online; online are {}",
-                machine.online
-            )));
-        }
+        let set = machine.looked_at(list).map_err(flags::refused("-c"))?;
         return Ok(set.iter().collect());
     }
     if machine.isolated.is_empty() {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tailbound_core::{Context, EndReason, Impact};
 
+use crate::probe_answer::free_port;
 use crate::pty_box::{PtyBox, Weather};
 use crate::simulated_box::SimulatedBox;
 use crate::{PATIENCE, call, folder, read, send, status, stderr, stdout, tailbound};
@@ -125,6 +126,43 @@ fn a_kill_leaves_what_was_measured_a_while_before() {
     let told = at.into_box().truth.len() as u64;
     let n = run.threads[0].wakeup.n;
     assert!(0 < n && n <= told, "{n} of {told}");
+}
+
+#[test]
+fn one_command_starts_who_answers_too_and_both_run_files_are_there() {
+    let here = folder();
+    let at = format!("127.0.0.1:{}", free_port(std::net::Ipv4Addr::LOCALHOST));
+    // So patient that no stall of this machine makes an answer one that did not come.
+    let via = format!("linux:{at},policy=other,patience=60s");
+    let asked = ["box", "run", "--via", &via, "-i", "2ms", "-D", "400ms", "-q", "-o", "run.jsonl"];
+    let answer = ["--answer", "here", "--", "--udp", &at, "-L", "none", "-p", "other"];
+    // Who answers goes on for longer than pulses are planned; as many of them are its own.
+    let out = call(here.path(), &[&asked[..], &answer[..]].concat());
+    assert_eq!(status(&out), 0, "{}{}", stdout(&out), stderr(&out));
+    assert!(stdout(&out).contains("run.answers.tailbound.jsonl"), "{}", stdout(&out));
+    let (run, answers) = (
+        read(&here.path().join("run.jsonl")),
+        read(&here.path().join("run.answers.tailbound.jsonl")),
+    );
+    let counted = answers.figures.iter().find(|f| f.name == "answered").map(|f| f.value);
+    assert!(counted >= Some(run.threads[0].wakeup.n as f64), "{counted:?}");
+    assert_eq!(answers.end.as_ref().map(|e| e.reason), Some(EndReason::Complete));
+}
+
+#[test]
+fn who_cannot_answer_is_told_before_the_first_pulse_in_its_own_words() {
+    let here = folder();
+    let via = "linux:127.0.0.1:9,policy=other";
+    let asked = ["box", "run", "--via", via, "-D", "400ms", "-q", "-o", "run.jsonl"];
+    for (answer, told) in [
+        (&["--answer", "here", "--", "--udp", "nowhere"][..], "box answer: it ended before"),
+        (&["--answer", "there", "--", "--udp", "x"], "none of here, ssh:HOST"),
+    ] {
+        let out = call(here.path(), &[&asked[..], answer].concat());
+        assert!([2, 3].contains(&status(&out)), "{}", stderr(&out));
+        assert!(stderr(&out).contains(told), "{}", stderr(&out));
+    }
+    assert_eq!(std::fs::read_dir(here.path()).unwrap().count(), 0, "nothing is left");
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn is_whole(run: &Run, answers: u64) {
 }
 
 /// A port that is free now.
-fn free_port(at: Ipv4Addr) -> u16 {
+pub(crate) fn free_port(at: Ipv4Addr) -> u16 {
     UdpSocket::bind((at, 0)).unwrap().local_addr().unwrap().port()
 }
 

@@ -90,11 +90,11 @@ fn a_kill_while_it_is_applied_leaves_nothing() {
             }
             let (now, states) = (back.now(), states(&journals, "status"));
             if now != back.old || !states.is_empty() {
-                left.push(i);
+                left.push((i, now, states));
                 journals.tailbound(&["tune", "undo"]);
             }
         }
-        assert_eq!(left, Vec::<u32>::new(), "{words:?}: left by so many of {}", kills());
+        assert!(left.is_empty(), "{words:?}: left of {} kills: {left:?}", kills());
     }
 }
 

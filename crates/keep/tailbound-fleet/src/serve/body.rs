@@ -94,7 +94,7 @@ pub(super) async fn taken(
     let mut sent = SentBytes { blocks: VecDeque::new(), read: 0, held };
     let all = async {
         if body.size_hint().lower() > most {
-            passed_over(&mut body, most).await;
+            passed_over(&mut body, most.saturating_mul(PASSED_OVER)).await;
             return Err(too_large());
         }
         let mut bytes = 0u64;
@@ -103,7 +103,8 @@ pub(super) async fn taken(
             if let Ok(piece) = frame.into_data() {
                 bytes = bytes.saturating_add(piece.len() as u64);
                 if bytes > most {
-                    passed_over(&mut body, most).await;
+                    let left = most.saturating_mul(PASSED_OVER).saturating_sub(bytes);
+                    passed_over(&mut body, left).await;
                     return Err(too_large());
                 }
                 sent.add(&piece)?;
@@ -115,11 +116,14 @@ pub(super) async fn taken(
     Ok(sent)
 }
 
-/// Reads on, up to twice of what is taken, and keeps nothing: a client that still sends when the connection closes never sees the answer,
+/// So many times what is taken is read of a body that is too large.
+const PASSED_OVER: u64 = 3;
+
+/// Reads on, up to `most` bytes, and keeps nothing: a client that still sends when the connection closes never sees the answer,
 /// and would come again.
 async fn passed_over(body: &mut Body, most: u64) {
     let mut bytes = 0u64;
-    while bytes <= most.saturating_mul(2) {
+    while bytes < most {
         match poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
             Some(Ok(frame)) => bytes += frame.data_ref().map_or(0, |piece| piece.len() as u64),
             _ => return,

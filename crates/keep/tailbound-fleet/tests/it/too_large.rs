@@ -48,7 +48,7 @@ fn a_client_that_sends_too_much_hears_so_and_does_not_come_again() {
     let farm = Farm::start(|config| config.upload_bytes_max = 1 << 20);
     let folder = tempfile::tempdir().unwrap();
     let client = Client::open(&server(&farm, folder.path())).unwrap();
-    // Twice of what is taken is read on, so that the answer is heard.
+    // Three times what is taken is read, so that the answer is heard.
     for bytes in [(1 << 20) + 1, 5 << 19, (3 << 20) - 1] {
         let e = client.hand_in::<Added>(&vec![b' '; bytes]).unwrap_err();
         assert!(matches!(e, ClientError::Said { status: 413, .. }), "{bytes}: {e}");

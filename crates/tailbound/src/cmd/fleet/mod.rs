@@ -22,14 +22,10 @@ use crate::cli_fleet::{
 use crate::consent::{self, Agreement};
 use crate::flags;
 use crate::names;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, from_library};
 use crate::sibling;
 
-impl From<SelectionError> for Failure {
-    fn from(e: SelectionError) -> Self {
-        Self::new(e.kind(), e)
-    }
-}
+from_library!(SelectionError);
 
 /// `tailbound fleet`
 pub(crate) fn fleet(what: &Fleet) -> Result<ExitCode, Failure> {

@@ -7,7 +7,7 @@ use tailbound_lab::{Bench, HostOptions, LabError};
 use tailbound_search::SearchError;
 
 use crate::cli_guest::HostArgs;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, from_library};
 
 /// The lab, which says on standard error how far it is.
 pub(in crate::cmd) fn open(host: &HostArgs) -> Result<Bench<'static>, Failure> {
@@ -22,11 +22,7 @@ pub(in crate::cmd) fn open(host: &HostArgs) -> Result<Bench<'static>, Failure> {
     Ok(Bench::open(options, Box::new(ProgressLine(say::progress(host.quiet))))?)
 }
 
-impl From<LabError> for Failure {
-    fn from(e: LabError) -> Self {
-        Self::new(e.kind(), e)
-    }
-}
+from_library!(LabError);
 
 impl From<Failure> for LabError {
     fn from(failure: Failure) -> Self {
@@ -39,11 +35,7 @@ impl From<Failure> for LabError {
     }
 }
 
-impl From<SearchError> for Failure {
-    fn from(e: SearchError) -> Self {
-        Self::new(e.kind(), e)
-    }
-}
+from_library!(SearchError);
 
 impl From<Failure> for SearchError {
     fn from(failure: Failure) -> Self {

@@ -23,17 +23,13 @@ use crate::cli_store::{
 };
 use crate::flags;
 use crate::input::{self, Existing};
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, from_library};
 
 /// From one word about the progress to the next.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 const NS_PER_S: i64 = 1_000_000_000;
 
-impl From<StoreError> for Failure {
-    fn from(e: StoreError) -> Self {
-        Self::new(e.kind(), e)
-    }
-}
+from_library!(StoreError);
 
 /// `tailbound store`
 pub(crate) fn store(what: &StoreVerb) -> Result<ExitCode, Failure> {

@@ -17,13 +17,9 @@ use std::process::ExitCode;
 use tailbound_tune::{Recipe, TuneError, holder, typed};
 
 use crate::cli_tune::Tune;
-use crate::say::Failure;
+use crate::say::{Failure, from_library};
 
-impl From<TuneError> for Failure {
-    fn from(e: TuneError) -> Self {
-        Self::new(e.kind(), e)
-    }
-}
+from_library!(TuneError);
 
 /// `tailbound tune`
 pub(crate) fn tune(what: &Tune) -> Result<ExitCode, Failure> {
