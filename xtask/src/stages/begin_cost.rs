@@ -67,7 +67,15 @@ struct Round {
 
 /// Why it cannot be counted here.
 pub(super) fn missing() -> Option<&'static str> {
-    (!exec::exists("strace")).then_some("there is no strace (Debian package strace)")
+    if !exec::exists("strace") {
+        return Some("there is no strace (Debian package strace)");
+    }
+    // Source: include/linux/proc_ns.h, PROC_PID_INIT_INO.
+    let own = fs::read_link("/proc/self/ns/pid");
+    let is_first = own.is_ok_and(|own| own.as_os_str() == "pid:[4026531836]");
+    (!is_first).then_some(
+        "this is a PID namespace, as in a container, where the look for the machine's lock goes over all ancestors",
+    )
 }
 
 /// Counts for `program`, in `folder`, and tells people beside cyclictest.
