@@ -4,7 +4,7 @@
 //! Context: SETUP and COLD. Units: bytes.
 //! Room for all of a long run would be taken from everybody else for days (on tmpfs: from memory),
 //! and a kill would leave it taken. So the start checks that the whole would fit and leaves others a
-//! margin, takes room for [`AHEAD_S`] and for the records of the end, and the supervisor takes more in
+//! margin, takes room for a look ahead and for the records of the end, and the supervisor takes more in
 //! time. What a kill leaves taken is that little; it goes with the file, or when the file is replaced.
 //! Source: fallocate(2) with `FALLOC_FL_KEEP_SIZE`, statvfs(3), proc_meminfo(5).
 

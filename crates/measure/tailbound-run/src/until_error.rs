@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a rule that ends a run means nothing, or could not be fulfilled in the time given.
 //!
-//! Units: ns. Not here: the rule ([`crate::until`]).
+//! Units: ns. Not here: the rule (`until`).
 
 use tailbound_core::plan::StopRule;
 use tailbound_core::requirement::Rate;
