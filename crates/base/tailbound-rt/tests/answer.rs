@@ -87,8 +87,32 @@ fn play(script: &[Script]) -> (LoopEnd, PulseTally, [Box<Recorder>; 3]) {
     let [whole, start, work] = &recorders;
     let logs = Logs { whole, start, work };
     let stop = AtomicBool::new(false);
-    let (ended, tally) = answer::run(&mut line, &SCHEDULE, &logs, &mut Sequences::default(), &stop);
+    let mut sequences = Sequences::default();
+    let (ended, tally) = answer::run(&mut line, &SCHEDULE, &logs, &mut sequences, &mut None, &stop);
     (ended, tally, recorders)
+}
+
+#[test]
+fn a_pulse_that_ends_the_warm_up_is_of_the_measurement() {
+    let end_ns = SCHEDULE.first_ns + 3_000 * 1_000_000;
+    let then = Schedule { first_ns: end_ns, ..SCHEDULE };
+    // The second wakes the thread when the warm-up is over.
+    let script = [pulse(1_000, 10, 0), pulse(end_ns, 10, 1), pulse(1_000, 10, 2)];
+    let script = script.into_iter().collect();
+    let mut line = Played { now_ns: SCHEDULE.first_ns, script, answer: Ok(0) };
+    let (mut sequences, mut overdue) = (Sequences::default(), None);
+    let stop = AtomicBool::new(false);
+    let mut answered = Vec::new();
+    for schedule in [SCHEDULE, then] {
+        let recorders: [Box<Recorder>; 3] = std::array::from_fn(|_| Box::default());
+        let [whole, start, work] = &recorders;
+        let logs = Logs { whole, start, work };
+        let (_, tally) =
+            answer::run(&mut line, &schedule, &logs, &mut sequences, &mut overdue, &stop);
+        assert_eq!((tally.answered, tally.lost()), (whole.wakeups().n, 0));
+        answered.push(tally.answered);
+    }
+    assert_eq!(answered, [1, 2], "each answered pulse is in one of them");
 }
 
 #[test]

@@ -295,7 +295,8 @@ fn answers_to_pulses_allocate_nothing() {
         let mut sequences = Sequences::default();
         let before = ALLOCATIONS.get();
         HOT.set(true);
-        let (ended, tally) = answer::run(&mut line, &schedule(), &logs, &mut sequences, &stop);
+        let (ended, tally) =
+            answer::run(&mut line, &schedule(), &logs, &mut sequences, &mut None, &stop);
         HOT.set(false);
         assert_eq!(ended, LoopEnd::Complete);
         assert_eq!((tally.answered, tally.foreign, tally.lost()), (50, 50, 0), "{by:?}");

@@ -148,12 +148,21 @@ pub struct Logs<'a> {
     pub work: &'a Recorder,
 }
 
-/// Answers until the schedule is over or `stop` is set.
+/// A pulse that was answered when the schedule was over: it is of the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OverduePulse {
+    pulse: Pulse,
+    given: Result<i64, AnswerRefusal>,
+}
+
+/// Answers until the schedule is over or `stop` is set. `overdue`: the pulse that ended the schedule before, and then
+/// the one that ended this.
 pub fn run<L: PulseLine>(
     line: &mut L,
     schedule: &Schedule,
     logs: &Logs<'_>,
     sequences: &mut Sequences,
+    overdue: &mut Option<OverduePulse>,
     stop: &AtomicBool,
 ) -> (LoopEnd, PulseTally) {
     let Schedule { first_ns, interval_ns, activations } = *schedule;
@@ -167,31 +176,36 @@ pub fn run<L: PulseLine>(
         let behind = now_ns.saturating_sub(first_ns).max(0);
         behind.checked_div(interval_ns).map_or(0, i64::unsigned_abs).min(activations)
     };
+    let mut before = overdue.take();
     let ended = loop {
-        if stop.load(Ordering::Relaxed) {
-            break LoopEnd::Stopped(passed(line.now_ns()));
-        }
-        let pulse = match line.wait(end_ns) {
-            Arrival::Pulse(pulse) => pulse,
-            Arrival::Nothing if line.now_ns() >= end_ns => break LoopEnd::Complete,
-            Arrival::Nothing | Arrival::Interrupted => continue,
-            Arrival::Foreign => {
-                tally.foreign = tally.foreign.saturating_add(1);
-                // Others may send without a pause: the end comes all the same.
-                if line.now_ns() >= end_ns {
-                    break LoopEnd::Complete;
-                }
-                continue;
+        let (pulse, given) = if let Some(OverduePulse { pulse, given }) = before.take() {
+            (pulse, given)
+        } else {
+            if stop.load(Ordering::Relaxed) {
+                break LoopEnd::Stopped(passed(line.now_ns()));
             }
-            Arrival::Failed(errno) => break LoopEnd::Failed(errno, passed(line.now_ns())),
+            let pulse = match line.wait(end_ns) {
+                Arrival::Pulse(pulse) => pulse,
+                Arrival::Nothing if line.now_ns() >= end_ns => break LoopEnd::Complete,
+                Arrival::Nothing | Arrival::Interrupted => continue,
+                Arrival::Foreign => {
+                    tally.foreign = tally.foreign.saturating_add(1);
+                    // Others may send without a pause: the end comes all the same.
+                    if line.now_ns() >= end_ns {
+                        break LoopEnd::Complete;
+                    }
+                    continue;
+                }
+                Arrival::Failed(errno) => break LoopEnd::Failed(errno, passed(line.now_ns())),
+            };
+            (pulse, line.answer())
         };
-        let given = line.answer();
         let due_ns = match pulse.stamp {
             Stamp::Kernel { arrived_ns, .. } => arrived_ns,
             Stamp::Absent | Stamp::ClockSet => pulse.ran_ns,
         };
         if due_ns >= end_ns {
-            // Answered, and of no run.
+            *overdue = Some(OverduePulse { pulse, given });
             break LoopEnd::Complete;
         }
         note(&mut tally, &pulse, sequences);

@@ -105,7 +105,7 @@ struct Body<L> {
 impl<L: Answering> Body<L> {
     fn run(mut self, thread: &ThreadContext) -> Result<Finished, SysError> {
         let mut sequences = Sequences::default();
-        let mut is_measuring = false;
+        let (mut is_measuring, mut overdue) = (false, None);
         let mut tally = None;
         self.line.forget()?;
         let finished = thread.phases(|schedule, whole| {
@@ -114,8 +114,9 @@ impl<L: Answering> Body<L> {
                 false => &*r.warm_up,
             });
             let logs = Logs { whole, start, work };
+            let (sequences, stop) = (&mut sequences, thread.stop());
             let (ended, counts) =
-                answer::run(&mut self.line, schedule, &logs, &mut sequences, thread.stop());
+                answer::run(&mut self.line, schedule, &logs, sequences, &mut overdue, stop);
             tally = is_measuring.then_some(counts);
             is_measuring = true;
             ended
