@@ -5,7 +5,7 @@
 //! wake-up of its own: the kernel keeps what comes meanwhile.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use tailbound_box::pico::{BoxCheck, BoxCheckReport, BoxRefusal, BoxSession, Streaming};
 use tailbound_box::stimulus::{StimulusPlan, StimulusRecord, StimulusSink};
@@ -15,6 +15,7 @@ use tailbound_sys::serial::{SerialPort, Wanted};
 use tailbound_sys::signal;
 
 use crate::error::StimulusError;
+use crate::stopped::is_stopped;
 
 /// Of the UART; over USB there is no speed.
 const BAUD: u32 = 1_000_000;
@@ -48,7 +49,7 @@ pub(crate) fn measure(
             sink.so_far(&record);
             (copied_ns, pause_ns) = (now(), (pause_ns * 2).min(COPY_NS));
         }
-        if is_ended(stop) {
+        if is_stopped(stop) {
             session.stop(now());
         }
         match turn(&mut line, session.outgoing(), session.due_ns(), &mut bytes) {
@@ -107,11 +108,6 @@ fn turn<'a>(
     let wanted = if sent < outgoing.len() { Wanted::BytesOrRoom } else { Wanted::Bytes };
     line.wait(wanted, due_ns.saturating_sub(now()).min(LOOK_NS))?;
     Ok((sent, line.read(into)?))
-}
-
-/// Whether somebody wants it to end: the caller, or by a signal that waits.
-fn is_ended(stop: &AtomicBool) -> bool {
-    stop.load(Ordering::Relaxed) || signal::pending().is_some()
 }
 
 fn now() -> i64 {

@@ -11,7 +11,7 @@ use tailbound_box::stimulus::{
 };
 use tailbound_wire::{PulseRecord, Reaction};
 
-use crate::simulated_box::{Machine, SimulatedBox, TICK_HZ};
+use crate::simulated_box::{DamagedLine, Machine, SimulatedBox, TICK_HZ};
 
 const MS: i64 = 1_000_000;
 
@@ -47,32 +47,6 @@ fn plan() -> StimulusPlan {
     }
 }
 
-/// What happens to bytes on their way.
-struct Weather {
-    state: u64,
-    /// One of so many bytes is lost, one is flipped; 0: none.
-    bad_of: u64,
-}
-
-impl Weather {
-    fn random(&mut self, below: u64) -> u64 {
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99_991);
-        (self.state >> 33) % below
-    }
-
-    fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(bytes.len());
-        for byte in bytes {
-            match if self.bad_of > 0 { self.random(self.bad_of) } else { 9 } {
-                0 => {}
-                1 => out.push(byte ^ (1 << self.random(8))),
-                _ => out.push(*byte),
-            }
-        }
-        out
-    }
-}
-
 /// What is done to a course from outside, at a time.
 #[derive(Clone, Copy)]
 enum Event {
@@ -97,7 +71,7 @@ fn course(
     bad_of: u64,
     (at_ns, event): (i64, Event),
 ) -> Course {
-    let mut weather = Weather { state: bad_of ^ at_ns.unsigned_abs(), bad_of };
+    let mut weather = DamagedLine { state: bad_of ^ at_ns.unsigned_abs(), bad_of };
     let mut given = Given::default();
     let mut session = BoxSession::begin("port".to_owned(), plan, streaming, 0);
     let mut now_ns = 0_i64;

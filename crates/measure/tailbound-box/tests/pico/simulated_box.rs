@@ -316,3 +316,29 @@ impl SimulatedBox {
 fn low(ticks: u64) -> u32 {
     u32::try_from(ticks & 0x7FFF_FFFF).expect("31 bits")
 }
+
+/// What happens to bytes on their way.
+pub(crate) struct DamagedLine {
+    pub(crate) state: u64,
+    /// One of so many bytes is lost, one is flipped; 0: none.
+    pub(crate) bad_of: u64,
+}
+
+impl DamagedLine {
+    fn random(&mut self, below: u64) -> u64 {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99_991);
+        (self.state >> 33) % below
+    }
+
+    pub(crate) fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len());
+        for byte in bytes {
+            match if self.bad_of > 0 { self.random(self.bad_of) } else { 9 } {
+                0 => {}
+                1 => out.push(byte ^ (1 << self.random(8))),
+                _ => out.push(*byte),
+            }
+        }
+        out
+    }
+}

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tailbound_sys::ipc::{self, Until};
 use tailbound_sys::terminal;
 
-use crate::simulated_box::{SimulatedBox, TICK_HZ};
+use crate::simulated_box::{DamagedLine, SimulatedBox, TICK_HZ};
 
 /// What happens to the line.
 #[derive(Clone, Copy, Default)]
@@ -66,7 +66,7 @@ impl Drop for PtyBox {
 
 fn serve(mut of: SimulatedBox, line: OwnedFd, weather: Weather, end: &AtomicBool) -> SimulatedBox {
     let begun = Instant::now();
-    let mut damage = Damage { state: weather.bad_of ^ 5, bad_of: weather.bad_of };
+    let mut damage = DamagedLine { state: weather.bad_of ^ 5, bad_of: weather.bad_of };
     let mut pending: Vec<u8> = Vec::new();
     let mut first_pulse = None;
     let mut bytes = [0; 4_096];
@@ -106,29 +106,5 @@ fn write(line: BorrowedFd<'_>, pending: &mut Vec<u8>) {
         let piece = pending.get(..200).unwrap_or(pending);
         let Ok(n) = ipc::write(line, piece) else { return };
         pending.drain(..n);
-    }
-}
-
-struct Damage {
-    state: u64,
-    bad_of: u64,
-}
-
-impl Damage {
-    fn random(&mut self, below: u64) -> u64 {
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99_991);
-        (self.state >> 33) % below
-    }
-
-    fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(bytes.len());
-        for byte in bytes {
-            match if self.bad_of > 0 { self.random(self.bad_of) } else { 9 } {
-                0 => {}
-                1 => out.push(byte ^ (1 << self.random(8))),
-                _ => out.push(*byte),
-            }
-        }
-        out
     }
 }
