@@ -14,6 +14,7 @@ mod reading;
 mod summary;
 
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use tailbound_core::paths::{
     Leg, PathsChecks, PathsRecord, SectionKind, SeveralChecks, WakeUpRecord,
@@ -206,17 +207,10 @@ impl Sparse {
             ..PathsChecks::default()
         };
         let mut sparse = Self::begun(checks, &seen, window, samples, symbols);
-        for (at, latency_ns) in latest(samples.latencies_ns) {
-            let Some(one) = found.all.get(at) else { continue };
-            let target = Target::WakeUp(sparse.record.wakeups.len());
-            sparse.targets.push((one.call_ns, one.user_ns, 0, target));
-            sparse.record.wakeups.push(WakeUpRecord {
-                activation: at as u64,
-                latency_ns,
-                legs: legs(&handovers::LEGS, &one.legs(latency_ns)),
-                ..WakeUpRecord::default()
-            });
-        }
+        sparse.tell_latest(samples.latencies_ns, &handovers::LEGS, |at, latency_ns| {
+            let one = found.all.get(at)?;
+            Some((one.call_ns..one.user_ns, one.legs(latency_ns)))
+        });
         Ok(sparse)
     }
 
@@ -260,18 +254,31 @@ impl Sparse {
         };
         let mut sparse = Self::begun(checks, &seen, window, samples, symbols);
         sparse.record.split = answers::split(&all, samples.latencies_ns);
-        for (at, latency_ns) in latest(samples.latencies_ns) {
-            let Some(one) = all.get(at) else { continue };
-            let target = Target::WakeUp(sparse.record.wakeups.len());
-            sparse.targets.push((one.stamp_ns, one.given_ns, 0, target));
-            sparse.record.wakeups.push(WakeUpRecord {
+        sparse.tell_latest(samples.latencies_ns, &answers::LEGS, |at, latency_ns| {
+            let one = all.get(at)?;
+            Some((one.stamp_ns..one.given_ns, one.legs(latency_ns)))
+        });
+        Ok(sparse)
+    }
+
+    /// The latest samples, to be looked at once more: `of` gives the span of one, and how long its legs are.
+    fn tell_latest(
+        &mut self,
+        latencies_ns: &[i64],
+        names: &[&str],
+        of: impl Fn(usize, i64) -> Option<(Range<u64>, [i64; 5])>,
+    ) {
+        for (at, latency_ns) in latest(latencies_ns) {
+            let Some((span_ns, lengths_ns)) = of(at, latency_ns) else { continue };
+            let target = Target::WakeUp(self.record.wakeups.len());
+            self.targets.push((span_ns.start, span_ns.end, 0, target));
+            self.record.wakeups.push(WakeUpRecord {
                 activation: at as u64,
                 latency_ns,
-                legs: legs(&answers::LEGS, &one.legs(latency_ns)),
+                legs: legs(names, &lengths_ns),
                 ..WakeUpRecord::default()
             });
         }
-        Ok(sparse)
     }
 
     /// What wake-ups and hand-overs have in common: checks, window, sections.
