@@ -9,7 +9,10 @@
 //! Source: the rustc book, "Tests", default output format.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use super::stuck;
@@ -37,8 +40,11 @@ pub(crate) fn damaged(project: &Path) -> anyhow::Result<Tally> {
 }
 
 /// Runs one `cargo test` and counts.
-pub(super) fn counted(cargo: &mut std::process::Command) -> anyhow::Result<Tally> {
+pub(super) fn counted(cargo: &mut Command) -> anyhow::Result<Tally> {
     let mut reader = Reader::default();
+    let (errors, written) = io::pipe()?;
+    cargo.stderr(written);
+    let errors = thread::spawn(move || causes(BufReader::new(errors)));
     let status = exec::lines(cargo, SILENCE, |line| match line {
         Line::Said(line) => {
             if reader.line(line) {
@@ -52,11 +58,34 @@ pub(super) fn counted(cargo: &mut std::process::Command) -> anyhow::Result<Tally
         }
         Line::Silent(_) => {}
     })?;
+    // Else its end of the pipe stays open.
+    cargo.stderr(Stdio::inherit());
+    let causes = match errors.join() {
+        Ok(causes) => causes?,
+        Err(panic) => std::panic::resume_unwind(panic),
+    };
     let mut tally = reader.finish();
     if !status.success() && !tally.has_failed() {
-        tally.fail("cargo test", "a test program did not compile or died; see above");
+        let causes = causes.join("; ");
+        tally.fail("cargo test", format!("a test program did not compile or died: {causes}"));
     }
     Ok(tally)
+}
+
+/// Shows the errors that cargo writes, and returns those that name a program and how it ended.
+fn causes(errors: impl BufRead) -> io::Result<Vec<String>> {
+    let mut causes = Vec::new();
+    for line in errors.split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        eprintln!("{line}");
+        let said = line.trim_start();
+        let ended = said.strip_prefix("process didn't exit successfully: ");
+        if ended.is_some() || said.starts_with("error: could not compile") {
+            causes.push(ended.unwrap_or(said).to_owned());
+        }
+    }
+    Ok(causes)
 }
 
 /// Follows the output of test programs: one after the other.
@@ -302,6 +331,20 @@ test result: FAILED. 3 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
         assert_eq!(
             Vec::from_iter(tally.failed()),
             [("a test program", "hung for 15 minutes in: b")]
+        );
+    }
+
+    #[test]
+    fn cargo_names_the_program_that_died_and_what_did_not_compile() {
+        let errors = "   Compiling a v1\nerror: could not compile `a` (lib test) due to 1 error\n\
+            error: test failed, to rerun pass `-p b --test c`\n\nCaused by:\n  process didn't exit \
+            successfully: `/deps/c-1` (signal: 6, SIGABRT: process abort signal)\n";
+        assert_eq!(
+            causes(errors.as_bytes()).unwrap(),
+            [
+                "error: could not compile `a` (lib test) due to 1 error",
+                "`/deps/c-1` (signal: 6, SIGABRT: process abort signal)"
+            ]
         );
     }
 
