@@ -13,7 +13,7 @@ use tailbound_rt::answer::sender::{
     self, ClockReading, EdgeStamps, PulseSample, PulseTime, SenderEvent, SenderLine, SenderLogs,
     SenderPlan, SenderTally,
 };
-use tailbound_rt::answer::slots::Slots;
+use tailbound_rt::answer::slots::{PulseSlot, SLOTS, Slots};
 use tailbound_rt::ring::Ring;
 use tailbound_rt::spread::Spread;
 use tailbound_rt::{LoopEnd, Recorder, Schedule};
@@ -134,7 +134,7 @@ fn plan(pulses: u64) -> SenderPlan {
 }
 
 fn play_in(
-    slots: &mut Slots,
+    slots: &mut Slots<Box<[PulseSlot]>>,
     plan: SenderPlan,
     events: &[(i64, SenderEvent)],
     fate: impl FnMut(&PulsePacket) -> Fate,
@@ -156,12 +156,16 @@ fn play_in(
     Outcome { ended, tally, answered, at_least, samples }
 }
 
+fn no_pulse() -> Slots<Box<[PulseSlot]>> {
+    Slots::over(vec![PulseSlot::default(); SLOTS].into())
+}
+
 fn play_with(
     plan: SenderPlan,
     events: &[(i64, SenderEvent)],
     fate: impl FnMut(&PulsePacket) -> Fate,
 ) -> Outcome {
-    play_in(&mut Box::new(Slots::new()), plan, events, fate)
+    play_in(&mut no_pulse(), plan, events, fate)
 }
 
 fn play(pulses: u64, fate: impl FnMut(&PulsePacket) -> Fate) -> Outcome {
@@ -263,7 +267,7 @@ fn missing_stamps_make_a_time_longer_and_are_counted() {
 
 #[test]
 fn the_card_is_believed_where_it_stamped_both_ends_though_it_tells_late() {
-    let mut slots = Box::new(Slots::new());
+    let mut slots = no_pulse();
     let fate = |pulse: &PulsePacket| Fate { card: pulse.number != 20, ..after(30_000) };
     play_in(&mut slots, plan(10), &[], fate);
     // From the warm-up it is known that the card stamps.
@@ -377,7 +381,7 @@ fn more_pulses_than_are_followed_at_a_time_are_each_counted_once() {
 
 #[test]
 fn numbers_go_on_after_a_warm_up_and_its_answers_are_no_ones() {
-    let mut slots = Box::new(Slots::new());
+    let mut slots = no_pulse();
     play_in(&mut slots, plan(10), &[], |_| after(10_000));
     let stamps = EdgeStamps::default();
     let pulse = PulsePacket { sender: 7, number: 9, token: 1_900_000 };

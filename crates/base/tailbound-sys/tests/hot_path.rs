@@ -307,7 +307,7 @@ fn answers_to_pulses_allocate_nothing() {
 #[test]
 fn pulses_to_another_machine_allocate_nothing() {
     use tailbound_rt::answer::sender::{self, SAMPLES, SenderLogs, SenderPlan};
-    use tailbound_rt::answer::slots::Slots;
+    use tailbound_rt::answer::slots::{PulseSlot, SLOTS, Slots};
     use tailbound_rt::ring::Ring;
     use tailbound_rt::spread::Spread;
     use tailbound_sys::answer::sender::SenderUdp;
@@ -322,7 +322,7 @@ fn pulses_to_another_machine_allocate_nothing() {
         lateness: &lateness,
         samples: &samples,
     };
-    let mut slots = Box::new(Slots::new());
+    let mut slots = Slots::over(vec![PulseSlot::default(); SLOTS]);
     let plan = SenderPlan {
         schedule: schedule(),
         spread: Spread::default(),

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::clocks::{ClockPair, Compared};
 use super::datagram::PulsePacket;
-use super::slots::{Arrived, Left, Retired, Slots};
+use super::slots::{Arrived, Left, PulseSlot, Retired, Slots};
 use crate::cyclic::{LoopEnd, Schedule};
 use crate::recorder::{Recorder, Writer};
 use crate::ring::Ring;
@@ -213,13 +213,13 @@ pub struct SenderPlan {
     pub patience_ns: i64,
 }
 
-struct Sending<'a> {
+struct Sending<'a, M> {
     plan: &'a SenderPlan,
     answered: Writer<'a>,
     at_least: Writer<'a>,
     lateness: Writer<'a>,
     samples: &'a Ring<3, SAMPLES>,
-    slots: &'a mut Slots,
+    slots: &'a mut Slots<M>,
     clocks: ClockPair,
     /// How often CLOCK_REALTIME was set.
     sets: u64,
@@ -227,11 +227,11 @@ struct Sending<'a> {
 }
 
 /// Sends until the schedule is over or `stop` is set, then waits for answers that are due.
-pub fn run<L: SenderLine>(
+pub fn run<L: SenderLine, M: AsMut<[PulseSlot]>>(
     line: &mut L,
     plan: &SenderPlan,
     logs: &SenderLogs<'_>,
-    slots: &mut Slots,
+    slots: &mut Slots<M>,
     stop: &AtomicBool,
 ) -> (LoopEnd, SenderTally) {
     let Schedule { first_ns, interval_ns, activations } = plan.schedule;
@@ -280,7 +280,7 @@ pub fn run<L: SenderLine>(
     (ended, sending.finish())
 }
 
-impl Sending<'_> {
+impl<M: AsMut<[PulseSlot]>> Sending<'_, M> {
     fn due_ns(&self, activation: u64) -> i64 {
         let Schedule { first_ns, interval_ns, .. } = self.plan.schedule;
         let even_ns = interval_ns.wrapping_mul(activation.cast_signed());

@@ -7,10 +7,11 @@ use super::datagram::PulsePacket;
 use super::sender::{ClockReading, EdgeStamps, PulseTime};
 
 /// Pulses that are followed at a time: 0.4 s of 10 kHz.
-const SLOTS: usize = 1 << 12;
+pub const SLOTS: usize = 1 << 12;
 
+/// A pulse that is followed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+pub struct PulseSlot {
     number: u64,
     token: u64,
     sent: ClockReading,
@@ -65,10 +66,11 @@ pub(super) struct Retired {
     pub(super) basis: TimeBasis,
 }
 
-/// All of them: 0.6 MB, for a box.
+/// All of them, in memory of the caller's, `Box<[PulseSlot]>` say: 0.6 MB are too much for the stack of a
+/// thread.
 #[derive(Debug)]
-pub struct Slots {
-    all: [Slot; SLOTS],
+pub struct Slots<M> {
+    all: M,
     /// The first pulse that is not decided.
     oldest: u64,
     /// The number of the next pulse.
@@ -77,37 +79,29 @@ pub struct Slots {
     card: bool,
 }
 
-impl Default for Slots {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[expect(clippy::cast_possible_truncation, reason = "less than the number of slots")]
 fn place(number: u64) -> usize {
     (number & (SLOTS as u64).wrapping_sub(1)) as usize
 }
 
-impl Slots {
-    /// None sent.
-    #[must_use]
-    #[expect(clippy::large_stack_arrays, reason = "evaluated into boxes")]
-    pub fn new() -> Self {
-        Self { all: [Slot::default(); SLOTS], oldest: 0, next: 0, card: false }
+impl<M: AsMut<[PulseSlot]>> Slots<M> {
+    /// None sent. `all` has [`SLOTS`] slots: pulses that have no place in fewer are not followed.
+    pub const fn over(all: M) -> Self {
+        Self { all, oldest: 0, next: 0, card: false }
     }
 
     /// None sent, every page of it touched. That the card stamps is known from the warm-up on.
     pub(super) fn clear(&mut self, first: u64) {
-        self.all.fill(Slot::default());
+        self.all.as_mut().fill(PulseSlot::default());
         (self.oldest, self.next) = (first, first);
     }
 
-    fn at(&mut self, number: u64) -> Option<&mut Slot> {
+    fn at(&mut self, number: u64) -> Option<&mut PulseSlot> {
         let is_there = number < self.next && self.next.wrapping_sub(number) <= SLOTS as u64;
-        self.all.get_mut(place(number)).filter(|_| is_there)
+        self.all.as_mut().get_mut(place(number)).filter(|_| is_there)
     }
 
-    fn of(&mut self, pulse: &PulsePacket) -> Option<&mut Slot> {
+    fn of(&mut self, pulse: &PulsePacket) -> Option<&mut PulseSlot> {
         self.at(pulse.number).filter(|slot| slot.token == pulse.token)
     }
 
@@ -117,8 +111,9 @@ impl Slots {
     }
 
     pub(super) fn sent(&mut self, number: u64, token: u64, sent: ClockReading, sets: u64) {
-        let slot = Slot { number, token, sent, sets, left: EdgeStamps::default(), answer: None };
-        if let Some(at) = self.all.get_mut(place(number)) {
+        let slot =
+            PulseSlot { number, token, sent, sets, left: EdgeStamps::default(), answer: None };
+        if let Some(at) = self.all.as_mut().get_mut(place(number)) {
             *at = slot;
         }
         self.next = number.wrapping_add(1);
@@ -173,7 +168,7 @@ impl Slots {
     }
 }
 
-impl Slot {
+impl PulseSlot {
     fn answered(&self, answer: &Answer, next: Option<ClockReading>) -> (PulseTime, TimeBasis) {
         let thread_ns = answer.taken.run_ns.saturating_sub(self.sent.run_ns).max(0);
         let (ns, basis) = self.time(answer, thread_ns);

@@ -22,7 +22,7 @@ use tailbound_core::cpus::MAX_CPU;
 use tailbound_core::policy::{ParsePolicyError, Policy};
 use tailbound_core::units::parse_ns;
 use tailbound_rt::answer::sender::{self, SAMPLES, SenderLogs, SenderPlan, SenderTally};
-use tailbound_rt::answer::slots::Slots;
+use tailbound_rt::answer::slots::{PulseSlot, SLOTS, Slots};
 use tailbound_rt::ring::Ring;
 use tailbound_rt::spread::Spread;
 use tailbound_rt::{LoopEnd, Recorder, Schedule};
@@ -46,9 +46,11 @@ const LEAD_NS: i64 = 20_000_000;
 
 /// A pulse without an answer for so long is given up, unless somebody says otherwise.
 const PATIENCE_NS: i64 = SECOND_NS;
-/// Pulses that wait for an answer at a time: the slots of `tailbound_rt::answer::slots`, which its test `sender` counts.
-const FOLLOWED: i64 = 1 << 12;
+/// Pulses that wait for an answer at a time.
+const FOLLOWED: i64 = SLOTS as i64;
 const STACK_BYTES: usize = 256 << 10;
+
+type PulseSlots = Slots<Box<[PulseSlot]>>;
 
 /// The sender and whom it asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +81,7 @@ struct Phase {
     shared: Arc<Shared>,
 }
 
-type Sent = (LoopEnd, SenderTally, SenderUdp, Box<Slots>);
+type Sent = (LoopEnd, SenderTally, SenderUdp, PulseSlots);
 
 impl LinuxSender {
     /// Sends pulses as planned, until an ending signal is pending or `stop` is set.
@@ -100,7 +102,7 @@ impl LinuxSender {
         let line = SenderUdp::open(to, CLOCK_MONOTONIC)?;
         // The first pulses find cold caches and neighbours that are not known yet, and show whether the card stamps.
         let warm_up = warm_up_pulses(plan.period_ns);
-        let slots = Box::new(Slots::new());
+        let slots = no_pulse();
         let begins = self.plan(plan, name(), warm_up);
         let (warmed, line, slots) = self.phase(line, slots, begins, &mut |_| {}, stop)?;
         if is_stopped(stop) {
@@ -241,11 +243,11 @@ impl LinuxSender {
     fn phase(
         &self,
         mut line: SenderUdp,
-        mut slots: Box<Slots>,
+        mut slots: PulseSlots,
         mut plan: SenderPlan,
         look: &mut dyn FnMut(&Shared),
         stop: &AtomicBool,
-    ) -> Result<(Phase, SenderUdp, Box<Slots>), StimulusError> {
+    ) -> Result<(Phase, SenderUdp, PulseSlots), StimulusError> {
         let shared = Arc::new(Shared {
             answered: Prefaulted::new()?,
             at_least: Prefaulted::new()?,
@@ -289,4 +291,9 @@ fn warm_up_pulses(period_ns: i64) -> u64 {
 fn name() -> u64 {
     let real = now_ns(tailbound_sys::clock::CLOCK_REALTIME).cast_unsigned();
     real.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ u64::from(std::process::id()) << 32
+}
+
+/// Where pulses are followed, before the first one.
+fn no_pulse() -> PulseSlots {
+    Slots::over(vec![PulseSlot::default(); SLOTS].into())
 }

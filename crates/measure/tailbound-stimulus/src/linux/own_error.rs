@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicBool;
 
 use tailbound_box::stimulus::StimulusPlan;
 use tailbound_rt::answer::sender::SenderTally;
-use tailbound_rt::answer::slots::Slots;
 use tailbound_sys::answer::sender::SenderUdp;
 use tailbound_sys::clock::CLOCK_MONOTONIC;
 
@@ -41,7 +40,7 @@ pub(super) fn measured(
         sender.phase(line, slots, plan, &mut |_| {}, stop)
     };
     // The kernel begins to stamp a moment after it was asked to.
-    let (_, line, slots) = phase(line, Box::new(Slots::new()), DURATION_NS / 10)?;
+    let (_, line, slots) = phase(line, super::no_pulse(), DURATION_NS / 10)?;
     let (phase, ..) = phase(line, slots, DURATION_NS)?;
     let SenderTally { answered, unstamped_left, unstamped_answer, clock_set, .. } = phase.tally;
     let extremes = phase.shared.answered.wakeups();
