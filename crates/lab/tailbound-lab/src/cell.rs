@@ -214,6 +214,11 @@ impl Cell {
             "console={} {PINNED} tailbound.results={} tailbound.job={job}",
             self.machine.console, self.machine.results
         );
+        // A board's tree names CPUs that the model has not: Linux would wait for each of them, and of one CPU alone the interrupt
+        // controller does not tell who it is, so that its interrupts to itself (irq_work) would go to nobody.
+        if self.machine.has_tree_of_a_board() {
+            line.push_str(&format!(" nr_cpus={}", self.smp));
+        }
         if slice_us > 0 {
             line.push_str(slices::WAKES);
         }

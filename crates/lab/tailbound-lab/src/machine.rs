@@ -155,6 +155,12 @@ impl Machine {
         self.devices.iter().any(|d| d.contains("chardev=results"))
     }
 
+    /// Does the kernel read a device tree of its own, rather than one that QEMU made for this machine?
+    #[must_use]
+    pub fn has_tree_of_a_board(&self) -> bool {
+        self.device_tree.is_some()
+    }
+
     /// The device tree of the board among those of `kernel`.
     ///
     /// # Errors
