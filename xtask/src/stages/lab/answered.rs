@@ -4,16 +4,22 @@
 //! Units: ns. The parts of each answer add up to the whole, nothing is lost, the same run gives the same bytes, and what the
 //! answering thread measured is what the plugin within QEMU saw.
 
+use std::path::Path;
+
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
 use super::Lab;
+use crate::cross::Target;
 use crate::stages::tally::Tally;
 
 const NAME: &str = "edges of a simulated chip are answered, and each part of the way is known";
 const EXACT: &str = "the split of an answer is the exact path from line to output";
 /// Stock, and PREEMPT_RT.
 const KERNELS: [(&str, &str); 2] = [("build:gpiosim", "full"), ("build:gpiosim-rt", "rt")];
+/// The same on the Cortex-A9 board model.
+const ON_THE_BOARD: &str = "edges of a simulated chip are answered on the Cortex-A9 board model";
+const BOARD_KERNELS: [&str; 2] = ["build:gpiosim-arm", "build:gpiosim-arm-rt"];
 const EDGES: u64 = 1000;
 /// Each wake-up is waited for in another way.
 const WAYS: [&str; 3] = ["poll", "read", "io_uring"];
@@ -27,18 +33,25 @@ const PARTS: [&str; 6] = [
     "the output",
     "reading the clocks",
 ];
+/// A kernel and how its guest is asked for.
+struct EdgeGuest<'a> {
+    kernel: &'a str,
+    words: &'a [&'a str],
+}
+
 /// The guest's clock is a rounded line of QEMU's.
 const ROUNDED_NS: i64 = 2;
 
 impl Lab {
     /// Skipped where nobody built the kernels.
-    pub(super) fn answered(&self) -> anyhow::Result<Tally> {
+    pub(super) fn answered(&self, project: &Path) -> anyhow::Result<Tally> {
         let built = self.answers(&["lab", "kernel", "list", "--local", "-q"], 0)?;
         let is_built = |kernel: &str| built.split_ascii_whitespace().any(|word| word == kernel);
         let mut tally = Tally::default();
         for (kernel, fragment) in KERNELS {
             if is_built(kernel) {
-                tally.absorb(Tally::one(NAME, self.answered_edges(kernel)));
+                let guest = EdgeGuest { kernel, words: &[] };
+                tally.absorb(Tally::one(NAME, self.answered_edges(&guest)));
                 tally.absorb(Tally::one(EXACT, self.exact_answers(kernel)));
                 continue;
             }
@@ -49,12 +62,27 @@ impl Lab {
             let why = format!("there is no kernel {kernel}: {build}");
             tally.skip(NAME, &format!("kernel-{name}"), &why);
         }
+        let program = Target::arm32().trial(project);
+        let shown = program.display().to_string();
+        for kernel in BOARD_KERNELS {
+            let words = ["--arch", "arm", "--guest", &shown];
+            if !is_built(kernel) {
+                let why = format!("there is no kernel {kernel}: docs/results/answers.md");
+                tally.skip(ON_THE_BOARD, "kernel-gpiosim-arm", &why);
+            } else if !program.is_file() {
+                let why = format!("{shown} is missing: run the stage `arm` first");
+                tally.skip(ON_THE_BOARD, "arm32", &why);
+            } else {
+                let guest = EdgeGuest { kernel, words: &words };
+                tally.add(ON_THE_BOARD, self.answered_edges(&guest));
+            }
+        }
         Ok(tally)
     }
 
-    fn answered_edges(&self, kernel: &str) -> anyhow::Result<()> {
+    fn answered_edges(&self, guest: &EdgeGuest<'_>) -> anyhow::Result<()> {
         for load in LOADS {
-            let [poll, read, ring] = WAYS.map(|by| self.mean_start_ns(kernel, by, load));
+            let [poll, read, ring] = WAYS.map(|by| self.mean_start_ns(guest, by, load));
             let (poll, read, _) = (poll?, read?, ring?);
             // ppoll(2), then read(2): one system call more.
             ensure!(
@@ -62,8 +90,11 @@ impl Lab {
                 "{load}: a thread that reads ran {read} ns after the edge, one that polls {poll}"
             );
         }
-        let file = self.edges_file(kernel, "io_uring", "hackbench");
-        self.answers(&["lab", "repeat", "-q", &file], 0)?;
+        let file = self.edges_file(guest.kernel, "io_uring", "hackbench");
+        // The program of the guest, where it is not this one.
+        let program = guest.words.iter().skip_while(|word| **word != "--guest").copied();
+        let words: Vec<&str> = ["lab", "repeat", "-q", &file].into_iter().chain(program).collect();
+        self.answers(&words, 0)?;
         Ok(())
     }
 
@@ -74,13 +105,14 @@ impl Lab {
     }
 
     /// From the edge until the thread ran, where all is as it must be.
-    fn mean_start_ns(&self, kernel: &str, by: &str, load: &str) -> anyhow::Result<f64> {
+    fn mean_start_ns(&self, guest: &EdgeGuest<'_>, by: &str, load: &str) -> anyhow::Result<f64> {
+        let kernel = guest.kernel;
         let probe = format!("answer-gpio:chip=sim,by={by}");
         let (edges, file) = (EDGES.to_string(), self.edges_file(kernel, by, load));
         let words = [
             "lab", "run", "-q", "--force", "-k", kernel, "--probe", &probe, "-L", load, "-i", "1ms",
         ];
-        self.answers(&[&words[..], &["-l", &edges, "-o", &file]].concat(), 0)?;
+        self.answers(&[&words[..], guest.words, &["-l", &edges, "-o", &file]].concat(), 0)?;
         let text = self.answers(&["show", "--json", &file], 0)?;
         let run: Value = serde_json::from_str(&text).context("no JSON")?;
         let figure = |name: &str| {

@@ -173,7 +173,7 @@ impl Lab {
             ),
             (
                 "edges of a simulated GPIO chip are answered",
-                Box::new(move || some(self.answered())),
+                Box::new(move || some(self.answered(project))),
             ),
             one("the boot option that made it later is found among 17", Lab::option_found),
             ("the commit that made it later", Box::new(|| self.commits())),
