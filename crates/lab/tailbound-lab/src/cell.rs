@@ -12,7 +12,7 @@ use tailbound_sys::given;
 
 use crate::cpio::Tree;
 use crate::emulator::Emulator;
-use crate::error::LabError;
+use crate::error::{FileError, LabError};
 use crate::hash;
 use crate::kernel::{Config, Kernel, modules};
 use crate::machine::Machine;
@@ -99,7 +99,7 @@ impl Prepared {
         }
         let mut next = self.clone();
         next.record.job = slices::counted(&cell.job, self.setup.slice_us);
-        next.job = serde_json::to_vec(&next.record.job).map_err(LabError::cannot)?;
+        next.job = serde_json::to_vec(&next.record.job).map_err(FileError::Record)?;
         next.record.seed = cell.seed;
         Ok(next)
     }
@@ -125,7 +125,7 @@ impl Cell {
         self.check()?;
         let slice_us = self.slice_us(emulator)?;
         let job = slices::counted(&self.job, slice_us);
-        let job_bytes = serde_json::to_vec(&job).map_err(LabError::cannot)?;
+        let job_bytes = serde_json::to_vec(&job).map_err(FileError::Record)?;
         let guest = program::find(self.kernel.arch, self.guest.as_deref())?;
         let (tree, guest_sha256, files) = self.tree(&guest, &job_bytes)?;
         let archive = tree.archive()?;
@@ -168,7 +168,7 @@ impl Cell {
         // Slices are short from the job on.
         let without_job =
             LabRecord { job: Job::default(), seed: boot_seed, slice_ns: 0, ..record.clone() };
-        let key = serde_json::to_vec(&without_job).map_err(LabError::cannot)?;
+        let key = serde_json::to_vec(&without_job).map_err(FileError::Record)?;
         Ok(Prepared { setup, record, job: job_bytes, key: hash::of_bytes(&key) })
     }
 
@@ -231,7 +231,7 @@ impl Cell {
         job: &[u8],
     ) -> Result<(Tree, String, BTreeMap<String, String>), LabError> {
         let read = |path: &Path| {
-            given::read(path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(path, &e))
+            given::read(path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(path, e))
         };
         let mut tree = Tree::default();
         let program = read(guest)?;

@@ -63,7 +63,7 @@ pub fn libraries(
     let mut open = vec![program.to_owned()];
     while let Some(path) = open.pop() {
         let bytes =
-            given::read(&path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(&path, &e))?;
+            given::read(&path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(&path, e))?;
         let Some(needs) = needs(&bytes) else { continue };
         if let Some(loader) = needs.interpreter {
             let host = Path::new(&loader);

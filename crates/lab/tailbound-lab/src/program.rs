@@ -43,8 +43,7 @@ pub fn find(arch: Arch, asked: Option<&Path>) -> Result<PathBuf, LabError> {
 }
 
 fn fits(path: &Path, arch: Arch) -> Result<(), LabError> {
-    let bytes =
-        given::read(path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(path, &e))?;
+    let bytes = given::read(path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(path, e))?;
     let found = elf::arch(&bytes);
     if found == Some(arch) {
         return Ok(());

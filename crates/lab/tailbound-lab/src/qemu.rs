@@ -119,7 +119,7 @@ impl Running {
         let root = emulator
             .beside
             .as_ref()
-            .map(|beside| File::open(&beside.root).map_err(|e| LabError::file(&beside.root, &e)));
+            .map(|beside| File::open(&beside.root).map_err(|e| LabError::file(&beside.root, e)));
         let root = root.transpose()?;
         if let (Some(beside), Some(root)) = (&emulator.beside, &root) {
             let number = hand(root.as_fd());

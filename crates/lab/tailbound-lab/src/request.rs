@@ -16,7 +16,7 @@ use crate::arch::Arch;
 use crate::benchmarks;
 use crate::cell::Cell;
 use crate::elf;
-use crate::error::LabError;
+use crate::error::{FileError, KernelError, LabError};
 use crate::kernel::{self, Kernel, KernelName};
 use crate::machine::{Accelerator, Machine};
 use crate::needs;
@@ -60,8 +60,9 @@ pub struct System {
 
 impl System {
     fn named(&self) -> Result<KernelName, LabError> {
-        let wrong = |e| LabError::usage(format!("--kernel {}: {e}", self.kernel));
-        self.kernel.parse().map_err(|e: LabError| wrong(e))
+        self.kernel.parse().map_err(|e| {
+            KernelError::Asked { name: self.kernel.clone(), source: Box::new(e) }.into()
+        })
     }
 
     /// What people call it, and what was added where that name does not stand for it.
@@ -438,7 +439,7 @@ impl Request {
     fn cell(&self, kernel: &Kernel, machine: &Machine, append: &str) -> Result<Cell, LabError> {
         let mut files = BTreeMap::new();
         for program in &self.with {
-            let path = std::path::absolute(program).map_err(|e| LabError::file(program, &e))?;
+            let path = std::path::absolute(program).map_err(|e| LabError::file(program, e))?;
             let there = path.to_str().ok_or_else(|| {
                 LabError::usage(format!("--with {}: not a name in UTF-8", path.display()))
             })?;
@@ -501,7 +502,7 @@ impl Request {
             None => self.in_virtual_time(&campaign, base),
         };
         Ok(Job {
-            campaign: toml::to_string(&campaign).map_err(LabError::cannot)?,
+            campaign: toml::to_string(&campaign).map_err(FileError::Options)?,
             arguments,
             begin_after_ns: begin_after_ns(self.seed.unwrap_or(1)),
             limit_s: length_s

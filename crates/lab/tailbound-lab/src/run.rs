@@ -22,7 +22,7 @@ use crate::boot_folder::BootFolder;
 use crate::cell::{Cell, Prepared};
 use crate::diagnose::{self, GuestStage};
 use crate::emulator::Emulator;
-use crate::error::LabError;
+use crate::error::{FileError, LabError};
 use crate::hash;
 use crate::slices;
 use crate::snapshot::Place;
@@ -419,7 +419,7 @@ fn read(prepared: &Prepared, envelope: &Envelope<'_>, over: &Over) -> Result<Run
         _ => return Err(failed()),
     };
     let record = prepared.record.clone();
-    let key = serde_json::to_vec(&record).map_err(LabError::cannot)?;
+    let key = serde_json::to_vec(&record).map_err(FileError::Record)?;
     run.header.id = format!("lab-{}", hash::of_bytes(&key).get(..16).unwrap_or_default());
     for word in text("words").lines() {
         run.findings.push(Finding::new("lab-guest", Impact::Notice, word));

@@ -110,7 +110,7 @@ impl Rewound {
         let Some(there) = there else { return Ok(None) };
         let rewound = Self { beside: means.store.beside(ROOM)? };
         let path = rewound.path();
-        let state = File::create_new(&path).map_err(|e| LabError::file(&path, &e))?;
+        let state = File::create_new(&path).map_err(|e| LabError::file(&path, e))?;
         let boot_folder = boot_folder(prepared, means, plan, variation)?;
         let begin = begin(prepared, means, &boot_folder, &there);
         boot::until_stopped(begin, progress, &mut |watch| watch.migrate(Some(&state)).map(drop))?;
@@ -124,7 +124,7 @@ impl Rewound {
     /// Each QEMU reads it from its beginning.
     fn open(&self) -> Result<File, LabError> {
         let path = self.path();
-        File::open(&path).map_err(|e| LabError::file(&path, &e))
+        File::open(&path).map_err(|e| LabError::file(&path, e))
     }
 }
 

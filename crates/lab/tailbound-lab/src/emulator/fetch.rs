@@ -19,7 +19,7 @@ use super::stored::{self, MANIFEST, ROOM, ROOT, Stored};
 use super::{Beside, Emulator, named, package};
 use crate::arch::Arch;
 use crate::elf;
-use crate::error::LabError;
+use crate::error::{LabError, StoreError};
 use crate::hash;
 use crate::kernel::apt::Apt;
 use crate::kernel::lists::{self, Note, PackageLists, Question};
@@ -57,11 +57,8 @@ pub fn fetch(
     if let Ok(Some(free)) = scratch::free_bytes(&room)
         && free >> 20 < ROOM_MIB
     {
-        return Err(LabError::cannot(format!(
-            "{} has {} MiB free, and {ROOM_MIB} are needed: name another folder in TAILBOUND_LAB, or see `tailbound lab cache`",
-            room.display(),
-            free >> 20
-        )));
+        let (free_mib, wanted_mib) = (free >> 20, ROOM_MIB);
+        return Err(StoreError::Full { folder: room, free_mib, wanted_mib }.into());
     }
     let what = format!("QEMU of {suite}");
     let question = Question {
@@ -139,7 +136,7 @@ fn through(
     };
     let path = whole.join(MANIFEST);
     new_file::write(&path, Existing::Replace, &json(&stored))
-        .map_err(|e| LabError::file(&path, &e))?;
+        .map_err(|e| LabError::file(&path, e))?;
     let folder = store.room(ROOM)?.join(stored.name());
     store.place(&whole, &folder)?;
     Ok(Stored { folder, ..stored })
@@ -173,7 +170,7 @@ fn arrange(all: &Path, whole: &Path, arch: Arch) -> Result<Beside, LabError> {
     }
     let path = root.join(&program);
     let bytes =
-        given::read(&path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(&path, &e))?;
+        given::read(&path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(&path, e))?;
     let interpreter = elf::needs(&bytes).and_then(|n| n.interpreter).unwrap_or_default();
     let name = Path::new(&interpreter).file_name().unwrap_or_default().to_string_lossy();
     let loader = libraries.iter().map(|l| format!("{l}/{name}")).find(|l| root.join(l).is_file());
@@ -191,13 +188,13 @@ fn moved(from: &Path, to: &Path, name: &str) -> Result<(), LabError> {
     let (from, path) = (from.join(name), to.join(name));
     let parent = path.parent().unwrap_or(to);
     if !parent.is_dir() {
-        fs::create_dir_all(parent).map_err(|e| LabError::file(parent, &e))?;
+        fs::create_dir_all(parent).map_err(|e| LabError::file(parent, e))?;
         for level in parent.ancestors().take_while(|level| level.starts_with(to)) {
             fs::set_permissions(level, Permissions::from_mode(OPEN))
-                .map_err(|e| LabError::file(level, &e))?;
+                .map_err(|e| LabError::file(level, e))?;
         }
     }
-    new_file::rename(&from, &path).map_err(|e| LabError::file(&from, &e))
+    new_file::rename(&from, &path).map_err(|e| LabError::file(&from, e))
 }
 
 /// Every ordinary file below, and what is executed.
@@ -205,7 +202,7 @@ fn hashes(made: &Beside) -> Result<BTreeMap<String, String>, LabError> {
     let mut found = BTreeMap::new();
     let mut open = vec![made.root.clone()];
     while let Some(folder) = open.pop() {
-        let entries = fs::read_dir(&folder).map_err(|e| LabError::file(&folder, &e))?;
+        let entries = fs::read_dir(&folder).map_err(|e| LabError::file(&folder, e))?;
         for entry in entries.flatten() {
             let path = entry.path();
             let name = path.strip_prefix(&made.root).unwrap_or(&path).display().to_string();

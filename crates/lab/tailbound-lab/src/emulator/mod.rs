@@ -78,7 +78,7 @@ impl Emulator {
     /// It is missing or does not say its version.
     pub fn find(arch: Arch, asked: Option<&Path>) -> Result<Self, LabError> {
         let program = match asked {
-            Some(path) => std::path::absolute(path).map_err(|e| LabError::file(path, &e))?,
+            Some(path) => std::path::absolute(path).map_err(|e| LabError::file(path, e))?,
             None => program::find(&named(arch)).map_err(|e| {
                 let package = package(arch);
                 LabError::cannot(format!(
@@ -166,7 +166,7 @@ fn output_of(
     #[expect(clippy::disallowed_methods, reason = "prints its version and ends")]
     let mut command = std::process::Command::new(program);
     command.args(first).args(words).env_clear().envs(Environment::Clean.variables());
-    let out = command.output().map_err(|e| LabError::file(program, &e))?;
+    let out = command.output().map_err(|e| LabError::file(program, e))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok((text(&out.stdout), text(&out.stderr)))
 }

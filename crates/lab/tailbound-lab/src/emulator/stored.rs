@@ -101,7 +101,7 @@ impl Stored {
 /// The store cannot be read.
 pub fn stored(store: &Store) -> Result<Vec<Stored>, LabError> {
     let room = store.room(ROOM)?;
-    let entries = fs::read_dir(&room).map_err(|e| LabError::file(&room, &e))?;
+    let entries = fs::read_dir(&room).map_err(|e| LabError::file(&room, e))?;
     let mut found: Vec<Stored> = entries.flatten().filter_map(|e| read(&e.path())).collect();
     found.sort_by(|a, b| {
         numbers(&b.version).cmp(&numbers(&a.version)).then_with(|| a.arch.cmp(&b.arch))
@@ -148,7 +148,7 @@ pub fn remove(
         return Err(LabError::usage(format!("QEMU {version} was not fetched; {}", listed(&all))));
     }
     for one in &found {
-        fs::remove_dir_all(&one.folder).map_err(|e| LabError::file(&one.folder, &e))?;
+        fs::remove_dir_all(&one.folder).map_err(|e| LabError::file(&one.folder, e))?;
     }
     Ok(found)
 }
