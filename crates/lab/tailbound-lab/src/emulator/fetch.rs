@@ -19,7 +19,7 @@ use super::stored::{self, MANIFEST, ROOM, ROOT, Stored};
 use super::{Beside, Emulator, named, package};
 use crate::arch::Arch;
 use crate::elf;
-use crate::error::{LabError, StoreError};
+use crate::error::{LabError, QemuError, StoreError};
 use crate::hash;
 use crate::kernel::apt::Apt;
 use crate::kernel::lists::{self, Note, PackageLists, Question};
@@ -48,9 +48,7 @@ pub fn fetch(
 ) -> Result<Stored, LabError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
     if suite.is_empty() || suite.starts_with('-') || !suite.chars().all(plain) {
-        return Err(LabError::usage(format!(
-            "--suite {suite}: the name of a suite, such as {SUITE}"
-        )));
+        return Err(QemuError::Suite { suite: suite.to_owned() }.into());
     }
     let _lock = store.lock(ROOM, note)?;
     let room = store.room(ROOM)?;
@@ -82,7 +80,7 @@ fn through(
     let name = package(arch);
     let versions = apt.versions(&format!("^{name}$"))?;
     let Some(version) = versions.get(name).and_then(|all| all.first()) else {
-        return Err(LabError::usage(format!("{suite} has no package {name}")));
+        return Err(QemuError::NoPackage { suite: suite.to_owned(), package: name }.into());
     };
     let says = format!("{name} {version}");
     let is_it = |s: &Stored| s.arch == arch.name() && s.package == says && s.suite == suite;
@@ -102,11 +100,8 @@ fn through(
     let beside = store.beside(ROOM)?;
     let debs = apt.download_closure(name, beside.path())?;
     if debs.len() < all.len() {
-        return Err(LabError::cannot(format!(
-            "apt-get left {} of {} packages of {name}",
-            debs.len(),
-            all.len()
-        )));
+        let (left, all) = (debs.len(), all.len());
+        return Err(QemuError::PackagesMissing { left, all, package: name }.into());
     }
     let unpacked = beside.path().join("all");
     let mut packages = BTreeMap::new();
@@ -117,9 +112,9 @@ fn through(
     }
     let whole = beside.path().join("whole");
     let made = arrange(&unpacked, &whole, arch)?;
-    let emulator = Emulator::in_folder(made.clone())
-        .map_err(|e| LabError::cannot(format!("what was fetched does not start here: {e}")))?;
-    let number = emulator.number().ok_or_else(|| LabError::cannot("it names no version"))?;
+    let emulator =
+        Emulator::in_folder(made.clone()).map_err(|e| QemuError::FetchedUnfit(Box::new(e)))?;
+    let number = emulator.number().ok_or(QemuError::NoVersion)?;
     let stored = Stored {
         version: number.to_owned(),
         arch: arch.name().to_owned(),
@@ -174,10 +169,9 @@ fn arrange(all: &Path, whole: &Path, arch: Arch) -> Result<Beside, LabError> {
     let interpreter = elf::needs(&bytes).and_then(|n| n.interpreter).unwrap_or_default();
     let name = Path::new(&interpreter).file_name().unwrap_or_default().to_string_lossy();
     let loader = libraries.iter().map(|l| format!("{l}/{name}")).find(|l| root.join(l).is_file());
-    let loader = loader.ok_or_else(|| {
-        LabError::cannot(format!(
-            "none of the packages has the loader `{interpreter}` of {program}"
-        ))
+    let loader = loader.ok_or_else(|| QemuError::NoLoader {
+        loader: interpreter.clone(),
+        program: program.clone(),
     })?;
     Ok(Beside { root, program, loader, libraries, data })
 }

@@ -86,14 +86,12 @@ pub enum GuestError {
         why: String,
     },
     /// What its tester measured cannot be read.
-    #[error("{source}\n{kernel}: {why}")]
+    #[error("{source}\n{otherwise}")]
     TesterResult {
         /// What is wrong with it.
         source: TesterError,
-        /// Its kernel's name.
-        kernel: String,
-        /// What else is known of it.
-        why: String,
+        /// What else is known of the guest.
+        otherwise: Box<GuestError>,
     },
     /// It sent too much.
     #[error("the guest sent more than {most_mib} MiB as its {line}: it was ended")]

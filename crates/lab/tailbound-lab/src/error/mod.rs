@@ -11,6 +11,8 @@ mod repeat;
 mod snapshot;
 mod store;
 mod target;
+#[cfg(test)]
+mod tests;
 mod tool;
 mod watch;
 
@@ -45,12 +47,6 @@ pub enum LabError {
         /// What it says.
         text: String,
     },
-    /// The words or files are wrong: exit status 2.
-    #[error("{0}")]
-    Usage(String),
-    /// This machine cannot, or the guest did not: exit status 3.
-    #[error("{0}")]
-    Cannot(String),
     /// A file or folder.
     #[error(transparent)]
     File(#[from] FileError),
@@ -99,14 +95,6 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// The words or files are wrong.
-    pub fn usage(text: impl Display) -> Self {
-        Self::Usage(text.to_string())
-    }
-    /// This machine cannot.
-    pub fn cannot(text: impl Display) -> Self {
-        Self::Cannot(text.to_string())
-    }
     /// A file or folder could not be read or written.
     #[must_use]
     pub fn file(path: &Path, source: io::Error) -> Self {
@@ -146,8 +134,6 @@ impl LabError {
     pub fn kind(&self) -> FailureKind {
         match self {
             Self::Caller { kind, .. } => *kind,
-            Self::Usage(_) => FailureKind::Usage,
-            Self::Cannot(_) => FailureKind::Cannot,
             Self::File(e) => e.kind(),
             Self::Store(e) => e.kind(),
             Self::Tool(e) => e.kind(),

@@ -156,7 +156,7 @@ pub enum OptionError {
         /// As it was asked for.
         benchmark: String,
         /// What to do instead.
-        remedy: &'static str,
+        remedy: String,
     },
 }
 

@@ -21,14 +21,6 @@ pub enum TargetError {
         /// What is wrong with it.
         source: DescriptionError,
     },
-    /// A program of it cannot be read.
-    #[error("{}: {source}", .path.display())]
-    Unreadable {
-        /// The program.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
     /// A program of it is for another architecture.
     #[error("{}: a program for {}, the target is {arch}", .path.display(), .found.map_or("another machine".to_owned(), |found| found.to_string()))]
     OtherArch {
@@ -96,7 +88,6 @@ impl TargetError {
     pub fn kind(&self) -> FailureKind {
         match self {
             Self::Description { .. }
-            | Self::Unreadable { .. }
             | Self::OtherArch { .. }
             | Self::NoTester { .. }
             | Self::Unfit { .. } => FailureKind::Usage,

@@ -81,7 +81,7 @@ pub enum WatchError {
     NoLog,
     /// The theoretical bound contradicts the run.
     #[error("{0}")]
-    Bound(Box<BrokenBound>),
+    Bound(BrokenBound),
     /// The samples cannot be read.
     #[error("{0}")]
     Samples(RawFault),
@@ -103,6 +103,11 @@ pub enum WatchError {
 }
 
 impl WatchError {
+    /// The log says nothing.
+    pub(crate) fn look(why: LookError) -> Self {
+        Self::Look(Box::new(why))
+    }
+
     /// Who can mend it.
     #[must_use]
     pub fn kind(&self) -> FailureKind {

@@ -46,7 +46,7 @@ use tailbound_sys::given;
 pub use self::checks::{Check, Core};
 use crate::arch::Arch;
 use crate::elf;
-use crate::error::{DescriptionError, LabError, TargetError};
+use crate::error::{DescriptionError, FileError, LabError, TargetError};
 use crate::kernel::KernelName;
 
 /// A target description, read and completed.
@@ -193,7 +193,7 @@ fn with_libraries(
     let mut all = BTreeMap::new();
     for host in files.values() {
         let bytes = given::read(host, limits::OBJECT_BYTES_MAX)
-            .map_err(|source| TargetError::Unreadable { path: host.clone(), source })?;
+            .map_err(|source| FileError::Given { path: host.clone(), source })?;
         if elf::needs(&bytes).is_none() {
             continue;
         }
