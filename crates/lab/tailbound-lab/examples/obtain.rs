@@ -4,6 +4,7 @@
 //! `cargo run -p tailbound-lab --example obtain -- debian:6.12-rt x86_64`
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
+use tailbound_lab::error::OptionError;
 use tailbound_lab::kernel::{self, KernelName};
 use tailbound_lab::{Arch, LabError, Store};
 
