@@ -153,8 +153,10 @@ mod tests {
 
     fn read(path: &Path) -> Result<Run, LabError> {
         let bytes = std::fs::read(path).map_err(|e| LabError::file(path, e))?;
-        runfile::read_run(bytes.as_slice())
-            .map_err(|e| LabError::Caller { kind: FailureKind::Usage, text: e.to_string() })
+        runfile::read_run(bytes.as_slice()).map_err(|e| LabError::Caller {
+            kind: FailureKind::Usage,
+            text: format!("{}: {e}", path.display()),
+        })
     }
 
     fn look(
