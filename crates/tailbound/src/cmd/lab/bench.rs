@@ -27,11 +27,9 @@ from_library!(LabError);
 impl From<Failure> for LabError {
     fn from(failure: Failure) -> Self {
         match failure.kind {
-            kind @ (FailureKind::Usage | FailureKind::Cannot) => {
-                Self::Caller { kind, text: failure.text }
-            }
             FailureKind::CutOff => Self::Interrupted,
             FailureKind::Bug => Self::Bug,
+            kind => Self::Caller { kind, text: failure.text },
         }
     }
 }
