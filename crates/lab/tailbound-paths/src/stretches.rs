@@ -12,7 +12,7 @@ use tailbound_core::theory::{Execution, Variable};
 use crate::interrupts::Interrupts;
 use crate::log::Record;
 use crate::record::{kind, state};
-use crate::window::Window;
+use crate::window::GuestWindow;
 
 const OFF: u8 = state::INTERRUPTS_OFF | state::PREEMPTION_OFF;
 
@@ -73,7 +73,7 @@ pub(crate) struct Stretches<F> {
     seen: SchedulerMark,
     idle_thread: u64,
     own: u64,
-    window: Window,
+    window: GuestWindow,
     state: u8,
     off: Option<Mark>,
     preemption: Option<Mark>,
@@ -101,7 +101,7 @@ impl<F: Fn(u64) -> bool> Stretches<F> {
         seen: SchedulerMark,
         idle_thread: u64,
         own: u64,
-        window: Window,
+        window: GuestWindow,
     ) -> Self {
         Self {
             interrupts,

@@ -32,13 +32,13 @@ use crate::outside::OUTSIDE;
 use crate::plan::Guest;
 use crate::stretches::{Mark, SchedulerMark, Stretches};
 use crate::wake_and_wait::WakeAndWait;
-use crate::window::Window;
+use crate::window::GuestWindow;
 
 /// What the evidence is looked for by.
 #[derive(Clone, Debug)]
 pub struct EvidenceQuery<'a> {
     /// From the first time that was due to the last sample.
-    pub window: Window,
+    pub window: GuestWindow,
     /// The measured wake-ups.
     pub wakeups: &'a [WakeAndWait],
     /// Whose kernel.
@@ -262,7 +262,7 @@ mod tests {
         let wakeup =
             WakeAndWait { thread: OWN, due_ns: 145, free_ns: 150, user_ns: 450, latency_ns: 335 };
         let wanted = EvidenceQuery {
-            window: Window { from_ns: 50, to_ns: 1000 },
+            window: GuestWindow { from_ns: 50, to_ns: 1000 },
             wakeups: &[wakeup],
             guest: Guest::X86_64,
             schedule: SCHEDULE,

@@ -5,14 +5,14 @@
 
 /// From one instant to another, both of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Window {
+pub struct GuestWindow {
     /// Its first instant.
     pub from_ns: u64,
     /// Its last instant.
     pub to_ns: u64,
 }
 
-impl Window {
+impl GuestWindow {
     /// How long it is.
     #[must_use]
     pub fn length_ns(self) -> u64 {

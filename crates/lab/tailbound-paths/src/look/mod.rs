@@ -36,7 +36,7 @@ use crate::theory::{self, EvidenceQuery};
 use crate::turns::Turns;
 use crate::wake_and_wait::WakeAndWait;
 use crate::wakeups::{self, Fit, Marks, WakeUp};
-use crate::window::Window;
+use crate::window::GuestWindow;
 
 /// Latest wake-ups that are told.
 const WAKEUPS: usize = 5;
@@ -82,7 +82,7 @@ pub struct Sparse {
     pairs: Vec<(SectionKind, u64, u64)>,
     targets: Vec<Targeted>,
     waits: Vec<WakeAndWait>,
-    window: Window,
+    window: GuestWindow,
     step_ns: u64,
     guest: Guest,
 }
@@ -127,7 +127,7 @@ impl Sparse {
         if early > 0 {
             return Err(LookError::Early(early));
         }
-        let window = Window {
+        let window = GuestWindow {
             from_ns: wakeups.first().map_or(0, due),
             to_ns: wakeups.last().map_or(0, |w| w.user_ns),
         };
@@ -201,7 +201,8 @@ impl Sparse {
         let calls: Vec<WakeUp> = found.all.iter().map(HandOver::as_wake_up).collect();
         let fit = wakeups::fit(&calls, samples.latencies_ns, samples.guest.clock_step_ns())?;
         let of = |w: Option<&WakeUp>| w.copied().unwrap_or_default();
-        let window = Window { from_ns: of(calls.first()).due_ns, to_ns: of(calls.last()).user_ns };
+        let window =
+            GuestWindow { from_ns: of(calls.first()).due_ns, to_ns: of(calls.last()).user_ns };
         let seen = read(log, window, &[], &[], samples.step_ns, marks, turns)?;
         let checks = PathsChecks {
             same_bytes,
@@ -246,7 +247,8 @@ impl Sparse {
         let (whole, start) =
             (fit(Answer::whole, samples.latencies_ns)?, fit(Answer::start, starts_ns)?);
         let of = |a: Option<&Answer>| a.copied().unwrap_or_default();
-        let window = Window { from_ns: of(all.first()).line_ns, to_ns: of(all.last()).given_ns };
+        let window =
+            GuestWindow { from_ns: of(all.first()).line_ns, to_ns: of(all.last()).given_ns };
         let seen = read(log, window, &[], &[], samples.step_ns, plan.marks(), turns)?;
         let checks = PathsChecks {
             same_bytes: true,
@@ -289,7 +291,7 @@ impl Sparse {
     fn begun(
         checks: PathsChecks,
         seen: &LogReading,
-        window: Window,
+        window: GuestWindow,
         samples: Samples<'_>,
         symbols: &Symbols,
     ) -> Self {
@@ -373,14 +375,14 @@ impl Sparse {
 
     /// Times of which the blocks are wanted, apart and in order.
     #[must_use]
-    pub fn windows(&self) -> Vec<Window> {
-        let early = |(from_ns, to_ns, ..): &Targeted| Window {
+    pub fn windows(&self) -> Vec<GuestWindow> {
+        let early = |(from_ns, to_ns, ..): &Targeted| GuestWindow {
             from_ns: from_ns.saturating_sub(EARLIER_NS),
             to_ns: *to_ns,
         };
-        let mut all: Vec<Window> = self.targets.iter().map(early).collect();
+        let mut all: Vec<GuestWindow> = self.targets.iter().map(early).collect();
         all.sort_unstable();
-        let mut windows: Vec<Window> = Vec::new();
+        let mut windows: Vec<GuestWindow> = Vec::new();
         for window in all {
             match windows.last_mut().filter(|last| window.from_ns <= last.to_ns) {
                 Some(last) => last.to_ns = last.to_ns.max(window.to_ns),

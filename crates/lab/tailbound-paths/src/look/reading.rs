@@ -16,7 +16,7 @@ use crate::sections::{Section, Sections};
 use crate::turns::Turns;
 use crate::wake_and_wait::WakeAndWait;
 use crate::wakeups::{Marks, WakeUp, WakeUps};
-use crate::window::Window;
+use crate::window::GuestWindow;
 
 /// A timer that is due when it is set comes so much later at most: a microsecond is the shortest time that the kernel lets a
 /// device have (kernel/time/clockevents.c, `cev_delta2ns`), the rest is what it executes until the device has it.
@@ -109,7 +109,7 @@ pub(super) fn waits(
 /// Reads the log: the sections within the window, and which of them each wake-up met.
 pub(super) fn read(
     log: &mut (impl Read + Seek),
-    window: Window,
+    window: GuestWindow,
     wakeups: &[WakeUp],
     dues: &[u64],
     step_ns: u64,

@@ -13,7 +13,7 @@ use super::{Samples, Sparse, Target, WAKEUPS};
 use crate::names::named;
 use crate::sections::Sections;
 use crate::wakeups::{self, WakeUp};
-use crate::window::Window;
+use crate::window::GuestWindow;
 
 /// Sections of each kind that are told, and of how many it is told what they executed.
 const SECTIONS: usize = 10;
@@ -128,7 +128,7 @@ impl Sparse {
         if let Some(checks) = &mut self.record.checks.several {
             checks.unexplained = unexplained;
         }
-        let Window { from_ns, to_ns } = self.window;
+        let GuestWindow { from_ns, to_ns } = self.window;
         let one = |(cpu, _): &(u8, Sections)| PathsCpu {
             cpu: u32::from(*cpu),
             executed_ns: seen.turns.within(*cpu, from_ns, to_ns).cast_signed(),

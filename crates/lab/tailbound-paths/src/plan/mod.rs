@@ -16,7 +16,7 @@ use crate::answers::AnswerMarks;
 use crate::outside::OUTSIDE;
 use crate::record::{MAGIC, guest, mode, plan, point};
 use crate::wakeups::Marks;
-use crate::window::Window;
+use crate::window::GuestWindow;
 
 /// Why a kernel cannot be watched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -146,7 +146,7 @@ pub struct Plan {
     /// Sets a CPU's timer.
     sets: Option<u64>,
     points: Vec<(u64, u64, u64)>,
-    windows: Vec<Window>,
+    windows: Vec<GuestWindow>,
     /// Blocks that are translated are recorded.
     code: bool,
     /// Virtual time that the guest may take; 0: any.
@@ -307,7 +307,7 @@ impl Plan {
 
     /// The same kernel, every block within these windows, which are apart and in order.
     #[must_use]
-    pub fn full(&self, windows: &[Window]) -> Self {
+    pub fn full(&self, windows: &[GuestWindow]) -> Self {
         Self { mode: mode::FULL, windows: windows.to_vec(), ..self.clone() }
     }
 
