@@ -9,9 +9,11 @@ use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
+use tailbound_core::TerminalSize;
 use tailbound_report::Color;
 use tailbound_report::live::{FrameView, plain_line};
 use tailbound_run::View;
+use tailbound_sys::terminal;
 
 /// From one frame to the next, on a terminal.
 const REFRESH_MS: u32 = 125;
@@ -80,6 +82,9 @@ impl Live {
     }
 }
 
-fn size() -> (usize, usize) {
-    tailbound_sys::terminal::size(&io::stderr()).unwrap_or((80, 24))
+fn size() -> TerminalSize {
+    terminal::size(&io::stderr()).map_or_else(TerminalSize::default, |window| TerminalSize {
+        columns: window.columns.into(),
+        rows: window.rows.into(),
+    })
 }

@@ -158,7 +158,8 @@ pub(crate) fn note(text: &str) {
 /// Draws a line of progress over the last one, as far as the terminal is wide; an empty one takes it away.
 pub(crate) fn redraw(text: &str) {
     let mut out = io::stderr().lock();
-    let width = tailbound_sys::terminal::size(&out).map_or(80, |(columns, _)| columns);
+    let width =
+        tailbound_sys::terminal::size(&out).map_or(80, |window| usize::from(window.columns));
     let line: String = printable::line(text).chars().take(width.saturating_sub(1)).collect();
     drop(write!(out, "\r\x1b[K{line}").and_then(|()| out.flush()));
 }
@@ -183,7 +184,9 @@ pub(crate) fn colors_may_be() -> bool {
 /// Columns of an answer: those that COLUMNS gives, else those of the terminal, else 80.
 fn width() -> usize {
     let given = std::env::var("COLUMNS").ok().and_then(|text| columns(&text));
-    given.or_else(|| Some(tailbound_sys::terminal::size(&io::stdout())?.0)).unwrap_or(80)
+    given
+        .or_else(|| Some(tailbound_sys::terminal::size(&io::stdout())?.columns.into()))
+        .unwrap_or(80)
 }
 
 /// A number of columns that a table can be set in.

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
 use tailbound_core::units::{format_ns, format_ns_i64, format_span, grouped};
-use tailbound_core::{Context, Histogram};
+use tailbound_core::{Context, Histogram, TerminalSize};
 
 use crate::svg::Unit;
 use crate::table::{Align, columns, pad};
@@ -41,15 +41,16 @@ fn missed(s: &Progress) -> u64 {
 /// Frames that replace each other on a terminal; below each stands the cursor.
 #[derive(Clone, Debug, Default)]
 pub struct FrameView {
-    /// Lines of the last frame, and columns and rows of its terminal.
+    /// Of the last frame.
     lines: usize,
-    size: (usize, usize),
+    /// The terminal that it was drawn in.
+    size: TerminalSize,
 }
 
 impl FrameView {
     /// What is to be written so that `snapshot` stands where the last frame did, in a terminal of `size`.
-    pub fn draw(&mut self, snapshot: &Progress, size: (usize, usize), color: Color) -> String {
-        let text = frame(snapshot, size.0, below(size.1), color);
+    pub fn draw(&mut self, snapshot: &Progress, size: TerminalSize, color: Color) -> String {
+        let text = frame(snapshot, size.columns, below(size.rows), color);
         let mut out = up(self.lines, self.size, size);
         self.size = size;
         for line in text.lines() {
@@ -62,7 +63,7 @@ impl FrameView {
     }
 
     /// What takes the last frame away; none where there is none.
-    pub fn clear(&mut self, size: (usize, usize)) -> Option<String> {
+    pub fn clear(&mut self, size: TerminalSize) -> Option<String> {
         let lines = std::mem::take(&mut self.lines);
         (lines > 0).then(|| format!("{}\x1b[J", up(lines, self.size, size)))
     }
@@ -76,7 +77,7 @@ fn below(rows: usize) -> usize {
 
 /// From below the last frame of so many `lines` to its first line. A terminal whose size changed may have
 /// folded those lines or not, so that nobody knows where they are: it is cleared.
-fn up(lines: usize, drawn_in: (usize, usize), now: (usize, usize)) -> String {
+fn up(lines: usize, drawn_in: TerminalSize, now: TerminalSize) -> String {
     match lines {
         0 => String::new(),
         _ if drawn_in != now => "\x1b[H\x1b[2J".to_owned(),
@@ -323,8 +324,10 @@ mod tests {
 
     #[test]
     fn a_frame_begins_where_the_last_one_did() {
-        assert_eq!(up(0, (0, 0), (80, 24)), "", "the first one");
-        assert_eq!(up(7, (80, 24), (80, 24)), "\x1b[7A");
-        assert_eq!(up(7, (80, 24), (60, 24)), "\x1b[H\x1b[2J", "folded lines are unknown lines");
+        let (size, narrow) =
+            (TerminalSize::default(), TerminalSize { columns: 60, ..TerminalSize::default() });
+        assert_eq!(up(0, size, narrow), "", "the first one");
+        assert_eq!(up(7, size, size), "\x1b[7A");
+        assert_eq!(up(7, size, narrow), "\x1b[H\x1b[2J", "folded lines are unknown lines");
     }
 }

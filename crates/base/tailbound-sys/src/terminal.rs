@@ -17,14 +17,28 @@ const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J";
 /// Back to the screen as it was, with a cursor.
 const LEAVE: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
 
-/// Columns and rows of the terminal behind `fd`, if it is one that knows.
-pub fn size(fd: &impl AsRawFd) -> Option<(usize, usize)> {
+/// The size of a terminal's window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowSize {
+    /// Cells of a line.
+    pub columns: u16,
+    /// Lines.
+    pub rows: u16,
+}
+
+impl WindowSize {
+    /// That of a terminal which nobody looks at.
+    pub const USUAL: Self = Self { columns: 80, rows: 24 };
+}
+
+/// The size of the terminal behind `fd`, if it is one that knows.
+pub fn size(fd: &impl AsRawFd) -> Option<WindowSize> {
     // SAFETY: all-zero bytes are a valid winsize.
     let mut w: libc::winsize = unsafe { std::mem::zeroed() };
     // SAFETY: TIOCGWINSZ writes one live winsize.
     let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCGWINSZ, &raw mut w) };
     (result == 0 && w.ws_col > 0 && w.ws_row > 0)
-        .then(|| (usize::from(w.ws_col), usize::from(w.ws_row)))
+        .then_some(WindowSize { columns: w.ws_col, rows: w.ws_row })
 }
 
 /// A terminal as it was before it was taken over.
@@ -109,13 +123,14 @@ fn write_all(terminal: BorrowedFd<'_>, mut bytes: &[u8]) {
     }
 }
 
-/// A pseudo-terminal of that size (columns, rows): the end that plays the person, and the terminal. For tests
+/// A pseudo-terminal of that size: the end that plays the person, and the terminal. For tests
 /// of what speaks to one, and for a load that keeps one busy.
 ///
 /// # Errors
 /// ENOSPC, ENOENT where the machine has none to give.
-pub fn pair((columns, rows): (u16, u16)) -> Result<(OwnedFd, OwnedFd), SysError> {
-    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+pub fn pair(window: WindowSize) -> Result<(OwnedFd, OwnedFd), SysError> {
+    let size =
+        libc::winsize { ws_row: window.rows, ws_col: window.columns, ws_xpixel: 0, ws_ypixel: 0 };
     let (mut person, mut terminal) = (-1, -1);
     // SAFETY: writes two live integers, reads a live winsize; neither name nor modes are asked for.
     let result = unsafe {
@@ -161,11 +176,11 @@ mod tests {
     /// One test: there is one terminal that can be taken over in a process.
     #[test]
     fn a_terminal_is_given_back_as_it_was() {
-        let Ok((person, terminal)) = pair((80, 24)) else {
+        let Ok((person, terminal)) = pair(WindowSize::USUAL) else {
             tailbound_testing::skip("pseudo-terminal", "none to be had");
             return;
         };
-        assert_eq!(size(&terminal), Some((80, 24)));
+        assert_eq!(size(&terminal), Some(WindowSize { columns: 80, rows: 24 }));
         let fd = terminal.as_fd();
         let bytes = |modes: &libc::termios| {
             (modes.c_iflag, modes.c_oflag, modes.c_cflag, modes.c_lflag, modes.c_cc)

@@ -15,7 +15,7 @@ use crate::arch::Arch;
 use crate::cache::{self, CacheScope, Limits, Working};
 use crate::cell::Cell;
 use crate::emulator::{Asked, Emulator};
-use crate::error::LabError;
+use crate::error::{FileError, LabError, OptionError, ToolError};
 use crate::kernel::{self, Kernel, KernelName};
 use crate::needs;
 use crate::pool::{Happened, run_all};
@@ -74,7 +74,7 @@ impl<'a> Bench<'a> {
                 cache::SIZE
             ));
         }
-        let signals = Signals::block_and_open().map_err(LabError::cannot)?;
+        let signals = Signals::block_and_open().map_err(ToolError::Call)?;
         let stop = AtomicBool::new(false);
         Ok(Self { store, _working: working, host, listener, stop, signals })
     }
@@ -131,7 +131,7 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// As [`Self::ready`].
     pub fn ready_again(&self, record: &LabRecord) -> Result<Emulator, LabError> {
-        let arch = record.arch.parse().map_err(LabError::usage)?;
+        let arch = record.arch.parse().map_err(OptionError::RecordedArch)?;
         let name: KernelName = record.kernel.name.parse()?;
         let asked = Asked { slices: record.slice_ns > 0, says: Some(&record.qemu), ..self.asked() };
         self.chosen(&[(name, arch)], arch, asked)
@@ -258,5 +258,5 @@ pub fn judge_here(run: &mut Run) {
 /// # Errors
 /// It cannot be put into words.
 pub fn bytes(run: &Run) -> Result<Vec<u8>, LabError> {
-    runfile::write_run(run, Vec::new()).map_err(LabError::cannot)
+    Ok(runfile::write_run(run, Vec::new()).map_err(FileError::Run)?)
 }

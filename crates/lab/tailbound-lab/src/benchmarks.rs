@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tailbound_core::plan::RunConfig;
 
-use crate::error::LabError;
+use crate::error::{LabError, OptionError};
 
 /// Name, and the amount where none is given: some 50 to 200 ms of virtual time.
 const BENCHMARKS: [(&str, &str); 7] = [
@@ -42,22 +42,18 @@ pub(crate) fn in_guest(asked: &[String], with: &[PathBuf]) -> Result<Vec<String>
             Some((before, command)) => (before, Some(command)),
             None => (text.as_str(), None),
         };
-        let refused = |what: &str, remedy: &str| {
-            LabError::usage(format!(
-                "--work {what}: a guest holds one program, tailbound, and neither a shell nor a compiler; {remedy}"
-            ))
+        let refused = |benchmark: &str, remedy: String| {
+            Err(OptionError::Benchmark { benchmark: benchmark.to_owned(), remedy }.into())
         };
         if let Some(command) = command.filter(|_| !has_shell) {
             let remedy = format!(
                 "add the shell and the command's program to it (--with {SHELL} --with PROGRAM)"
             );
-            return Err(refused(command, &remedy));
+            return refused(command, remedy);
         }
         if text.split([',', ':']).any(|word| word == "compile") {
-            return Err(refused(
-                text,
-                "choose one of arithmetic, file, messages, switch, pipe, socket and syscall, or measure on the machine itself with `tailbound run --work`",
-            ));
+            let remedy = "choose one of arithmetic, file, messages, switch, pipe, socket and syscall, or measure on the machine itself with `tailbound run --work`";
+            return refused(text, remedy.to_owned());
         }
         // Options name nothing else: `messages:groups=1,loops=5` stays together.
         for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {

@@ -24,7 +24,7 @@ use tailbound_sys::process::Pid;
 use crate::boot_files;
 use crate::boot_folder::BootFolder;
 use crate::emulator::Emulator;
-use crate::error::LabError;
+use crate::error::{GuestError, LabError, QemuError, SnapshotError};
 use crate::qemu::Running;
 use crate::qmp::{Heard, Qmp};
 use crate::setup::Setup;
@@ -244,15 +244,16 @@ pub(crate) fn until_stopped(
     loop {
         match watch.qmp.hear(LOOK) {
             Heard::Event(event) if event == "STOP" => break,
-            Heard::Closed => return Err(LabError::cannot(begin.boot_folder.complaint())),
+            Heard::Closed => {
+                let said = begin.boot_folder.complaint();
+                return Err(QemuError::Complaint { said }.into());
+            }
             Heard::Event(event) if event == "SHUTDOWN" => {
-                return Err(LabError::cannot("the run was over before that instant"));
+                return Err(SnapshotError::Over.into());
             }
             _ => {
                 if let Some(ended) = watch.look()? {
-                    return Err(LabError::cannot(format!(
-                        "the guest did not come there: {ended:?}"
-                    )));
+                    return Err(SnapshotError::NotReached { ended }.into());
                 }
             }
         }
@@ -278,7 +279,7 @@ impl<'a> Watch<'a> {
     ) -> Result<Self, LabError> {
         let qmp = Qmp::new(stream).map_err(|e| match boot_folder.complaint() {
             said if said.is_empty() => e,
-            said => LabError::cannot(said),
+            said => QemuError::Complaint { said }.into(),
         })?;
         Ok(Self {
             qmp,
@@ -318,8 +319,7 @@ impl<'a> Watch<'a> {
         let cpus = self.qmp.ask("query-cpus-fast", &json!({}))?;
         let thread = cpus.pointer("/0/thread-id").and_then(Value::as_i64);
         let thread = thread.and_then(|t| i32::try_from(t).ok()).map(Pid);
-        let thread =
-            thread.ok_or_else(|| LabError::cannot("QEMU does not name the thread of its CPUs"))?;
+        let thread = thread.ok_or(QemuError::NoCpuThread)?;
         Ok(self.running.take_turns(thread))
     }
 
@@ -406,9 +406,7 @@ impl<'a> Watch<'a> {
         let answer = self.qmp.ask("human-monitor-command", &words)?;
         let awake = answer.as_str().is_some_and(|text| text.contains("HLT=0"));
         if awake && !self.kvm {
-            return Err(LabError::cannot(
-                "the guest was not asleep when it was to be stopped, and would not repeat: move that instant with `--append tailbound.settle_ms=3100`",
-            ));
+            return Err(SnapshotError::Awake.into());
         }
         Ok(())
     }
@@ -445,10 +443,8 @@ impl<'a> Watch<'a> {
                 .metadata()
                 .is_ok_and(|m| m.len() > limits::RESULT_BYTES_MAX)
             {
-                return Err(LabError::cannot(format!(
-                    "the guest sent more than {} MiB as its {line}: it was ended",
-                    limits::RESULT_BYTES_MAX >> 20
-                )));
+                let most_mib = limits::RESULT_BYTES_MAX >> 20;
+                return Err(GuestError::TooMuch { most_mib, line }.into());
             }
         }
         let host = self.begun.elapsed();
@@ -484,7 +480,7 @@ impl<'a> Watch<'a> {
             let sent = self.send();
             over.store(true, Ordering::Relaxed);
             let received = receiver.join().unwrap_or_else(|_| Err(io::Error::other("panicked")));
-            let failed = |e| LabError::cannot(format!("the guest's state could not be saved: {e}"));
+            let failed = |e| LabError::from(SnapshotError::Unsaved(e));
             match (sent, received) {
                 (Ok(()), received) => received.map_err(failed),
                 (Err(LabError::Interrupted), _) => Err(LabError::Interrupted),
@@ -501,7 +497,7 @@ impl<'a> Watch<'a> {
             match state.get("status").and_then(Value::as_str) {
                 Some("completed") => return Ok(()),
                 Some("failed") => {
-                    return Err(LabError::cannot("QEMU could not send the guest's state"));
+                    return Err(SnapshotError::Unsent.into());
                 }
                 _ => {}
             }

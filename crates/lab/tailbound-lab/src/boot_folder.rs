@@ -23,7 +23,7 @@ use tailbound_sys::{given, owner};
 use crate::boot_files::{
     CONSOLE, INITRAMFS, JOB, KERNEL, LOG, PLAN, PLUGIN, RESULTS, STATE, TREE, VARY,
 };
-use crate::error::LabError;
+use crate::error::{FileError, LabError};
 use crate::hash;
 use crate::setup::Setup;
 use crate::store::{Beside, Store};
@@ -64,29 +64,30 @@ impl BootFolder {
         let mut boot_folder = Self { beside, user: None, group: None, watched: false, gdb: None };
         let mode = |path: &Path, mode| {
             fs::set_permissions(path, Permissions::from_mode(mode))
-                .map_err(|e| LabError::file(path, &e))
+                .map_err(|e| LabError::file(path, e))
         };
         mode(boot_folder.folder(), 0o711)?;
         let copied = [(KERNEL, Some(&setup.image)), (TREE, setup.device_tree.as_ref())];
         for (name, from) in copied {
             let Some(from) = from else { continue };
             let to = boot_folder.path(name);
-            fs::copy(from, &to).map_err(|e| LabError::file(from, &e))?;
+            fs::copy(from, &to).map_err(|e| LabError::file(from, e))?;
             mode(&to, 0o644)?;
         }
         let found = hash::of_file(&boot_folder.path(KERNEL))?;
         if found != setup.image_sha256 {
-            return Err(LabError::cannot(format!(
-                "{}: changed since it was looked at (SHA-256 {}, now {found})",
-                setup.image.display(),
-                setup.image_sha256
-            )));
+            return Err(FileError::Changed {
+                path: setup.image.clone(),
+                then: setup.image_sha256.clone(),
+                now: found,
+            }
+            .into());
         }
         for (name, bytes) in
             [(INITRAMFS, &*setup.initramfs), (JOB, job), (CONSOLE, &[]), (RESULTS, &[])]
         {
             let to = boot_folder.path(name);
-            fs::write(&to, bytes).map_err(|e| LabError::file(&to, &e))?;
+            fs::write(&to, bytes).map_err(|e| LabError::file(&to, e))?;
             mode(&to, 0o644)?;
         }
         if owner::effective_user() == 0 {
@@ -125,12 +126,12 @@ impl BootFolder {
     ) -> Result<(), LabError> {
         for (name, bytes) in [(PLUGIN, plugin), (PLAN, plan)] {
             let to = self.path(name);
-            let failed = |e: io::Error| LabError::file(&to, &e);
+            let failed = |e: io::Error| LabError::file(&to, e);
             fs::write(&to, bytes).map_err(failed)?;
             fs::set_permissions(&to, Permissions::from_mode(0o644)).map_err(failed)?;
         }
         let to = self.path(LOG);
-        let failed = |e: io::Error| LabError::file(&to, &e);
+        let failed = |e: io::Error| LabError::file(&to, e);
         File::create(&to).and_then(|log| log.set_len(log_bytes)).map_err(failed)?;
         if let Some(user) = self.user {
             chown(&to, Some(user), Some(user)).map_err(failed)?;
@@ -145,7 +146,7 @@ impl BootFolder {
     /// The disk is full.
     pub(crate) fn vary(&self, bytes: &[u8]) -> Result<(), LabError> {
         let to = self.path(VARY);
-        let failed = |e: io::Error| LabError::file(&to, &e);
+        let failed = |e: io::Error| LabError::file(&to, e);
         fs::write(&to, bytes).map_err(failed)?;
         fs::set_permissions(&to, Permissions::from_mode(0o644)).map_err(failed)
     }
@@ -173,7 +174,7 @@ impl BootFolder {
     /// What the plugin wrote.
     pub(crate) fn log(&self) -> Result<File, LabError> {
         let path = self.path(LOG);
-        File::open(&path).map_err(|e| LabError::file(&path, &e))
+        File::open(&path).map_err(|e| LabError::file(&path, e))
     }
 
     /// Is the guest watched, and has it gone on for longer than the plan allows?
@@ -181,7 +182,7 @@ impl BootFolder {
         if !self.watched {
             return Ok(false);
         }
-        log::overtime(&self.log()?).map_err(|e| LabError::file(&self.path(LOG), &e))
+        log::overtime(&self.log()?).map_err(|e| LabError::file(&self.path(LOG), e))
     }
 
     /// Where a watched guest is, as far as that is known.
@@ -211,7 +212,7 @@ impl BootFolder {
     /// A new file for what QEMU complains of.
     pub(crate) fn errors(&self) -> Result<File, LabError> {
         let path = self.path(ERRORS);
-        File::create(&path).map_err(|e| LabError::file(&path, &e))
+        File::create(&path).map_err(|e| LabError::file(&path, e))
     }
 
     /// What QEMU complained of.
@@ -234,7 +235,7 @@ impl BootFolder {
     }
 
     fn socket(&self, path: &Path, user: Option<u32>) -> Result<UnixListener, LabError> {
-        let failed = |e: io::Error| LabError::file(path, &e);
+        let failed = |e: io::Error| LabError::file(path, e);
         match fs::remove_file(path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
             _ => {}

@@ -18,7 +18,7 @@ use tailbound_sys::new_file;
 
 use crate::build;
 use crate::emulator;
-use crate::error::LabError;
+use crate::error::{LabError, StoreError};
 use crate::hash;
 use crate::kernel;
 use crate::snapshot::{self, Hashing};
@@ -76,7 +76,7 @@ impl Limits {
     /// Usage: a variable that is no size or age.
     pub fn of_environment() -> Result<Self, LabError> {
         let var = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-        let wrong = |name: &str, e: ParseLimitError| LabError::usage(format!("{name}: {e}"));
+        let wrong = |variable, source| StoreError::Limit { variable, source };
         Ok(Self {
             bytes: var(SIZE)
                 .map_or(Ok(SIZE_MAX), |t| parse_bytes(&t))
@@ -290,7 +290,7 @@ fn in_use(item: &Item) -> bool {
 
 /// Takes it away as a whole, so that nobody finds half of it; `false`: another process was faster, as every run of the lab prunes.
 fn remove(path: &Path) -> Result<bool, LabError> {
-    let failed = |e: io::Error| LabError::file(path, &e);
+    let failed = |e: io::Error| LabError::file(path, e);
     let gone = path.with_file_name(format!("{}{}", crate::store::PART, crate::store::unique()));
     match new_file::rename(path, &gone) {
         Ok(()) => {}
@@ -321,24 +321,23 @@ pub struct Working {
 /// Somebody is removing things just now and does not end; the folder cannot be written.
 pub fn working(store: &Store) -> Result<Working, LabError> {
     let file = mark(store)?;
-    file.lock_shared().map_err(|e| LabError::file(&store.folder().join(USERS), &e))?;
+    file.lock_shared().map_err(|e| LabError::file(&store.folder().join(USERS), e))?;
     Ok(Working { _file: file })
 }
 
 fn mark(store: &Store) -> Result<File, LabError> {
     let path = store.room("boots").map(|_| store.folder().join(USERS))?;
-    new_file::open_lock(&path).map_err(|e| LabError::file(&path, &e))
+    new_file::open_lock(&path).map_err(|e| LabError::file(&path, e))
 }
 
 fn alone(store: &Store) -> Result<Working, LabError> {
     let file = mark(store)?;
     match file.try_lock() {
         Ok(()) => Ok(Working { _file: file }),
-        Err(TryLockError::WouldBlock) => Err(LabError::cannot(format!(
-            "another tailbound works in {}: nothing was removed",
-            store.folder().display()
-        ))),
-        Err(TryLockError::Error(e)) => Err(LabError::file(store.folder(), &e)),
+        Err(TryLockError::WouldBlock) => {
+            Err(StoreError::InUse { folder: store.folder().to_owned() }.into())
+        }
+        Err(TryLockError::Error(e)) => Err(LabError::file(store.folder(), e)),
     }
 }
 

@@ -12,7 +12,7 @@ use tailbound_sys::given;
 
 use crate::cpio::Tree;
 use crate::emulator::Emulator;
-use crate::error::LabError;
+use crate::error::{FileError, GuestError, LabError, OptionError, SnapshotError};
 use crate::hash;
 use crate::kernel::{Config, Kernel, modules};
 use crate::machine::Machine;
@@ -95,11 +95,11 @@ impl Prepared {
     /// The guest would be another one before it takes its job.
     pub fn with_job(&self, cell: &Cell) -> Result<Self, LabError> {
         if !self.setup.machine.stops || cell.boot_seed() != self.setup.seed {
-            return Err(LabError::cannot("this guest has its job from the boot on"));
+            return Err(SnapshotError::JobFromBoot.into());
         }
         let mut next = self.clone();
         next.record.job = slices::counted(&cell.job, self.setup.slice_us);
-        next.job = serde_json::to_vec(&next.record.job).map_err(LabError::cannot)?;
+        next.job = serde_json::to_vec(&next.record.job).map_err(FileError::Record)?;
         next.record.seed = cell.seed;
         Ok(next)
     }
@@ -125,7 +125,7 @@ impl Cell {
         self.check()?;
         let slice_us = self.slice_us(emulator)?;
         let job = slices::counted(&self.job, slice_us);
-        let job_bytes = serde_json::to_vec(&job).map_err(LabError::cannot)?;
+        let job_bytes = serde_json::to_vec(&job).map_err(FileError::Record)?;
         let guest = program::find(self.kernel.arch, self.guest.as_deref())?;
         let (tree, guest_sha256, files) = self.tree(&guest, &job_bytes)?;
         let archive = tree.archive()?;
@@ -168,7 +168,7 @@ impl Cell {
         // Slices are short from the job on.
         let without_job =
             LabRecord { job: Job::default(), seed: boot_seed, slice_ns: 0, ..record.clone() };
-        let key = serde_json::to_vec(&without_job).map_err(LabError::cannot)?;
+        let key = serde_json::to_vec(&without_job).map_err(FileError::Record)?;
         Ok(Prepared { setup, record, job: job_bytes, key: hash::of_bytes(&key) })
     }
 
@@ -178,32 +178,22 @@ impl Cell {
     /// # Errors
     /// Usage: which is not, and what is.
     pub fn check(&self) -> Result<(), LabError> {
-        let wrong = |text: String| Err(LabError::usage(text));
-        if !(1..=64).contains(&self.smp) {
-            return wrong(format!("--smp {}: 1 to 64", self.smp));
+        let (smp, shift, memory_mib) = (self.smp, self.shift, self.memory_mib);
+        if !(1..=64).contains(&smp) {
+            return Err(OptionError::Smp { smp }.into());
         }
-        if self.shift > 10 {
-            return wrong(format!("--shift {}: QEMU's limit is 10", self.shift));
+        if shift > 10 {
+            return Err(OptionError::Shift { shift }.into());
         }
-        if self.memory_mib < 32 {
-            return wrong(format!(
-                "--memory {}: no kernel starts with less than 32",
-                self.memory_mib
-            ));
+        if memory_mib < 32 {
+            return Err(OptionError::LittleMemory { memory_mib }.into());
         }
-        let available = memory_available_mib();
-        if available.is_some_and(|mib| u64::from(self.memory_mib) > mib) {
-            return wrong(format!(
-                "--memory {}: this machine has {} MiB free",
-                self.memory_mib,
-                available.unwrap_or_default()
-            ));
+        if let Some(free_mib) = memory_available_mib().filter(|mib| u64::from(memory_mib) > *mib) {
+            return Err(OptionError::MuchMemory { memory_mib, free_mib }.into());
         }
         let append = &self.append;
         if append.len() > APPEND_BYTES_MAX || append.chars().any(|c| c.is_control()) {
-            return wrong(format!(
-                "--append: at most {APPEND_BYTES_MAX} bytes, and no control characters"
-            ));
+            return Err(OptionError::Append { most_bytes: APPEND_BYTES_MAX }.into());
         }
         Ok(())
     }
@@ -236,7 +226,7 @@ impl Cell {
         job: &[u8],
     ) -> Result<(Tree, String, BTreeMap<String, String>), LabError> {
         let read = |path: &Path| {
-            given::read(path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(path, &e))
+            given::read(path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(path, e))
         };
         let mut tree = Tree::default();
         let program = read(guest)?;
@@ -262,9 +252,7 @@ impl Cell {
         let mut hashes = BTreeMap::new();
         for (path, host) in &self.files {
             if let Some(folder) = HIDDEN.iter().find(|folder| path.starts_with(*folder)) {
-                return Err(LabError::usage(format!(
-                    "{path} cannot be added to the guest: something else is mounted on {folder} there; put the file elsewhere, such as /usr/local/bin"
-                )));
+                return Err(GuestError::Hidden { path: path.clone(), folder }.into());
             }
             let bytes = read(host)?;
             hashes.insert(path.clone(), hash::of_bytes(&bytes));

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::LabError;
+use crate::error::{GuestError, LabError};
 
 const DIRECTORY: u32 = 0o040_755;
 const EXECUTABLE: u32 = 0o100_755;
@@ -71,7 +71,7 @@ impl Tree {
                 Entry::Device(major, minor) => (CHARACTER_DEVICE, &[], (*major, *minor)),
             };
             let size = u32::try_from(content.len())
-                .map_err(|_| LabError::usage(format!("{path}: larger than 4 GiB")))?;
+                .map_err(|_| GuestError::TooLarge { path: path.clone() })?;
             record(&mut out, inode, path, mode, (size, content), device);
         }
         record(&mut out, 0, "TRAILER!!!", 0, (0, &[]), (0, 0));

@@ -14,7 +14,7 @@ use tailbound_host::elf::{Elf, Needs};
 use tailbound_sys::given;
 
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{GuestError, LabError};
 
 const MACHINE_ARM: u16 = 40;
 const MACHINE_X86_64: u16 = 62;
@@ -63,15 +63,12 @@ pub fn libraries(
     let mut open = vec![program.to_owned()];
     while let Some(path) = open.pop() {
         let bytes =
-            given::read(&path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(&path, &e))?;
+            given::read(&path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(&path, e))?;
         let Some(needs) = needs(&bytes) else { continue };
         if let Some(loader) = needs.interpreter {
             let host = Path::new(&loader);
             if !host.is_file() {
-                return Err(LabError::cannot(format!(
-                    "{}: its loader {loader} is not on this system",
-                    path.display()
-                )));
+                return Err(GuestError::NoLoader { path, loader }.into());
             }
             if found.insert(loader.clone(), host.to_owned()).is_none() {
                 open.push(host.to_owned());
@@ -86,12 +83,10 @@ pub fn libraries(
                 .iter()
                 .map(|p| p.join(&name))
                 .find(|p| head(p).is_some_and(|b| self::arch(&b) == Some(arch)));
-            let host = host.ok_or_else(|| {
-                LabError::cannot(format!(
-                    "{} needs {name}, which is in none of {}",
-                    path.display(),
-                    places.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
-                ))
+            let host = host.ok_or_else(|| GuestError::NoLibrary {
+                path: path.clone(),
+                library: name.clone(),
+                folders: places.clone(),
             })?;
             // The loader looks in /lib whatever else it is told.
             let guest = format!("/lib/{name}");

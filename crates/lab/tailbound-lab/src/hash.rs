@@ -9,7 +9,7 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 use tailbound_sys::{given, signal};
 
-use crate::error::LabError;
+use crate::error::{FileError, LabError};
 
 /// Of bytes.
 #[must_use]
@@ -22,9 +22,9 @@ pub fn of_bytes(bytes: &[u8]) -> String {
 /// # Errors
 /// It cannot be read; interrupted.
 pub fn of_file(path: &Path) -> Result<String, LabError> {
-    let mut file = given::file(path).map_err(|e| LabError::file(path, &e))?;
+    let mut file = given::file(path).map_err(|e| LabError::file(path, e))?;
     if file.metadata().is_ok_and(|m| m.len() > BYTES_MAX) {
-        return Err(LabError::cannot(format!("{}: too large for the lab", path.display())));
+        return Err(FileError::TooLarge { path: path.to_owned() }.into());
     }
     of_reader(&mut file, path)
 }
@@ -35,7 +35,7 @@ pub fn of_file(path: &Path) -> Result<String, LabError> {
 /// It cannot be read; interrupted.
 pub(crate) fn of_reader(from: &mut dyn Read, path: &Path) -> Result<String, LabError> {
     let mut hashing = Hashing::new(from);
-    hashing.read_rest().map_err(|e| LabError::file(path, &e))?.finish()
+    hashing.read_rest().map_err(|e| LabError::file(path, e))?.finish()
 }
 
 /// Hashes what others read through it.

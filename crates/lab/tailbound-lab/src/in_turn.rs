@@ -23,7 +23,7 @@ use tailbound_sys::error::SysError;
 use tailbound_sys::held_calls::{Call, HeldCalls, PendingCall};
 use tailbound_sys::process::Pid;
 
-use crate::error::LabError;
+use crate::error::{LabError, QemuError};
 
 /// How often it is looked whether all is over.
 const LOOK: Duration = Duration::from_millis(100);
@@ -88,7 +88,7 @@ impl InTurn {
         let thread = std::thread::Builder::new()
             .name("in-turn".to_owned())
             .spawn(move || keep(qemu, &calls, &theirs))
-            .map_err(LabError::cannot)?;
+            .map_err(QemuError::Thread)?;
         Ok(Self { shared, thread: Some(thread) })
     }
 

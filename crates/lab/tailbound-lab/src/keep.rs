@@ -20,7 +20,7 @@ pub fn keep(path: &Path, run: &Run, console: &[u8], existing: Existing) -> Resul
     keep_run(path, run, existing)?;
     let console_file = console_file(path);
     new_file::write(&console_file, existing, console)
-        .map_err(|e| LabError::unwritten(&console_file, &e))
+        .map_err(|e| LabError::unwritten(&console_file, e))
 }
 
 /// Writes a run alone, and its folder where there is none.
@@ -30,9 +30,9 @@ pub fn keep(path: &Path, run: &Run, console: &[u8], existing: Existing) -> Resul
 pub fn keep_run(path: &Path, run: &Run, existing: Existing) -> Result<(), LabError> {
     let bytes = bench::bytes(run)?;
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|e| LabError::file(folder, &e))?;
+        std::fs::create_dir_all(folder).map_err(|e| LabError::file(folder, e))?;
     }
-    new_file::write(path, existing, &bytes).map_err(|e| LabError::unwritten(path, &e))
+    new_file::write(path, existing, &bytes).map_err(|e| LabError::unwritten(path, e))
 }
 
 /// Writes a file of words beside runs, over an older one.
@@ -41,7 +41,7 @@ pub fn keep_run(path: &Path, run: &Run, existing: Existing) -> Result<(), LabErr
 /// As [`keep`].
 pub fn write_text(path: &Path, text: &str) -> Result<(), LabError> {
     new_file::write(path, Existing::Replace, text.as_bytes())
-        .map_err(|e| LabError::unwritten(path, &e))
+        .map_err(|e| LabError::unwritten(path, e))
 }
 
 /// `run.tailbound.jsonl` → `run.console`.

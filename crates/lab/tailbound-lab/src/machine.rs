@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{KernelError, LabError, OptionError};
 use crate::kernel::Kernel;
 
 /// A model and what goes with it.
@@ -68,18 +68,16 @@ impl Machine {
         let models: Vec<&str> = known.iter().map(|m| m.base()).collect();
         let wanted = asked.unwrap_or_default();
         let base = wanted.split(',').next().unwrap_or_default();
-        switches(wanted).map_err(|e| LabError::usage(format!("--machine {wanted}: {e}")))?;
+        switches(wanted)
+            .map_err(|source| OptionError::MachineSwitch { model: wanted.to_owned(), source })?;
         let mut machine = match known.iter().find(|m| m.base() == base) {
             Some(found) => Self { model: wanted.to_owned(), ..found.clone() },
-            None if wanted.is_empty() => known
-                .first()
-                .cloned()
-                .ok_or_else(|| LabError::cannot(format!("no machine model for {arch}")))?,
+            None if wanted.is_empty() => {
+                known.first().cloned().ok_or(OptionError::NoMachine { arch })?
+            }
             None => {
-                return Err(LabError::usage(format!(
-                    "--machine {wanted}: not known for {arch}; known are {}",
-                    models.join(", ")
-                )));
+                let known = models.into_iter().map(str::to_owned).collect();
+                return Err(OptionError::Machine { model: wanted.to_owned(), arch, known }.into());
             }
         };
         if accelerator == Accelerator::Kvm {
@@ -169,11 +167,8 @@ impl Machine {
         let Some(name) = self.device_tree else { return Ok(None) };
         let found = kernel.device_trees.as_deref().and_then(|folder| find(folder, name, 3));
         found.map(Some).ok_or_else(|| {
-            LabError::usage(format!(
-                "{}: the board model {} needs the device tree {name}, and this kernel brings none",
-                kernel.record.name,
-                self.base()
-            ))
+            let (kernel, model) = (kernel.record.name.clone(), self.base().to_owned());
+            KernelError::NoDeviceTree { kernel, model, tree: name }.into()
         })
     }
 }
@@ -192,8 +187,9 @@ const SWITCHES: [(&str, &[&str]); 6] = [
 /// An option of a model that may not be given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{option}` is not among {}", all_switches())]
-struct UnknownSwitch {
-    option: String,
+pub struct UnknownSwitch {
+    /// As it was written.
+    pub option: String,
 }
 
 fn all_switches() -> String {

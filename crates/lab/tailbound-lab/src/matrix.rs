@@ -13,7 +13,7 @@ use tailbound_sys::new_file::Existing;
 
 use crate::bench::Bench;
 use crate::emulator::Emulator;
-use crate::error::LabError;
+use crate::error::{FileError, LabError};
 use crate::keep::{folders, keep};
 use crate::request::Labelled;
 use crate::run::Made;
@@ -155,10 +155,9 @@ impl<'a> Matrix<'a> {
             }
         };
         match &folder.other {
-            Some(path) if existing != Existing::Replace => Err(LabError::usage(format!(
-                "{} holds a run made with different options or by another version: choose another --out, or give --force",
-                path.display()
-            ))),
+            Some(path) if existing != Existing::Replace => {
+                Err(FileError::OtherRun { path: path.clone() }.into())
+            }
             _ => Ok(folder),
         }
     }

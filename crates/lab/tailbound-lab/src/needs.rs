@@ -4,12 +4,13 @@
 //! Units: MiB. Everything that is missing is reported at once.
 //! Not here: what a build needs (`build::toolchain`).
 
+use tailbound_core::FailureKind;
 use tailbound_core::lab::KernelRecord;
 use tailbound_sys::{program, scratch};
 
 use crate::arch::Arch;
 use crate::emulator::{self, Asked, Emulator};
-use crate::error::LabError;
+use crate::error::{LabError, QemuError, StoreError, ToolError};
 use crate::kernel::{self, Kernel, KernelName, PackageLists};
 use crate::program as guest;
 use crate::store::Store;
@@ -60,7 +61,7 @@ pub fn for_booting(
     let mut missing = Vec::new();
     let emulator = match emulator::choose(store, arch, asked) {
         Ok(emulator) => Some(emulator),
-        Err(LabError::Usage(text)) => return Err(LabError::Usage(text)),
+        Err(e) if e.kind() == FailureKind::Usage => return Err(e),
         Err(e) => {
             missing.push(e.to_string());
             None
@@ -69,23 +70,19 @@ pub fn for_booting(
     match guest::find(arch, asked.guest) {
         Ok(_) => {}
         // A file that was named and is not right.
-        Err(LabError::Usage(text)) => return Err(LabError::Usage(text)),
+        Err(e) if e.kind() == FailureKind::Usage => return Err(e),
         Err(e) => missing.push(e.to_string()),
     }
     missing.extend(fetching(store, names, lists)?);
     refuse_missing("nothing was begun", missing)?;
-    emulator.ok_or_else(|| LabError::cannot("no QEMU"))
+    emulator.ok_or_else(|| QemuError::None.into())
 }
 
-fn refuse_missing(what: &str, missing: Vec<String>) -> Result<(), LabError> {
-    match missing.as_slice() {
-        [] => Ok(()),
-        [one] => Err(LabError::cannot(one)),
-        more => {
-            let list = more.join("\n  ");
-            Err(LabError::cannot(format!("{what}; what this machine lacks:\n  {list}")))
-        }
+fn refuse_missing(undone: &'static str, missing: Vec<String>) -> Result<(), LabError> {
+    if missing.is_empty() {
+        return Ok(());
     }
+    Err(ToolError::Lacking { undone, missing }.into())
 }
 
 fn fetching(
@@ -116,11 +113,8 @@ fn fetching(
     if let Ok(Some(free)) = scratch::free_bytes(&folder)
         && free >> 20 < wanted
     {
-        missing.push(format!(
-            "{} has {} MiB free, and {wanted} are needed: name another folder in TAILBOUND_LAB, or see `tailbound lab cache`",
-            folder.display(),
-            free >> 20
-        ));
+        let full = StoreError::Full { folder, free_mib: free >> 20, wanted_mib: wanted };
+        missing.push(full.to_string());
     }
     Ok(missing)
 }

@@ -11,7 +11,7 @@ use crate::arch::Arch;
 use crate::boot::Progress;
 use crate::cell::{Cell, Prepared};
 use crate::emulator::Emulator;
-use crate::error::LabError;
+use crate::error::{GuestError, LabError, WatchError};
 use crate::machine::Accelerator;
 use crate::run::{self, Made, Means, Watched};
 use crate::symbols;
@@ -37,19 +37,14 @@ pub fn guest(arch: Arch) -> Guest {
 /// # Errors
 /// Usage: why not, and what can.
 pub fn possible(arch: Arch, accelerator: Accelerator, smp: u32) -> Result<(), LabError> {
-    let no = |why: &str| Err(LabError::usage(format!("lab paths: {why}")));
     if accelerator == Accelerator::Kvm {
-        return no(
-            "with --kvm the host executes the guest, and nothing can be watched: leave it out",
-        );
+        return Err(WatchError::Kvm.into());
     }
     if smp != 1 && arch != Arch::X86_64 {
-        return no("guests of several CPUs can be watched of x86-64, others with --smp 1");
+        return Err(WatchError::SeveralCpus.into());
     }
     if smp > CPUS {
-        return Err(LabError::usage(format!(
-            "lab paths: a guest of up to {CPUS} CPUs can be watched, not --smp {smp}"
-        )));
+        return Err(WatchError::TooManyCpus { most: CPUS, smp }.into());
     }
     Ok(())
 }
@@ -58,13 +53,11 @@ pub fn possible(arch: Arch, accelerator: Accelerator, smp: u32) -> Result<(), La
 ///
 /// # Errors
 /// Usage: there are several.
-pub fn one_cpu(who: &str, smp: u32) -> Result<(), LabError> {
+pub fn one_cpu(verb: &'static str, smp: u32) -> Result<(), LabError> {
     if smp == 1 {
         return Ok(());
     }
-    Err(LabError::usage(format!(
-        "{who} looks into guests of one CPU: use --smp 1 (`lab paths` watches several)"
-    )))
+    Err(WatchError::OneCpu { verb }.into())
 }
 
 /// Several CPUs are watched while they execute in short slices.
@@ -76,9 +69,7 @@ pub fn in_slices(prepared: &Prepared) -> Result<(), LabError> {
     if record.smp == 1 || record.slice_ns > 0 {
         return Ok(());
     }
-    Err(LabError::cannot(
-        "lab paths: several CPUs are watched in short slices alone: use QEMU 8.1 or later (`tailbound lab qemu fetch`), and no --slice off",
-    ))
+    Err(WatchError::LongSlices.into())
 }
 
 /// The plugin for this QEMU.
@@ -91,9 +82,7 @@ pub fn plugin(emulator: &Emulator) -> Result<&'static [u8], LabError> {
         _ => tailbound_paths::PLUGIN_2,
     };
     if plugin.is_empty() {
-        return Err(LabError::cannot(
-            "lab paths: the plugin for QEMU is there for x86-64 machines alone",
-        ));
+        return Err(WatchError::NoPlugin.into());
     }
     Ok(plugin)
 }
@@ -116,7 +105,7 @@ pub fn symbols(
     let guest = guest(cell.kernel.arch);
     let text =
         files.get(SYMBOLS).map(|bytes| guest.told(String::from_utf8_lossy(bytes).into_owned()));
-    let text = text.ok_or_else(|| LabError::cannot(format!("the guest sent no {SYMBOLS}")))?;
+    let text = text.ok_or(GuestError::NotSent { name: SYMBOLS })?;
     if let Some(place) = &place {
         symbols::keep(place, &text);
     }

@@ -9,7 +9,7 @@ use tailbound_sys::given;
 
 use crate::arch::Arch;
 use crate::elf;
-use crate::error::LabError;
+use crate::error::{GuestError, LabError};
 
 /// Finds it: `asked`, `$TAILBOUND_GUEST_<ARCH>`, this program, or one beside it by the
 /// name that `cargo xtask build` gives it.
@@ -24,7 +24,7 @@ pub fn find(arch: Arch, asked: Option<&Path>) -> Result<PathBuf, LabError> {
     if let Some(path) = std::env::var_os(&variable).filter(|v| !v.is_empty()).map(PathBuf::from) {
         return fits(&path, arch).map(|()| path);
     }
-    let own = std::env::current_exe().map_err(LabError::cannot)?;
+    let own = std::env::current_exe().map_err(GuestError::OwnProgram)?;
     let name = match arch {
         Arch::X86_64 => "tailbound-x86_64",
         Arch::Aarch64 => "tailbound-aarch64",
@@ -35,21 +35,16 @@ pub fn find(arch: Arch, asked: Option<&Path>) -> Result<PathBuf, LabError> {
     if arch == Arch::of_host() {
         return Ok(own);
     }
-    beside.find(|p| fits(p, arch).is_ok()).ok_or_else(|| {
-        LabError::cannot(format!(
-            "no tailbound for {arch}: put `{name}` (made by `make arm`) beside this program, or give --guest FILE or {variable}"
-        ))
-    })
+    beside
+        .find(|p| fits(p, arch).is_ok())
+        .ok_or_else(|| GuestError::NoProgram { arch, name, variable }.into())
 }
 
 fn fits(path: &Path, arch: Arch) -> Result<(), LabError> {
-    let bytes =
-        given::read(path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(path, &e))?;
+    let bytes = given::read(path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(path, e))?;
     let found = elf::arch(&bytes);
     if found == Some(arch) {
         return Ok(());
     }
-    let what =
-        found.map_or("no program of a known architecture".to_owned(), |a| format!("for {a}"));
-    Err(LabError::usage(format!("{}: is {what}; the guest is {arch}", path.display())))
+    Err(GuestError::OtherProgram { path: path.to_owned(), found, arch }.into())
 }

@@ -19,7 +19,7 @@ use tailbound_sys::{hostinfo, owner};
 use crate::boot_files;
 use crate::boot_folder::BootFolder;
 use crate::emulator::Emulator;
-use crate::error::LabError;
+use crate::error::{LabError, QemuError};
 use crate::in_turn::{InTurn, NotInTurn};
 use crate::setup::Setup;
 
@@ -100,12 +100,9 @@ impl Running {
         incoming: Option<&File>,
     ) -> Result<(Self, UnixStream), LabError> {
         if !emulator.sandbox && owner::effective_user() == 0 {
-            return Err(LabError::cannot(format!(
-                "{} was built without seccomp, so that `-sandbox` is missing, and root starts no QEMU without it: run this as an ordinary user, or use Debian's QEMU",
-                emulator.program.display()
-            )));
+            return Err(QemuError::NoSandbox { program: emulator.program.clone() }.into());
         }
-        let (ours, theirs) = UnixStream::pair().map_err(LabError::cannot)?;
+        let (ours, theirs) = UnixStream::pair().map_err(QemuError::Connection)?;
         let errors = boot_folder.errors()?;
         let mut descriptors = vec![(theirs.as_fd(), 0), (theirs.as_fd(), 1), (errors.as_fd(), 2)];
         let mut next = FIRST;
@@ -119,7 +116,7 @@ impl Running {
         let root = emulator
             .beside
             .as_ref()
-            .map(|beside| File::open(&beside.root).map_err(|e| LabError::file(&beside.root, &e)));
+            .map(|beside| File::open(&beside.root).map_err(|e| LabError::file(&beside.root, e)));
         let root = root.transpose()?;
         if let (Some(beside), Some(root)) = (&emulator.beside, &root) {
             let number = hand(root.as_fd());
@@ -140,10 +137,10 @@ impl Running {
         };
         let confinement = boot_folder.confinement();
         let (pid, held) = if setup.kvm {
-            let pid = spawn.start_confined(&confinement).map_err(LabError::cannot)?;
+            let pid = spawn.start_confined(&confinement).map_err(QemuError::Start)?;
             (pid, Err(NotInTurn::Kvm))
         } else {
-            let (pid, held) = spawn.start_held(&confinement).map_err(LabError::cannot)?;
+            let (pid, held) = spawn.start_held(&confinement).map_err(QemuError::Start)?;
             (pid, held.map_err(NotInTurn::NotHeld))
         };
         // Ended by its drop, whatever comes now.

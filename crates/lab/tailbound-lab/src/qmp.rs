@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::error::LabError;
+use crate::error::{LabError, QemuError};
 
 /// How long an answer may take: on a loaded host QEMU's main loop is not at once there.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,13 +44,13 @@ pub(crate) enum Heard {
 }
 
 fn ended(command: &str) -> LabError {
-    LabError::cannot(format!("QEMU ended ({command})"))
+    QemuError::Ended { command: command.to_owned() }.into()
 }
 
 impl Qmp {
     /// Greets and is greeted.
     pub(crate) fn new(stream: UnixStream) -> Result<Self, LabError> {
-        let clone = stream.try_clone().map_err(LabError::cannot)?;
+        let clone = stream.try_clone().map_err(QemuError::Connection)?;
         let lines = BufReader::new(clone);
         let mut qmp = Self { stream, lines, partial: Vec::new(), events: VecDeque::new() };
         qmp.answer("greeting", |v| v.get("QMP").is_some())?.ok_or_else(|| ended("greeting"))?;
@@ -77,11 +77,14 @@ impl Qmp {
         let text = json!({"execute": command, "arguments": arguments}).to_string() + "\n";
         self.stream
             .write_all(text.as_bytes())
-            .map_err(|e| LabError::cannot(format!("QEMU does not listen ({command}): {e}")))?;
+            .map_err(|source| QemuError::Deaf { command: command.to_owned(), source })?;
         let is_it = |v: &Value| v.get("return").is_some() || v.get("error").is_some();
         let Some(answer) = self.answer(command, is_it)? else { return Ok(None) };
         match answer.get("error").and_then(|e| e.get("desc")).and_then(Value::as_str) {
-            Some(why) => Err(LabError::cannot(format!("QEMU refuses {command}: {why}"))),
+            Some(why) => {
+                let (command, why) = (command.to_owned(), why.to_owned());
+                Err(QemuError::Refuses { command, why }.into())
+            }
             None => Ok(Some(answer.get("return").cloned().unwrap_or_default())),
         }
     }
@@ -120,7 +123,7 @@ impl Qmp {
                     self.events.truncate(EVENTS_MAX);
                 }
                 Ok(None) => {
-                    return Err(LabError::cannot(format!("QEMU does not answer ({command})")));
+                    return Err(QemuError::Silent { command: command.to_owned() }.into());
                 }
                 Err(()) => return Ok(None),
             }

@@ -11,7 +11,7 @@ use crate::arch::Arch;
 use crate::bench::{self, Bench};
 use crate::cell::Cell;
 use crate::elf;
-use crate::error::LabError;
+use crate::error::{GuestError, LabError, OptionError, RepeatError};
 use crate::hash;
 use crate::kernel::{Kernel, KernelName};
 use crate::machine::{Accelerator, Machine};
@@ -32,24 +32,16 @@ pub fn cell(
 ) -> Result<Cell, LabError> {
     let unknown = record.unknown_fields();
     if !unknown.is_empty() {
-        return Err(LabError::cannot(format!(
-            "the run's lab record holds {}, which this version does not know: repeat it with the tailbound that made it",
-            unknown.join(", ")
-        )));
+        return Err(RepeatError::LaterVersion { unknown }.into());
     }
-    let arch: Arch = record.arch.parse().map_err(LabError::usage)?;
-    let refused = |what: &str| Err(LabError::usage(format!("this run cannot be repeated: {what}")));
+    let arch: Arch = record.arch.parse().map_err(OptionError::RecordedArch)?;
     match record.accelerator.as_str() {
         "tcg" => {}
-        "kvm" => {
-            return refused(
-                "it was made under KVM, in the time of a shared host; `lab run --kvm` makes another",
-            );
-        }
-        _ => return refused("its accelerator is neither tcg nor kvm"),
+        "kvm" => return Err(RepeatError::Kvm.into()),
+        _ => return Err(RepeatError::Accelerator.into()),
     }
     if record.files.len() > FILES_MAX {
-        return refused(&format!("it names more than {FILES_MAX} files"));
+        return Err(RepeatError::TooManyFiles { most: FILES_MAX }.into());
     }
     let machine = Machine::choose(arch, Some(&record.machine), Accelerator::Tcg)?;
     let kernel = kernel(record, arch, obtain)?;
@@ -58,7 +50,7 @@ pub fn cell(
         // Programs stand in the guest where they stood here. What it names is only a file's place:
         // its bytes must be those that were recorded.
         if !plain(path) {
-            return refused(&format!("`{path}` is no place of a program"));
+            return Err(RepeatError::Place { path: path.clone() }.into());
         }
         let here = PathBuf::from(path);
         let of_target = target.and_then(|t| t.files.get(path)).cloned();
@@ -69,12 +61,8 @@ pub fn cell(
         };
         let found = hash::of_file(&host)?;
         if found != *sha256 {
-            return Err(LabError::cannot(format!(
-                "{} is not the file it was (SHA-256 {}, now {})",
-                host.display(),
-                short(sha256),
-                short(&found)
-            )));
+            let (then, now) = (short(sha256).to_owned(), short(&found).to_owned());
+            return Err(RepeatError::OtherFile { path: host, then, now }.into());
         }
         files.insert(path.clone(), host);
     }
@@ -86,11 +74,7 @@ pub fn cell(
         shift: record.shift,
         slice: match record.slice_ns {
             0 => Slice::Long,
-            ns => Slice::of_ns(ns).ok_or_else(|| {
-                LabError::usage(format!(
-                    "this run cannot be repeated: {ns} ns is no length of a slice"
-                ))
-            })?,
+            slice_ns => Slice::of_ns(slice_ns).ok_or(RepeatError::Slice { slice_ns })?,
         },
         seed: record.seed,
         kvm: false,
@@ -118,39 +102,36 @@ fn kernel(
     obtain: &mut dyn FnMut(&KernelName, Arch) -> Result<Kernel, LabError>,
 ) -> Result<Kernel, LabError> {
     let wanted = &record.kernel.sha256;
-    let mut seen = Vec::new();
+    let mut tried = Vec::new();
     // The name may mean a newer package today; the package's own name and version do not.
     let package = record.kernel.package.as_deref().and_then(|p| p.split_once(' '));
     let exact = package.map(|(name, version)| format!("debian:{name}={version}"));
     for name in [Some(record.kernel.name.clone()), exact].into_iter().flatten() {
-        let parsed: KernelName = name.parse().map_err(LabError::usage)?;
+        let parsed: KernelName = name.parse()?;
         match obtain(&parsed, arch) {
             Ok(kernel) if kernel.record.sha256 == *wanted => {
                 let record = record.kernel.clone();
                 return Ok(Kernel { record, ..kernel });
             }
-            Ok(kernel) => seen.push(format!(
+            Ok(kernel) => tried.push(format!(
                 "{name} is now {} (SHA-256 {})",
                 kernel.record.package.unwrap_or_else(|| "another image".to_owned()),
                 short(&kernel.record.sha256)
             )),
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-            Err(e) => seen.push(format!("{name}: {e}")),
+            Err(e) => tried.push(format!("{name}: {e}")),
         }
     }
-    Err(LabError::cannot(format!(
-        "the kernel of this run ({}, SHA-256 {}) is not to be had: {}",
-        record.kernel.package.as_deref().unwrap_or(&record.kernel.name),
-        short(wanted),
-        seen.join("; ")
-    )))
+    let package = record.kernel.package.as_ref().unwrap_or(&record.kernel.name).clone();
+    Err(RepeatError::KernelMissing { package, sha256: short(wanted).to_owned(), tried }.into())
 }
 
 /// A library that stood in the guest's `/lib`, where this system keeps it.
 fn system_file(path: &str, arch: Arch) -> Result<PathBuf, LabError> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let mut places = elf::system(arch).into_iter().map(|folder| folder.join(name));
-    places.find(|p| p.is_file()).ok_or_else(|| LabError::cannot(format!("{path}, which was in that guest, is not here; give --target for a run that was made on one")))
+    let found = places.find(|p| p.is_file());
+    found.ok_or_else(|| RepeatError::FileMissing { path: path.to_owned() }.into())
 }
 
 fn short(sha256: &str) -> &str {
@@ -211,7 +192,7 @@ pub fn again(
         result = Some(made);
         note
     })?;
-    let made = result.ok_or_else(|| LabError::cannot("nothing was made"))??;
+    let made = result.ok_or(GuestError::NotRun)??;
     let now = bench::bytes(&made.run)?;
     let record_now = made.run.header.lab.as_deref();
     Ok(Repeated {

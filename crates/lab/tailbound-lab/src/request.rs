@@ -16,7 +16,7 @@ use crate::arch::Arch;
 use crate::benchmarks;
 use crate::cell::Cell;
 use crate::elf;
-use crate::error::LabError;
+use crate::error::{FileError, KernelError, LabError, OptionError};
 use crate::kernel::{self, Kernel, KernelName};
 use crate::machine::{Accelerator, Machine};
 use crate::needs;
@@ -60,8 +60,9 @@ pub struct System {
 
 impl System {
     fn named(&self) -> Result<KernelName, LabError> {
-        let wrong = |e| LabError::usage(format!("--kernel {}: {e}", self.kernel));
-        self.kernel.parse().map_err(|e: LabError| wrong(e))
+        self.kernel.parse().map_err(|e| {
+            KernelError::Asked { name: self.kernel.clone(), source: Box::new(e) }.into()
+        })
     }
 
     /// What people call it, and what was added where that name does not stand for it.
@@ -212,9 +213,9 @@ impl Request {
     /// # Errors
     /// An unknown word.
     pub fn arch(&self) -> Result<Arch, LabError> {
-        self.arch.as_deref().map_or(Ok(Arch::X86_64), |text| {
-            text.parse().map_err(|e| LabError::usage(format!("--arch: {e}")))
-        })
+        self.arch
+            .as_deref()
+            .map_or(Ok(Arch::X86_64), |text| text.parse().map_err(|e| OptionError::Arch(e).into()))
     }
 
     /// May there be several CPUs to be run in short slices?
@@ -259,7 +260,7 @@ impl Request {
         let profile = self
             .profiles
             .get(name)
-            .ok_or_else(|| LabError::usage(format!("there is no profile `{name}`")))?;
+            .ok_or_else(|| OptionError::NoProfile { name: name.to_owned() })?;
         Ok(Some(TuneJob {
             name: name.to_owned(),
             profile: profile.clone(),
@@ -400,7 +401,7 @@ impl Request {
         let systems: Vec<System> =
             systems.into_iter().filter(|system| system.target.is_none()).collect();
         if systems.is_empty() && targets.is_empty() {
-            return Err(LabError::usage("no kernel: give --kernel, such as debian:6.12-rt"));
+            return Err(OptionError::NoKernel.into());
         }
         let mut kernels: BTreeMap<String, Kernel> = BTreeMap::new();
         for system in &systems {
@@ -438,10 +439,8 @@ impl Request {
     fn cell(&self, kernel: &Kernel, machine: &Machine, append: &str) -> Result<Cell, LabError> {
         let mut files = BTreeMap::new();
         for program in &self.with {
-            let path = std::path::absolute(program).map_err(|e| LabError::file(program, &e))?;
-            let there = path.to_str().ok_or_else(|| {
-                LabError::usage(format!("--with {}: not a name in UTF-8", path.display()))
-            })?;
+            let path = std::path::absolute(program).map_err(|e| LabError::file(program, e))?;
+            let there = path.to_str().ok_or_else(|| OptionError::With { path: path.clone() })?;
             files.extend(elf::libraries(&path, kernel.arch, &[])?);
             files.insert(there.to_owned(), path);
         }
@@ -485,9 +484,9 @@ impl Request {
         if let Some(asked) = &campaign.work {
             campaign.work = Some(benchmarks::in_guest(asked, &self.with)?);
         }
-        let time = |word: &str, text: &Option<String>| -> Result<i64, LabError> {
+        let time = |option, text: &Option<String>| {
             let Some(text) = text else { return Ok(0) };
-            units::parse_ns(text).map_err(|e| LabError::usage(format!("{word}: {e}")))
+            units::parse_ns(text).map_err(|source| OptionError::Time { option, source })
         };
         let interval = time("--interval", &campaign.interval)?;
         let cycles = i64::try_from(campaign.loops.unwrap_or(0)).unwrap_or(i64::MAX);
@@ -501,7 +500,7 @@ impl Request {
             None => self.in_virtual_time(&campaign, base),
         };
         Ok(Job {
-            campaign: toml::to_string(&campaign).map_err(LabError::cannot)?,
+            campaign: toml::to_string(&campaign).map_err(FileError::Options)?,
             arguments,
             begin_after_ns: begin_after_ns(self.seed.unwrap_or(1)),
             limit_s: length_s

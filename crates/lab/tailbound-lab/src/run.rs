@@ -22,7 +22,7 @@ use crate::boot_folder::BootFolder;
 use crate::cell::{Cell, Prepared};
 use crate::diagnose::{self, GuestStage};
 use crate::emulator::Emulator;
-use crate::error::LabError;
+use crate::error::{FileError, GuestError, LabError, SnapshotError, TesterError, WatchError};
 use crate::hash;
 use crate::slices;
 use crate::snapshot::Place;
@@ -153,7 +153,7 @@ pub fn prepared_watched(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Made, File), LabError> {
     let mut ended = to_its_end(prepared, means, Some(watched), progress)?;
-    let log = ended.log.take().ok_or_else(|| LabError::cannot("no log"))?;
+    let log = ended.log.take().ok_or(WatchError::NoLog)?;
     Ok((ended.made(prepared)?, log))
 }
 
@@ -182,7 +182,7 @@ pub fn collect(
     let got = files.iter().filter_map(|f| Some((f.clone(), envelope.file(f)?.to_vec())));
     let got: BTreeMap<String, Vec<u8>> = got.collect();
     if got.is_empty() {
-        return Err(ended.failed(&prepared, &[]));
+        return Err(ended.failed(&prepared, &[]).into());
     }
     Ok(got)
 }
@@ -201,7 +201,7 @@ struct Over {
 impl Over {
     fn made(self, prepared: &Prepared) -> Result<Made, LabError> {
         if self.booted.ended == Ended::Overtime {
-            return Err(self.failed(prepared, &[]));
+            return Err(self.failed(prepared, &[]).into());
         }
         let envelope = envelope::read(&self.results);
         let run = read(prepared, &envelope, &self)?;
@@ -217,17 +217,16 @@ impl Over {
         Ok(Made { run, console: self.console, cost, notes: self.notes })
     }
 
-    fn failed(&self, prepared: &Prepared, words: &[String]) -> LabError {
+    fn failed(&self, prepared: &Prepared, words: &[String]) -> GuestError {
         let console = String::from_utf8_lossy(&self.console);
         let stage = match self.booted.ready {
             Some(_) => GuestStage::AtWork,
             None => GuestStage::Booting,
         };
-        LabError::cannot(format!(
-            "{}: {}",
-            prepared.record.kernel.name,
-            diagnose::explain(&self.booted.ended, &console, words, stage)
-        ))
+        GuestError::NoResult {
+            kernel: prepared.record.kernel.name.clone(),
+            why: diagnose::explain(&self.booted.ended, &console, words, stage),
+        }
     }
 }
 
@@ -363,8 +362,7 @@ impl Guest<'_> {
             }
         }
         let file = place.open(&mut |note| notes.push(note));
-        let file =
-            file.ok_or_else(|| LabError::cannot("QEMU goes on from no snapshot of its own"))?;
+        let file = file.ok_or(SnapshotError::NotTaken)?;
         self.boot(Snapshot::Use(&file), progress).map(|booted| (booted, resumed))
     }
 }
@@ -413,13 +411,12 @@ fn read(prepared: &Prepared, envelope: &Envelope<'_>, over: &Over) -> Result<Run
         (None, Some(bytes), _) if !bytes.is_empty() => {
             runfile::read_run(bytes).map_err(|_| failed())?
         }
-        (Some(tester), _, Some(bytes)) if !bytes.is_empty() => {
-            imported(tester, bytes).map_err(|e| LabError::cannot(format!("{e}\n{}", failed())))?
-        }
-        _ => return Err(failed()),
+        (Some(tester), _, Some(bytes)) if !bytes.is_empty() => imported(tester, bytes)
+            .map_err(|source| GuestError::TesterResult { source, otherwise: Box::new(failed()) })?,
+        _ => return Err(failed().into()),
     };
     let record = prepared.record.clone();
-    let key = serde_json::to_vec(&record).map_err(LabError::cannot)?;
+    let key = serde_json::to_vec(&record).map_err(FileError::Record)?;
     run.header.id = format!("lab-{}", hash::of_bytes(&key).get(..16).unwrap_or_default());
     for word in text("words").lines() {
         run.findings.push(Finding::new("lab-guest", Impact::Notice, word));
@@ -493,14 +490,10 @@ fn threads_at_will(why: &str) -> Finding {
         .remedy("Use Linux 5.5 or later on the host, outside of containers that forbid seccomp(2).")
 }
 
-fn imported(tester: &Tester, bytes: &[u8]) -> Result<Run, LabError> {
+fn imported(tester: &Tester, bytes: &[u8]) -> Result<Run, TesterError> {
     let name = tester.command.first().map_or("tester", String::as_str);
-    let format = tester
-        .format
-        .as_deref()
-        .map(str::parse::<tailbound_import::Format>)
-        .transpose()
-        .map_err(LabError::usage)?;
-    tailbound_import::import_with(format, name, bytes, &tailbound_import::Options::default())
-        .map_err(LabError::cannot)
+    let format =
+        tester.format.as_deref().map(str::parse::<tailbound_import::Format>).transpose()?;
+    let options = tailbound_import::Options::default();
+    Ok(tailbound_import::import_with(format, name, bytes, &options).map_err(Box::new)?)
 }

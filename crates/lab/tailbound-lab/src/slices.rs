@@ -13,16 +13,16 @@ use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::lab::{CpuCount, Job, LabRecord};
 use tailbound_core::number::Real as _;
 use tailbound_core::record::Fact;
-use tailbound_core::units;
+use tailbound_core::units::{self, ParseTimeError};
 
 use crate::emulator::Emulator;
-use crate::error::LabError;
+use crate::error::{LabError, OptionError};
 use crate::machine::Machine;
 
 /// Where nobody says how long: short beside a wake-up, and bearable on the host.
 pub const SLICE_US: u32 = 4;
 /// The longest that says anything: a tick of most kernels.
-const SLICE_US_MAX: u32 = 4000;
+pub(crate) const SLICE_US_MAX: u32 = 4000;
 /// How long the CPUs count to see their shares.
 const COUNT_NS: u64 = 10_000_000;
 /// The guest is stopped two seconds after it falls asleep for its snapshot. What it sleeps on from there is sliced already,
@@ -43,20 +43,27 @@ pub enum Slice {
     Us(u32),
 }
 
+/// What is wrong with the length of a slice.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SliceError {
+    /// It is no length of time.
+    #[error("{0}")]
+    Time(ParseTimeError),
+    /// It is too short, too long, or no whole number of microseconds.
+    #[error("QEMU takes no such length")]
+    Length,
+}
+
 impl FromStr for Slice {
     type Err = LabError;
     fn from_str(text: &str) -> Result<Self, LabError> {
         if text == "off" {
             return Ok(Self::Long);
         }
-        let wrong = |why: &str| {
-            LabError::usage(format!(
-                "--slice {text}: {why}; a whole number of microseconds up to {SLICE_US_MAX}us, such as {SLICE_US}us, or `off`"
-            ))
-        };
-        let ns = units::parse_ns(text).map_err(|e| wrong(&e.to_string()))?;
-        Self::of_ns(u64::try_from(ns).unwrap_or(0))
-            .ok_or_else(|| wrong("QEMU takes no such length"))
+        let wrong = |source| OptionError::Slice { text: text.to_owned(), source };
+        let ns = units::parse_ns(text).map_err(|e| wrong(SliceError::Time(e)))?;
+        let slice = Self::of_ns(u64::try_from(ns).unwrap_or(0));
+        Ok(slice.ok_or_else(|| wrong(SliceError::Length))?)
     }
 }
 
@@ -85,19 +92,17 @@ impl Slice {
             Self::Usual => return Ok(0),
             Self::Us(us) => us,
         };
-        let no = |why: &str| Err(LabError::usage(format!("--slice {asked}us: {why}")));
-        match cpus {
-            0 => no("KVM runs all CPUs at once: leave it out"),
-            1 => no("a guest with one CPU has no slices: give --smp 2, or leave it out"),
-            _ if !machine.stops => no(
-                "slices begin where a snapshot ends, and this machine model has none: use x86-64",
-            ),
-            _ if !emulator.shares_time() => Err(LabError::cannot(format!(
-                "--slice {asked}us: QEMU {} does not divide time among CPUs, 8.1 and later do: `tailbound lab qemu fetch` gets one",
-                emulator.number().unwrap_or("of unknown version")
-            ))),
-            _ => Ok(asked),
-        }
+        let refused = match cpus {
+            0 => OptionError::SliceOfKvm { slice_us: asked },
+            1 => OptionError::SliceOfOneCpu { slice_us: asked },
+            _ if !machine.stops => OptionError::SliceOfMachine { slice_us: asked },
+            _ if !emulator.shares_time() => OptionError::SliceOfQemu {
+                slice_us: asked,
+                version: emulator.number().unwrap_or("of unknown version").to_owned(),
+            },
+            _ => return Ok(asked),
+        };
+        Err(refused.into())
     }
 }
 

@@ -111,9 +111,9 @@ impl Place {
         store.sweep(ROOM);
         let beside = store.beside(ROOM)?;
         let whole = beside.path().join("whole");
-        fs::create_dir(&whole).map_err(|e| LabError::file(&whole, &e))?;
+        fs::create_dir(&whole).map_err(|e| LabError::file(&whole, e))?;
         let path = whole.join(FILE);
-        let file = File::create_new(&path).map_err(|e| LabError::file(&path, &e))?;
+        let file = File::create_new(&path).map_err(|e| LabError::file(&path, e))?;
         Ok(Making { _beside: beside, whole, file, to: self.folder.clone() })
     }
 }
@@ -186,14 +186,14 @@ impl Making {
     /// Gives it its place. Where another process was faster, its snapshot stays.
     pub(crate) fn finish(self, received: &Received) -> Result<(), LabError> {
         let path = self.whole.join(CHECK);
-        let failed = |e: io::Error| LabError::file(&path, &e);
+        let failed = |e: io::Error| LabError::file(&path, e);
         let seen = Seen::now(&self.file).map_err(failed)?;
         let check =
             Check { bytes: received.bytes, sha256: received.sha256.clone(), seen: Some(seen) };
         new_file::write(&path, Existing::Keep, &json(&check)).map_err(failed)?;
         match fs::rename(&self.whole, &self.to) {
             Err(_) if self.to.is_dir() => Ok(()),
-            done => done.map_err(|e| LabError::file(&self.to, &e)),
+            done => done.map_err(|e| LabError::file(&self.to, e)),
         }
     }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::owner;
 
-use crate::error::LabError;
+use crate::error::{LabError, StoreError};
 
 /// The lab's folder.
 #[derive(Clone, Debug)]
@@ -38,9 +38,7 @@ impl Store {
         let folder = var("TAILBOUND_LAB")
             .or_else(|| var("XDG_CACHE_HOME").map(|p| p.join("tailbound/lab")))
             .or_else(|| owner::home().map(|p| p.join(".cache/tailbound/lab")))
-            .ok_or_else(|| {
-                LabError::cannot("there is no HOME: set TAILBOUND_LAB to a folder for kernels")
-            })?;
+            .ok_or(StoreError::NoHome)?;
         let store = Self::at(&folder);
         store.ours(&store.folder)?;
         Ok(store)
@@ -51,11 +49,9 @@ impl Store {
     fn ours(&self, path: &Path) -> Result<(), LabError> {
         owner::believed(path).map_err(|foreign| {
             let root = owner::effective_user() == 0;
-            let who = if root { "root uses only what is root's" } else { "use a folder of your own" };
-            LabError::cannot(format!(
-                "the lab's folder {} is not used: {foreign}, and {who}: name another one in TAILBOUND_LAB, or give this one (and those above it) to its user alone",
-                self.folder.display()
-            ))
+            let remedy =
+                if root { "root uses only what is root's" } else { "use a folder of your own" };
+            StoreError::Foreign { folder: self.folder.clone(), foreign, remedy }.into()
         })
     }
 
@@ -71,10 +67,10 @@ impl Store {
     /// It cannot be made.
     pub fn room(&self, name: &str) -> Result<PathBuf, LabError> {
         if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
-            return Err(LabError::usage(format!("{name:?} is no name of a folder in the store")));
+            return Err(StoreError::Name { name: name.to_owned() }.into());
         }
         let path = self.folder.join(name);
-        fs::create_dir_all(&path).map_err(|e| LabError::file(&path, &e))?;
+        fs::create_dir_all(&path).map_err(|e| LabError::file(&path, e))?;
         for level in path.ancestors().take_while(|level| level.starts_with(&self.folder)) {
             self.ours(level)?;
         }
@@ -89,7 +85,7 @@ impl Store {
     pub fn lock(&self, room: &str, note: &mut dyn FnMut(&str)) -> Result<Lock, LabError> {
         let folder = self.room(room)?;
         let path = folder.join(".lock");
-        let failed = |e: io::Error| LabError::file(&path, &e);
+        let failed = |e: io::Error| LabError::file(&path, e);
         let file = new_file::open_lock(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
@@ -116,7 +112,7 @@ impl Store {
     pub fn beside(&self, room: &str) -> Result<Beside, LabError> {
         let path = self.room(room)?.join(format!("{PART}{}", unique()));
         let made = DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|e| LabError::file(&path, &e))?;
+        made.map_err(|e| LabError::file(&path, e))?;
         Ok(Beside { path })
     }
 
@@ -140,9 +136,9 @@ impl Store {
     /// It cannot be moved.
     pub fn place(&self, finished: &Path, to: &Path) -> Result<(), LabError> {
         if to.exists() {
-            fs::remove_dir_all(to).map_err(|e| LabError::file(to, &e))?;
+            fs::remove_dir_all(to).map_err(|e| LabError::file(to, e))?;
         }
-        new_file::rename(finished, to).map_err(|e| LabError::file(to, &e))
+        new_file::rename(finished, to).map_err(|e| LabError::file(to, e))
     }
 
     /// Writes a file whole or not at all.
@@ -150,7 +146,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn write_whole(&self, path: &Path, bytes: &[u8]) -> Result<(), LabError> {
-        new_file::write(path, Existing::Replace, bytes).map_err(|e| LabError::file(path, &e))
+        new_file::write(path, Existing::Replace, bytes).map_err(|e| LabError::file(path, e))
     }
 }
 

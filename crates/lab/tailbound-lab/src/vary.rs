@@ -16,7 +16,7 @@ use tailbound_paths::varied::Variation;
 use crate::boot::{self, Ended, Progress, Snapshot, Watch};
 use crate::boot_folder::BootFolder;
 use crate::cell::Prepared;
-use crate::error::LabError;
+use crate::error::{GuestError, LabError, SnapshotError};
 use crate::paths;
 use crate::qmp::{Heard, Qmp};
 use crate::run::{self, Means};
@@ -81,10 +81,8 @@ pub fn prepared(
         // The plugin ends QEMU once the sample is there; a run may be over before it is.
         Ended::Quit(why) if why.is_empty() => boot_folder.log(),
         Ended::Restarted => boot_folder.log(),
-        Ended::Quit(why) => Err(LabError::cannot(format!("QEMU ended: {why}"))),
-        other => {
-            Err(LabError::cannot(format!("a varied run did not come to its sample: {other:?}")))
-        }
+        Ended::Quit(said) => Err(GuestError::QemuEnded { said }.into()),
+        ended => Err(GuestError::NoSample { ended }.into()),
     }
 }
 
@@ -110,7 +108,7 @@ impl Rewound {
         let Some(there) = there else { return Ok(None) };
         let rewound = Self { beside: means.store.beside(ROOM)? };
         let path = rewound.path();
-        let state = File::create_new(&path).map_err(|e| LabError::file(&path, &e))?;
+        let state = File::create_new(&path).map_err(|e| LabError::file(&path, e))?;
         let boot_folder = boot_folder(prepared, means, plan, variation)?;
         let begin = begin(prepared, means, &boot_folder, &there);
         boot::until_stopped(begin, progress, &mut |watch| watch.migrate(Some(&state)).map(drop))?;
@@ -124,7 +122,7 @@ impl Rewound {
     /// Each QEMU reads it from its beginning.
     fn open(&self) -> Result<File, LabError> {
         let path = self.path();
-        File::open(&path).map_err(|e| LabError::file(&path, &e))
+        File::open(&path).map_err(|e| LabError::file(&path, e))
     }
 }
 
@@ -169,11 +167,7 @@ pub fn debug(
     let mut boot_folder = boot_folder(prepared, means, plan, variation)?;
     let socket = boot_folder.debug()?;
     let (_, there) = place(prepared, means)?;
-    let there = there.ok_or_else(|| {
-        LabError::cannot(
-            "there is no snapshot of this guest to begin from: leave out --no-snapshot",
-        )
-    })?;
+    let there = there.ok_or(SnapshotError::None)?;
     let begin = begin(prepared, means, &boot_folder, &there);
     boot::until_stopped(begin, &mut |_| {}, &mut |watch| {
         held(&Held { socket: socket.clone(), at: instruction(&mut watch.qmp)? })?;

@@ -22,7 +22,7 @@ use crate::bench::{self, Bench};
 use crate::boot::Progress;
 use crate::cell::Cell;
 use crate::emulator::Emulator;
-use crate::error::LabError;
+use crate::error::{LabError, WatchError};
 use crate::machine::Accelerator;
 use crate::paths;
 use crate::pool::{Happened, on_cores};
@@ -171,9 +171,9 @@ fn watch_as(
     tell(Moved::Step(Step::Symbols));
     let symbols = paths::symbols(cell, means, &mut |p| guest(p, Of::Nothing, tell))?;
     let kind = paths::guest(cell.kernel.arch);
-    let mut plan = Plan::of(&symbols, kind).map_err(LabError::cannot)?;
+    let mut plan = Plan::of(&symbols, kind).map_err(WatchError::Plan)?;
     if cell.smp > 1 {
-        plan = plan.of_several().map_err(LabError::cannot)?;
+        plan = plan.of_several().map_err(WatchError::Plan)?;
     }
     tell(Moved::Step(Step::Plain));
     let plain = run::prepared(&prepared, means, &mut |p| guest(p, Of::Nothing, tell))?;
@@ -186,9 +186,7 @@ fn watch_as(
     tell(Moved::Step(Step::ReadSections));
     let same = bench::bytes(&plain.run)? == bench::bytes(&sparse.run)?;
     if !same {
-        return Err(LabError::cannot(
-            "the run has other bytes when it is watched: nothing of it can be told",
-        ));
+        return Err(WatchError::Differs.into());
     }
     let names = Symbols::parse(&symbols);
     let samples = Samples {
@@ -201,11 +199,11 @@ fn watch_as(
     found.keep_shares(&shares(&plain.run));
     let mut bound = None;
     if depth == Depth::Bound {
-        let mut evidence = found.theory(&mut log, &plan, &names).map_err(LabError::cannot)?;
+        let mut evidence = found.theory(&mut log, &plan, &names).map_err(WatchError::look)?;
         evidence.preconditions.push(throttling(&plain.run));
         let record = theory::condense(&evidence);
         let answer = theory::answer(&record);
-        answer.holds(&record).map_err(LabError::cannot)?;
+        answer.holds(&record).map_err(WatchError::Bound)?;
         found.keep(record);
         bound = Some(answer);
     }
@@ -219,7 +217,7 @@ fn watch_as(
         let watched = &mut |p: Progress| guest(p, Of::Windows(windows.len() as u64), tell);
         let (full, log) = paths::prepared_watched(&prepared, means, &plan, watched)?;
         tell(Moved::Step(Step::ReadBlocks));
-        let record = found.full(BufReader::new(log), &names, &plan).map_err(LabError::cannot)?;
+        let record = found.full(BufReader::new(log), &names, &plan).map_err(WatchError::look)?;
         (record, full.cost.json())
     };
     let costs = json!({
@@ -254,20 +252,16 @@ fn first_look(
             Sparse::of_answers(log, plan, names, samples, &starts_ns)
         }
     };
-    found.map_err(LabError::cannot)
+    Ok(found.map_err(WatchError::look)?)
 }
 
 /// Can hand-overs and answers be followed so?
 fn not_by_timers_possible(depth: Depth, kind: Guest) -> Result<(), LabError> {
     if depth == Depth::Bound {
-        return Err(LabError::usage(
-            "the theoretical bound is one of wake-ups by a timer: leave out --theory, or --probe",
-        ));
+        return Err(WatchError::TheoryOfTimers.into());
     }
     if kind != Guest::X86_64 {
-        return Err(LabError::cannot(
-            "lab paths: hand-overs and answers are followed in guests of x86-64, where a call is told from an interrupt by its entry",
-        ));
+        return Err(WatchError::NotByTimers.into());
     }
     Ok(())
 }
@@ -295,7 +289,7 @@ pub fn all(
             // What Ctrl-C ended is not a cell that failed.
             Happened::Done(_, watched) if watched.is_err() && bench.stopped() => {}
             Happened::Done(at, watched) => {
-                let watched = watched.map_err(LabError::cannot);
+                let watched = watched.map_err(|e| WatchError::Cell(Box::new(e)).into());
                 let made = watched.map(|watched| {
                     let mut made = watched.plain;
                     bench::judge(&mut made, &*shown);
@@ -324,9 +318,7 @@ pub fn possible(words: &Request) -> Result<(), LabError> {
     let cpus = words.campaign.cpus.as_deref().map(str::parse::<CpuSet>);
     let one = cpus.is_some_and(|cpus| cpus.is_ok_and(|cpus| cpus.iter().count() == 1));
     if smp > 1 && !one {
-        return Err(LabError::usage(
-            "lab paths looks at one measured thread: with several CPUs say which one measures, such as --cpus 1",
-        ));
+        return Err(WatchError::WhichThread.into());
     }
     Ok(())
 }
@@ -339,9 +331,7 @@ pub fn theory_possible(smp: u32) -> Result<(), LabError> {
     if smp == 1 {
         return Ok(());
     }
-    Err(LabError::usage(
-        "--theory takes a guest of one CPU (--smp 1): a CPU that spins for a lock waits for another one's turns, so that the longest stretches of several CPUs would be those of slices and not of the kernel",
-    ))
+    Err(WatchError::TheoryOfOneCpu.into())
 }
 
 /// The share of each CPU, in parts of a thousand; empty with one CPU.
@@ -361,7 +351,7 @@ fn shares(run: &Run) -> Vec<u64> {
 pub fn latencies(run: &Run) -> Result<Vec<i64>, LabError> {
     let mut all = Vec::new();
     for raw in run.raw.iter().filter(|raw| raw.thread == 0) {
-        all.extend(runfile::unpack_raw(raw).map_err(LabError::cannot)?);
+        all.extend(runfile::unpack_raw(raw).map_err(WatchError::Samples)?);
     }
     Ok(all)
 }
@@ -393,14 +383,14 @@ fn raw_of(run: &Run, context: Context) -> Result<Vec<i64>, LabError> {
     let thread = run.threads.iter().find(|t| t.context == context).map(|t| t.thread);
     let mut all = Vec::new();
     for raw in run.raw.iter().filter(|raw| Some(raw.thread) == thread) {
-        all.extend(runfile::unpack_raw(raw).map_err(LabError::cannot)?);
+        all.extend(runfile::unpack_raw(raw).map_err(WatchError::Samples)?);
     }
     Ok(all)
 }
 
 fn interval(run: &Run) -> Result<i64, LabError> {
     let interval_ns = run.header.plan.interval();
-    interval_ns.ok_or_else(|| LabError::cannot("the run does not say its interval"))
+    interval_ns.ok_or_else(|| WatchError::NoInterval.into())
 }
 
 /// When the first judged activation was due, by the guest's clock.
@@ -410,7 +400,7 @@ fn interval(run: &Run) -> Result<i64, LabError> {
 pub fn start(run: &Run) -> Result<i64, LabError> {
     let event = run.events.iter().find(|e| e.event == "clock-start");
     let time = event.and_then(|e| e.text.parse().ok());
-    time.ok_or_else(|| LabError::cannot("the run does not say when it began"))
+    time.ok_or_else(|| WatchError::NoStart.into())
 }
 
 /// The throttling of real-time threads, by what the guest's own run saw of it.

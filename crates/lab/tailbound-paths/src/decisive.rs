@@ -15,6 +15,7 @@ use crate::log::LogError;
 use crate::names::named;
 use crate::plan::Plan;
 use crate::varied::{Event, Events};
+use crate::window::GuestWindow;
 
 /// Beginnings of the names of functions that a system call is called by.
 const CALLS: [&str; 5] = ["__x64_sys_", "__ia32_sys_", "__do_sys_", "__se_sys_", "ksys_"];
@@ -39,11 +40,11 @@ pub struct Instants {
 impl Instants {
     /// Of which time every block is wanted: since the kernel was entered the last time before.
     #[must_use]
-    pub fn window(&self, events: &Events) -> (u64, u64) {
+    pub fn window(&self, events: &Events) -> GuestWindow {
         let first = self.open_ns.unwrap_or(self.at_ns).min(self.at_ns);
         let entered = events.last(first, |e| matches!(e, Event::Call(_) | Event::Interrupt(_)));
         let from = entered.map_or(first, |(t, _)| t).max(first.saturating_sub(BEFORE_NS));
-        (from.saturating_sub(EARLIER_NS), self.user_ns)
+        GuestWindow { from_ns: from.saturating_sub(EARLIER_NS), to_ns: self.user_ns }
     }
 }
 

@@ -31,6 +31,7 @@ pub mod variation;
 pub mod varied;
 pub mod wake_and_wait;
 pub mod wakeups;
+pub mod window;
 
 /// The plugin, for the interface of QEMU up to 8.2; empty where there is none for this machine.
 pub const PLUGIN_1: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin-1.so"));

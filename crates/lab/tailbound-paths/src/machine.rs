@@ -27,6 +27,7 @@ use crate::log::Record;
 use crate::names::named;
 use crate::record::{kind, state};
 use crate::stretches::{SchedulerMark, Stretches};
+use crate::window::GuestWindow;
 
 /// In the place of the scheduler's address.
 const SCHEDULE: u64 = 1;
@@ -107,7 +108,7 @@ impl CpuEvents {
     pub fn new(cpu: u32, begin_ns: u64) -> Self {
         let interrupts = Interrupts::new(SCHEDULE, is_interrupt as fn(u64) -> bool);
         // Times are compared with a sign.
-        let window = (begin_ns, u64::MAX >> 1);
+        let window = GuestWindow { from_ns: begin_ns, to_ns: u64::MAX >> 1 };
         Self {
             cpu,
             stretches: Stretches::new(

@@ -11,6 +11,7 @@ use tailbound_core::paths::SectionKind;
 
 use crate::log::Record;
 use crate::record::{kind, state};
+use crate::window::GuestWindow;
 
 /// Is the processor in such a section in this state?
 #[must_use]
@@ -73,7 +74,7 @@ struct Begin {
 /// See the module.
 #[derive(Debug)]
 pub struct Sections {
-    window: (u64, u64),
+    window: GuestWindow,
     open: [Option<Begin>; 4],
     tables: [HashMap<(u64, u64), Between>; 4],
     /// In which a wake-up waits.
@@ -85,7 +86,7 @@ pub struct Sections {
 impl Sections {
     /// Of sections that lie within this window; a wake-up waits in those of the kind `waits`.
     #[must_use]
-    pub fn new(window: (u64, u64), waits: SectionKind) -> Self {
+    pub fn new(window: GuestWindow, waits: SectionKind) -> Self {
         let lengths = HashMap::new();
         Self { window, open: [None; 4], tables: Default::default(), waits, lengths }
     }
@@ -111,10 +112,10 @@ impl Sections {
                                 last: r.value,
                                 own: (begin.own_ns, own_ns),
                             };
-                            if r.t_ns < self.window.0 || r.t_ns > self.window.1 {
+                            if !self.window.holds(r.t_ns) {
                                 continue;
                             }
-                            if one.from_ns >= self.window.0 {
+                            if one.from_ns >= self.window.from_ns {
                                 self.count(kind, one);
                             }
                             ended(kind, one);
@@ -164,7 +165,7 @@ impl Sections {
     /// The window's length.
     #[must_use]
     pub fn window_ns(&self) -> u64 {
-        self.window.1.saturating_sub(self.window.0)
+        self.window.length_ns()
     }
 }
 
@@ -194,7 +195,8 @@ mod tests {
 
     #[test]
     fn overlapping_sections_are_each_and_both() {
-        let mut sections = Sections::new((0, 1000), SectionKind::NotPreemptible);
+        let mut sections =
+            Sections::new(GuestWindow { from_ns: 0, to_ns: 1000 }, SectionKind::NotPreemptible);
         let mut all = Vec::new();
         for r in [state(10, 1, 0xa), state(20, 3, 0xb), state(30, 2, 0xc), state(50, 0, 0xd)] {
             sections.add(&r, r.t_ns, |kind, s| {
@@ -214,7 +216,8 @@ mod tests {
 
     #[test]
     fn a_halt_and_the_window_cut_sections_out() {
-        let mut sections = Sections::new((100, 200), SectionKind::NotPreemptible);
+        let mut sections =
+            Sections::new(GuestWindow { from_ns: 100, to_ns: 200 }, SectionKind::NotPreemptible);
         let halt = Record { t_ns: 150, cpu: 0, state: 1, kind: kind::HALT, value: 0 };
         let mut all = Vec::new();
         for r in [
@@ -236,7 +239,8 @@ mod tests {
 
     #[test]
     fn the_longest_by_the_clock_need_not_be_the_longest_of_the_cpu() {
-        let mut sections = Sections::new((0, 1000), SectionKind::NotPreemptible);
+        let mut sections =
+            Sections::new(GuestWindow { from_ns: 0, to_ns: 1000 }, SectionKind::NotPreemptible);
         // 90 ns, 20 of them its own; then 50, all its own.
         for (r, own) in [
             (state(10, 1, 0xa), 0),

@@ -12,6 +12,7 @@ use tailbound_core::theory::{Execution, Variable};
 use crate::interrupts::Interrupts;
 use crate::log::Record;
 use crate::record::{kind, state};
+use crate::window::GuestWindow;
 
 const OFF: u8 = state::INTERRUPTS_OFF | state::PREEMPTION_OFF;
 
@@ -72,7 +73,7 @@ pub(crate) struct Stretches<F> {
     seen: SchedulerMark,
     idle_thread: u64,
     own: u64,
-    window: (u64, u64),
+    window: GuestWindow,
     state: u8,
     off: Option<Mark>,
     preemption: Option<Mark>,
@@ -100,7 +101,7 @@ impl<F: Fn(u64) -> bool> Stretches<F> {
         seen: SchedulerMark,
         idle_thread: u64,
         own: u64,
-        window: (u64, u64),
+        window: GuestWindow,
     ) -> Self {
         Self {
             interrupts,
@@ -150,7 +151,7 @@ impl<F: Fn(u64) -> bool> Stretches<F> {
 
     /// A stretch is over, at the time of `end`.
     pub(crate) fn ended(&mut self, variable: Variable, from: Mark, end: Mark) {
-        if end.t_ns < self.window.0 || from.t_ns > self.window.1 || end.t_ns < from.t_ns {
+        if end.t_ns < self.window.from_ns || from.t_ns > self.window.to_ns || end.t_ns < from.t_ns {
             return;
         }
         let all = end.t_ns - from.t_ns;
@@ -172,14 +173,14 @@ impl<F: Fn(u64) -> bool> Stretches<F> {
         let (window, vectors) = (self.window, &mut self.vectors);
         self.interrupts.add(r, |e| {
             let (at, end) = (e.execution.at_ns, e.execution.end_ns);
-            if end >= window.0.cast_signed() && at <= window.1.cast_signed() {
+            if end >= window.from_ns.cast_signed() && at <= window.to_ns.cast_signed() {
                 vectors.entry(e.entry).or_default().push(e.execution);
             }
         });
         match r.kind {
             kind::HALT => self.halts(r),
             kind::POINT if r.value == self.schedule => self.schedules(r),
-            kind::POINT if (self.window.0..=self.window.1).contains(&r.t_ns) => {
+            kind::POINT if self.window.holds(r.t_ns) => {
                 *self.outside.entry(r.value).or_default() += 1;
             }
             kind::WAKE => self.woken |= r.value == self.own,

@@ -32,12 +32,13 @@ use crate::outside::OUTSIDE;
 use crate::plan::Guest;
 use crate::stretches::{Mark, SchedulerMark, Stretches};
 use crate::wake_and_wait::WakeAndWait;
+use crate::window::GuestWindow;
 
 /// What the evidence is looked for by.
 #[derive(Clone, Debug)]
 pub struct EvidenceQuery<'a> {
     /// From the first time that was due to the last sample.
-    pub window: (u64, u64),
+    pub window: GuestWindow,
     /// The measured wake-ups.
     pub wakeups: &'a [WakeAndWait],
     /// Whose kernel.
@@ -105,7 +106,7 @@ fn told<F: Fn(u64) -> bool>(
                 ns: l.ns.cast_signed(),
                 n: l.n,
                 tracing_ns: None,
-                at_ns: l.begin_ns.saturating_sub(wanted.window.0).cast_signed(),
+                at_ns: l.begin_ns.saturating_sub(wanted.window.from_ns).cast_signed(),
                 from: name(l.from),
                 to: if variable == Variable::Return { "user mode".to_owned() } else { name(l.to) },
             }
@@ -122,7 +123,7 @@ fn told<F: Fn(u64) -> bool>(
     Evidence {
         variables,
         vectors,
-        span_ns: wanted.window.1.saturating_sub(wanted.window.0).cast_signed(),
+        span_ns: wanted.window.length_ns().cast_signed(),
         step_ns: wanted.step_ns.cast_signed(),
         preconditions: preconditions(&all.outside, wanted, symbols, all.interrupts.unmatched),
         observed,
@@ -261,7 +262,7 @@ mod tests {
         let wakeup =
             WakeAndWait { thread: OWN, due_ns: 145, free_ns: 150, user_ns: 450, latency_ns: 335 };
         let wanted = EvidenceQuery {
-            window: (50, 1000),
+            window: GuestWindow { from_ns: 50, to_ns: 1000 },
             wakeups: &[wakeup],
             guest: Guest::X86_64,
             schedule: SCHEDULE,

@@ -78,7 +78,7 @@ pub fn changes(
     }
     let design = Design::of_rounds(rounds);
     let folder = &request.folder;
-    std::fs::create_dir_all(folder).map_err(|e| LabError::file(folder, &e))?;
+    std::fs::create_dir_all(folder).map_err(|e| LabError::file(folder, e))?;
     let names: Vec<String> = candidates.iter().map(|c| c.name.clone()).collect();
     let mut stages = Stages {
         request,

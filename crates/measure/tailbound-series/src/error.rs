@@ -194,8 +194,13 @@ pub enum SeriesError {
         known: Vec<String>,
     },
     /// The configuration of a run cannot be put into words.
-    #[error("{0}")]
-    Config(String),
+    #[error("{}: {source}", .path.display())]
+    Config {
+        /// The file it was meant for.
+        path: PathBuf,
+        /// Why.
+        source: toml::ser::Error,
+    },
     /// A file that would be written is there already.
     #[error("{} exists already: choose another {choose}, or give --force to overwrite it", .path.display())]
     Exists {
@@ -219,7 +224,7 @@ impl SeriesError {
             | Self::ChildCall(_)
             | Self::Incomplete { .. }
             | Self::Release(_)
-            | Self::Config(_) => FailureKind::Cannot,
+            | Self::Config { .. } => FailureKind::Cannot,
             Self::Read { .. }
             | Self::InTheWay { .. }
             | Self::Description { .. }

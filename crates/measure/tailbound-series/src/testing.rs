@@ -124,7 +124,9 @@ impl Caller for Fake {
 impl CampaignCaller for Fake {
     fn plan(&mut self, config: &RunConfig, _: &Part) -> Result<Plan, SeriesError> {
         match &config.cpus {
-            Some(cpus) if cpus == "none" => Err(SeriesError::Config("no CPU".to_owned())),
+            Some(cpus) if cpus == "none" => {
+                Err(SeriesError::ChildFile(std::io::Error::other("no CPU")))
+            }
             _ => Ok(plan()),
         }
     }

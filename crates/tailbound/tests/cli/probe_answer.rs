@@ -270,7 +270,9 @@ fn a_latmon_of_ours_gives_what_another_source_measures_and_is_never_met() {
 
 #[test]
 fn a_serial_port_is_answered_until_it_goes_away() {
-    let Ok((person, terminal)) = tailbound_sys::terminal::pair((80, 24)) else {
+    let Ok((person, terminal)) =
+        tailbound_sys::terminal::pair(tailbound_sys::terminal::WindowSize::USUAL)
+    else {
         return skip("pseudo-terminal", "none to be had");
     };
     let folder = folder();

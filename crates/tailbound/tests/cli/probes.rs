@@ -20,7 +20,8 @@ pub(crate) fn told(kind: &str) -> (Vec<String>, Option<(OwnedFd, OwnedFd)>) {
     match kind {
         "answer-udp" => (vec!["--address".to_owned(), "127.0.0.1:0".to_owned()], None),
         "answer-uart" => {
-            let ends = tailbound_sys::terminal::pair((80, 24)).unwrap();
+            let ends =
+                tailbound_sys::terminal::pair(tailbound_sys::terminal::WindowSize::USUAL).unwrap();
             let name = format!("/proc/self/fd/{}", ends.1.as_raw_fd());
             let port = std::fs::read_link(name).unwrap().to_string_lossy().into_owned();
             (vec!["--port".to_owned(), port], Some(ends))

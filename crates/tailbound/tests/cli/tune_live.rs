@@ -22,7 +22,7 @@ struct Session {
 
 impl Session {
     fn begin(words: &[&str]) -> Option<Self> {
-        let Ok((person, terminal)) = terminal::pair((80, 24)) else {
+        let Ok((person, terminal)) = terminal::pair(terminal::WindowSize::USUAL) else {
             skip("pseudo-terminal", "none to be had");
             return None;
         };

@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::answer::testing::{arrival, ways};
     use crate::clock::CLOCK_MONOTONIC;
-    use crate::terminal::{is_cooked, pair};
+    use crate::terminal::{WindowSize, is_cooked, pair};
     use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
     use std::path::PathBuf;
 
@@ -246,7 +246,7 @@ mod tests {
     }
 
     fn ends() -> Option<(OwnedFd, OwnedFd, PathBuf)> {
-        let Ok((person, terminal)) = pair((80, 24)) else {
+        let Ok((person, terminal)) = pair(WindowSize::USUAL) else {
             tailbound_testing::skip("pseudo-terminal", "none to be had");
             return None;
         };

@@ -4,8 +4,8 @@
 //! Pure. Units: columns and rows. Never more lines than the screen has, none wider than it.
 //! A cursor is `>` and a mark is `*`, so that both are seen without colours.
 
-use tailbound_core::CpuSet;
 use tailbound_core::units::format_span;
+use tailbound_core::{CpuSet, TerminalSize};
 use tailbound_report::machine::{Fit, Grid, Kind, interrupt_grid, thread_grid};
 use tailbound_report::table::wrap;
 use tailbound_report::text::ink::{Color, Ink, InkLine};
@@ -38,7 +38,7 @@ Every change is shown as a plan first, and done when you agree to it.";
 
 /// The lines of the screen.
 pub(super) fn frame(state: &State, color: Color) -> Vec<String> {
-    let (width, height) = state.size;
+    let TerminalSize { columns: width, rows: height } = state.size;
     let mut lines = vec![cpus(state)];
     match &state.mode {
         Mode::Plan { wanted, lines: steps, top } => {
@@ -112,7 +112,7 @@ fn body<Id>(
     grid: &Grid,
     marked: impl Fn(usize) -> bool,
 ) -> Vec<InkLine> {
-    let width = state.size.0.saturating_sub(BEFORE);
+    let width = state.size.columns.saturating_sub(BEFORE);
     let active = state.tab == tab;
     let title = title(state, tab, pane.marked.len());
     let head = format!("{}{}", " ".repeat(BEFORE), grid.head(width));
@@ -215,7 +215,7 @@ fn message(state: &State) -> Vec<InkLine> {
         (None, Some(why)) => (format!("! {why}"), Ink::Warn),
         (None, None) => return vec![InkLine::default()],
     };
-    let folded = wrap(&text, state.size.0, "  ");
+    let folded = wrap(&text, state.size.columns, "  ");
     folded.iter().take(MESSAGE_MAX).map(|l| InkLine::of(l, ink)).collect()
 }
 
@@ -229,7 +229,7 @@ fn keys(state: &State) -> InkLine {
             InkLine::of("Do it? Enter or y yes  Esc or n no  \u{2191} \u{2193} read", Ink::Warn)
         }
         Mode::Ask { question, line } => {
-            let room = state.size.0.saturating_sub(1);
+            let room = state.size.columns.saturating_sub(1);
             let before = asked(question);
             // The end of a long line is what is typed at.
             let skip = (before.chars().count() + line.chars().count()).saturating_sub(room);

@@ -17,6 +17,7 @@ mod tests;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
+use tailbound_core::TerminalSize;
 use tailbound_host::Root;
 use tailbound_report::Color;
 use tailbound_report::machine::{Choice, Look, Sort, Which};
@@ -100,8 +101,11 @@ fn run_with(
     Ok(view.live(input.as_fd(), &signals)?)
 }
 
-fn size() -> (usize, usize) {
-    terminal::size(&io::stdout()).unwrap_or((80, 24))
+fn size() -> TerminalSize {
+    terminal::size(&io::stdout()).map_or_else(TerminalSize::default, |window| TerminalSize {
+        columns: window.columns.into(),
+        rows: window.rows.into(),
+    })
 }
 
 struct View<'a> {

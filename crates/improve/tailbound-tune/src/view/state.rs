@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use tailbound_core::CpuSet;
+use tailbound_core::{CpuSet, TerminalSize};
 use tailbound_report::machine::{Choice, Kind, Look, MachineView, Sort, ThreadId};
 
 use tailbound_report::table::wrap;
@@ -128,12 +128,12 @@ pub(super) struct State {
     pub(super) selected: CpuSet,
     pub(super) mode: Mode,
     pub(super) said: Option<Said>,
-    /// Columns and rows of the terminal.
-    pub(super) size: (usize, usize),
+    /// The terminal's.
+    pub(super) size: TerminalSize,
 }
 
 impl State {
-    pub(super) fn new(choice: Choice, sort: Sort, tab: Tab, size: (usize, usize)) -> Self {
+    pub(super) fn new(choice: Choice, sort: Sort, tab: Tab, size: TerminalSize) -> Self {
         Self { choice, sort, tab, size, ..Self::default() }
     }
 
@@ -177,12 +177,12 @@ impl State {
 
     /// Is there room for both tables?
     pub(super) fn both(&self) -> bool {
-        self.size.1 >= ROWS_FOR_BOTH
+        self.size.rows >= ROWS_FOR_BOTH
     }
 
     /// How many rows of a table fit on the screen.
     pub(super) fn rows(&self, tab: Tab) -> usize {
-        let room = self.size.1.saturating_sub(ROWS_AROUND + ROWS_ABOVE);
+        let room = self.size.rows.saturating_sub(ROWS_AROUND + ROWS_ABOVE);
         if !self.both() {
             return room;
         }
@@ -196,12 +196,12 @@ impl State {
 
     /// Rows for a plan or for help.
     pub(super) fn page(&self) -> usize {
-        self.size.1.saturating_sub(ROWS_AROUND + 1)
+        self.size.rows.saturating_sub(ROWS_AROUND + 1)
     }
 
     /// The lines of a plan in this terminal: nothing of it is cut.
     pub(super) fn folded(&self, steps: &[String]) -> Vec<String> {
-        steps.iter().flat_map(|s| wrap(&format!("  {s}"), self.size.0, "    ")).collect()
+        steps.iter().flat_map(|s| wrap(&format!("  {s}"), self.size.columns, "    ")).collect()
     }
 
     /// Moves the cursor of the table by so many rows.

@@ -3,8 +3,8 @@
 //!
 //! Pure. Nothing is changed without a plan that was shown and agreed to.
 
-use tailbound_core::CpuSet;
 use tailbound_core::cpus::ParseCpusError;
+use tailbound_core::{CpuSet, TerminalSize};
 use tailbound_report::machine::MachineView;
 
 use super::hands::{Refused, Wanted, cpus_of};
@@ -19,7 +19,7 @@ const LINE_MAX: usize = 200;
 pub(super) enum Input {
     Key(Key),
     /// The terminal has another size.
-    Resized((usize, usize)),
+    Resized(TerminalSize),
     /// A new look at the machine.
     Looked(MachineView),
     /// There could be none.

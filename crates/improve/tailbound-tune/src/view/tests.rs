@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tailbound_core::{CpuSet, Policy};
+use tailbound_core::{CpuSet, Policy, TerminalSize};
 use tailbound_report::Color;
 use tailbound_report::machine::{Choice, InterruptRow, Look, Sort, Switches, ThreadId, ThreadRow};
 use tailbound_report::table::columns;
@@ -87,7 +87,12 @@ fn machine(at_ns: i64) -> Look {
     .with_handlers()
 }
 
-fn view(size: (usize, usize)) -> State {
+fn sized(columns: usize, rows: usize) -> TerminalSize {
+    TerminalSize { columns, rows }
+}
+
+fn view() -> State {
+    let size = TerminalSize::default();
     let state = State::new(Choice::default(), Sort::default(), Tab::Threads, size);
     let mut second = machine(2_000_000_000);
     for t in &mut second.threads {
@@ -133,7 +138,7 @@ fn ids(tids: &[u32]) -> Vec<ThreadId> {
 
 #[test]
 fn marked_threads_are_moved_to_the_cpus_typed() {
-    let (state, effect) = type_in(view((80, 24)), "  m2-3<enter>");
+    let (state, effect) = type_in(view(), "  m2-3<enter>");
     let wanted = Wanted::MoveThreads { threads: ids(&[1, 21]), cpus: set("2-3") };
     assert_eq!(effect, Effect::Plan(wanted.clone()));
     // Nothing is done before the plan was agreed to.
@@ -151,23 +156,23 @@ fn marked_threads_are_moved_to_the_cpus_typed() {
 
 #[test]
 fn without_marks_the_row_of_the_cursor_is_meant() {
-    let (_, effect) = type_in(view((80, 24)), "jjjpfifo:42<enter>");
+    let (_, effect) = type_in(view(), "jjjpfifo:42<enter>");
     let policy = Policy::Fifo(42);
     assert_eq!(effect, Effect::Plan(Wanted::SetPolicy { threads: ids(&[700]), policy }));
-    let (_, effect) = type_in(view((80, 24)), "<tab>jm1<enter>");
+    let (_, effect) = type_in(view(), "<tab>jm1<enter>");
     assert_eq!(effect, Effect::Plan(Wanted::MoveInterrupts { numbers: vec![36], cpus: set("1") }));
     // The policy of an interrupt is that of its thread.
-    let (_, effect) = type_in(view((80, 24)), "<tab>pother<enter>");
+    let (_, effect) = type_in(view(), "<tab>pother<enter>");
     let policy = Policy::Other;
     assert_eq!(effect, Effect::Plan(Wanted::SetPolicy { threads: ids(&[50]), policy }));
-    let (state, effect) = type_in(view((80, 24)), "<tab>jp");
+    let (state, effect) = type_in(view(), "<tab>jp");
     assert_eq!(effect, Effect::Nothing);
     assert!(bad(&state).contains("no thread handles"));
 }
 
 #[test]
 fn selected_cpus_are_isolated_and_offered() {
-    let (state, effect) = type_in(view((80, 24)), "i");
+    let (state, effect) = type_in(view(), "i");
     assert_eq!(effect, Effect::Nothing);
     assert!(bad(&state).contains("press c"));
     let (state, effect) = type_in(state, "c2<enter>i");
@@ -185,7 +190,7 @@ fn selected_cpus_are_isolated_and_offered() {
 
 #[test]
 fn wrong_policies_are_told_and_mended() {
-    let (state, effect) = type_in(view((80, 24)), "pfifo:200<enter>");
+    let (state, effect) = type_in(view(), "pfifo:200<enter>");
     assert_eq!(effect, Effect::Nothing);
     assert!(bad(&state).contains("1 to 99"));
     let (_, effect) = type_in(state, "<back><enter>");
@@ -195,7 +200,7 @@ fn wrong_policies_are_told_and_mended() {
 
 #[test]
 fn undo_is_asked_for_and_a_refused_plan_is_told() {
-    let (state, effect) = type_in(view((80, 24)), "u");
+    let (state, effect) = type_in(view(), "u");
     assert_eq!(effect, Effect::Nothing);
     assert_eq!(type_in(state.clone(), "n").1, Effect::Nothing);
     let (state, effect) = type_in(state, "y");
@@ -221,7 +226,7 @@ fn undo_is_asked_for_and_a_refused_plan_is_told() {
 
 #[test]
 fn the_cursor_and_the_marks_stay_with_their_threads() {
-    let (state, _) = type_in(view((80, 24)), "jjj a<esc>j s");
+    let (state, _) = type_in(view(), "jjj a<esc>j s");
     let on = |s: &State| s.seen.look.threads.get(s.threads.at).map(|t| t.id.tid);
     let (state, _) = type_in(state, "n<end> ");
     assert_eq!(
@@ -248,7 +253,7 @@ fn the_cursor_and_the_marks_stay_with_their_threads() {
 #[test]
 fn rows_are_filtered_as_they_are_typed() {
     let tids = |s: &State| s.seen.look.threads.iter().map(|t| t.id.tid).collect::<Vec<_>>();
-    let (state, _) = type_in(view((80, 24)), "/rob");
+    let (state, _) = type_in(view(), "/rob");
     assert_eq!(tids(&state), [700]);
     let (state, _) = type_in(state, "<enter>");
     assert_eq!((tids(&state), &state.mode), (vec![700], &Mode::Browse));
@@ -265,10 +270,10 @@ fn rows_are_filtered_as_they_are_typed() {
 
 #[test]
 fn ctrl_c_and_q_end_it_but_not_while_a_line_is_typed() {
-    assert_eq!(type_in(view((80, 24)), "q").1, Effect::Quit);
-    assert_eq!(type_in(view((80, 24)), "/q").1, Effect::Nothing);
+    assert_eq!(type_in(view(), "q").1, Effect::Quit);
+    assert_eq!(type_in(view(), "/q").1, Effect::Nothing);
     for before in ["", "/x", "u", "?", "c"] {
-        let state = type_in(view((80, 24)), before).0;
+        let state = type_in(view(), before).0;
         assert_eq!(step(state, Input::Key(Key::Interrupt)).1, Effect::Quit, "{before}");
     }
 }
@@ -288,7 +293,7 @@ fn golden(name: &str, state: &State) {
 
 #[test]
 fn golden_screens() {
-    let (state, _) = type_in(view((80, 24)), "j  c2-3<enter>");
+    let (state, _) = type_in(view(), "j  c2-3<enter>");
     golden("threads-80x24.txt", &state);
     golden("interrupts-80x24.txt", &type_in(state.clone(), "<tab>sss").0);
     golden("help-80x24.txt", &type_in(state.clone(), "?").0);
@@ -296,7 +301,7 @@ fn golden_screens() {
     let Effect::Plan(wanted) = effect else { panic!("{effect:?}") };
     let plan = planned(&wanted);
     golden("plan-80x24.txt", &step(asked, Input::Planned(wanted, plan)).0);
-    let (state, _) = step(state, Input::Resized((120, 40)));
+    let (state, _) = step(state, Input::Resized(sized(120, 40)));
     golden("both-120x40.txt", &type_in(state, "pfifo:100<enter>").0);
 }
 
@@ -308,7 +313,10 @@ fn a_screen_never_has_more_than_fits() {
     let steps: Vec<String> =
         (0..500).map(|n| format!("step {n} {}", "word ".repeat(n % 40))).collect();
     let plan = Input::Planned(Wanted::Isolate { cpus: set("3") }, Ok(steps));
-    for size in [(80, 24), (80, 20), (120, 40), (30, 8), (200, 100), (10, 3), (1, 1), (80, 2)] {
+    for (columns, rows) in
+        [(80, 24), (80, 20), (120, 40), (30, 8), (200, 100), (10, 3), (1, 1), (80, 2)]
+    {
+        let size = sized(columns, rows);
         let state = State::new(Choice::default(), Sort::default(), Tab::Threads, size);
         let state = step(state, Input::Looked(many.clone().totals())).0;
         for keys in
@@ -318,7 +326,7 @@ fn a_screen_never_has_more_than_fits() {
         }
         let read = type_in(step(state.clone(), plan.clone()).0, "<end>").0;
         fits(&read, size, "plan");
-        if size.1 > 5 && size.0 > 20 {
+        if rows > 5 && columns > 20 {
             assert!(frame(&read, Color::Off).join("\n").contains("step 499"), "{size:?}");
             let last = type_in(state, "<end>").0;
             assert!(
@@ -328,12 +336,12 @@ fn a_screen_never_has_more_than_fits() {
     }
 }
 
-fn fits(state: &State, size: (usize, usize), what: &str) {
+fn fits(state: &State, size: TerminalSize, what: &str) {
     let lines = frame(state, Color::Off);
-    assert_eq!(lines.len(), size.1, "{what} in {size:?}");
+    assert_eq!(lines.len(), size.rows, "{what} in {size:?}");
     for line in lines {
         assert!(
-            columns(&line) <= size.0 && !line.contains('\u{1b}'),
+            columns(&line) <= size.columns && !line.contains('\u{1b}'),
             "{what} in {size:?}: {line:?}"
         );
     }

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::git::git;
-use crate::error::LabError;
+use crate::error::{BuildError, LabError};
 use crate::kernel::tool::Tool;
 
 /// A commit.
@@ -46,24 +46,21 @@ impl Commits {
     pub fn open(repository: &Path) -> Result<Self, LabError> {
         let top = git(repository).args(["rev-parse", "--absolute-git-dir"]).run()?;
         if !top.success {
-            return Err(LabError::usage(format!(
-                "--tree {}: no git tree ({})",
-                repository.display(),
-                top.complaint()
-            )));
+            let (folder, complaint) = (repository.to_owned(), top.complaint());
+            return Err(BuildError::NoGitTree { folder, complaint }.into());
         }
         Ok(Self { repository: PathBuf::from(top.out.trim()) })
     }
 
     /// What a reader may call a commit, as its hash.
-    fn id(&self, word: &str, flag: &str) -> Result<String, LabError> {
+    fn id(&self, word: &str, flag: &'static str) -> Result<String, LabError> {
         let commit = format!("{word}^{{commit}}");
         let found = git(&self.repository)
             .args(["rev-parse", "-q", "--verify", "--end-of-options", &commit])
             .run()?;
         match found.success {
             true => Ok(found.out.trim().to_owned()),
-            false => Err(LabError::usage(format!("{flag} {word}: there is no such commit"))),
+            false => Err(BuildError::NoCommit { flag, commit: word.to_owned() }.into()),
         }
     }
 
@@ -84,9 +81,7 @@ impl Commits {
         let parent =
             git(&self.repository).args(["merge-base", "--is-ancestor", &good, &bad]).run()?;
         if !parent.success || all.len() < 2 {
-            return Err(LabError::usage(format!(
-                "--good {good} does not come before --bad {bad}: take the last good commit of the bad one's history (git merge-base)"
-            )));
+            return Err(BuildError::CommitOrder { good, bad }.into());
         }
         Ok(all)
     }
@@ -98,8 +93,8 @@ impl Commits {
     /// git fails: a full disk, a damaged repository.
     pub fn place(&self, id: &str, room: &Path) -> Result<PathBuf, LabError> {
         let tree = room.join("tree");
-        fs::create_dir_all(&tree).map_err(|e| LabError::file(&tree, &e))?;
-        let absolute = |path: &Path| fs::canonicalize(path).map_err(|e| LabError::file(path, &e));
+        fs::create_dir_all(&tree).map_err(|e| LabError::file(&tree, e))?;
+        let absolute = |path: &Path| fs::canonicalize(path).map_err(|e| LabError::file(path, e));
         let (room, tree) = (absolute(room)?, absolute(&tree)?);
         Tool::new("env")
             .args(["-u", "GIT_DIR", "-u", "GIT_WORK_TREE"])

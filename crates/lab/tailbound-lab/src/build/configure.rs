@@ -14,7 +14,7 @@ use tailbound_sys::new_file::{self, Existing};
 use super::fragment::Wanted;
 use super::kconfig::{Tree, granted};
 use super::make::Make;
-use crate::error::LabError;
+use crate::error::{BuildError, LabError};
 use crate::kernel::Config;
 use crate::kernel::lists::Note;
 
@@ -29,7 +29,7 @@ pub(crate) fn configure(
     base: Option<&Path>,
     note: &mut Note<'_>,
 ) -> Result<Config, LabError> {
-    fs::create_dir_all(&make.out).map_err(|e| LabError::file(&make.out, &e))?;
+    fs::create_dir_all(&make.out).map_err(|e| LabError::file(&make.out, e))?;
     let dot = make.out.join(".config");
     let before = fs::read(&dot).ok();
     let base = base.map(Config::read).transpose()?;
@@ -37,14 +37,14 @@ pub(crate) fn configure(
         None => {
             let answers = make.out.join("wanted.config");
             new_file::write(&answers, Existing::Replace, wanted.text().as_bytes())
-                .map_err(|e| LabError::file(&answers, &e))?;
+                .map_err(|e| LabError::file(&answers, e))?;
             make.ask(&["allnoconfig"], &[format!("KCONFIG_ALLCONFIG={}", answers.display())])?;
         }
         Some(base) => {
             let mut text: String = base.iter().map(|(n, v)| format!("CONFIG_{n}={v}\n")).collect();
             text.push_str(&wanted.text());
             new_file::write(&dot, Existing::Replace, text.as_bytes())
-                .map_err(|e| LabError::file(&dot, &e))?;
+                .map_err(|e| LabError::file(&dot, e))?;
         }
     }
     make.ask(&["olddefconfig"], &[])?;
@@ -88,10 +88,7 @@ fn verify(make: &Make, wanted: &Wanted, config: &Config) -> Result<(), LabError>
     for gap in tree.gaps.iter().take(3) {
         lines.push(format!("(not understood while looking for reasons: {gap})"));
     }
-    Err(LabError::usage(format!(
-        "the kernel did not grant every option:\n  {}",
-        lines.join("\n  ")
-    )))
+    Err(BuildError::NotGranted { options: lines }.into())
 }
 
 /// Options of the user's configuration that this source does not have, or not with that value.

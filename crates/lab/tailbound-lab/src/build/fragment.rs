@@ -12,7 +12,7 @@ use tailbound_core::words::did_you_mean;
 use tailbound_sys::given;
 
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{BuildError, LabError};
 use crate::kernel::config;
 
 /// A fragment of ours.
@@ -122,16 +122,13 @@ impl Wanted {
             self.add(name, fragment.text);
             return Ok(());
         }
-        let names: Vec<&str> = FRAGMENTS.iter().map(|f| f.name).collect();
-        let text = given::text(Path::new(name), limits::TEXT_BYTES_MAX).map_err(|e| {
-            LabError::usage(format!(
-                "fragment `{name}` is not one of {}{}, nor a file: {e}",
-                names.join(", "),
-                did_you_mean(name, names.iter().copied())
-            ))
+        let text = given::text(Path::new(name), limits::TEXT_BYTES_MAX).map_err(|source| {
+            let known: Vec<&str> = FRAGMENTS.iter().map(|f| f.name).collect();
+            let near = did_you_mean(name, known.iter().copied());
+            BuildError::UnknownFragment { name: name.to_owned(), known, near, source }
         })?;
         if self.add(name, &text) == 0 {
-            return Err(LabError::usage(format!("fragment {name}: no line CONFIG_…=… in it")));
+            return Err(BuildError::EmptyFragment { name: name.to_owned() }.into());
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use tailbound_sys::given;
 use tailbound_sys::new_file::{self, Existing};
 
 use super::series::{Patch, PatchRecord, Tried};
-use crate::error::LabError;
+use crate::error::{BuildError, LabError};
 use crate::kernel::tool::{Tool, ToolOutput};
 
 /// Our work tree of a user's repository.
@@ -71,8 +71,7 @@ impl Worktree {
     /// # Errors
     /// Not a usable repository; or the branch holds commits that are not ours.
     pub(crate) fn make(repository: &Path, work: &Path, name: &str) -> Result<Self, LabError> {
-        let repository =
-            fs::canonicalize(repository).map_err(|e| LabError::file(repository, &e))?;
+        let repository = fs::canonicalize(repository).map_err(|e| LabError::file(repository, e))?;
         let head = one_line(&repository, &["rev-parse", "HEAD"])?;
         let branch = format!("tailbound/{name}");
         let tip_file = work.join("branch-tip");
@@ -80,10 +79,7 @@ impl Worktree {
         let now = git(&repository).args(["rev-parse", "-q", "--verify", &reference]).run()?;
         let left = fs::read_to_string(&tip_file).unwrap_or_default();
         if now.success && now.out.trim() != left.trim() {
-            return Err(LabError::usage(format!(
-                "{}: branch {branch} is not as tailbound left it: rename it (git branch -m), or choose another --name",
-                repository.display()
-            )));
+            return Err(BuildError::Branch { repository, branch }.into());
         }
         let folder = work.join("tree");
         if folder.exists() {
@@ -106,7 +102,7 @@ impl Worktree {
     fn remember_tip(&self) -> Result<String, LabError> {
         let tip = one_line(&self.folder, &["rev-parse", "HEAD"])?;
         new_file::write(&self.tip_file, Existing::Replace, tip.as_bytes())
-            .map_err(|e| LabError::file(&self.tip_file, &e))?;
+            .map_err(|e| LabError::file(&self.tip_file, e))?;
         Ok(tip)
     }
 
@@ -166,8 +162,9 @@ impl Worktree {
         let commit = format!("{onto}^{{commit}}");
         let target =
             one_line(&self.folder, &["rev-parse", "-q", "--verify", "--end-of-options", &commit])
-                .map_err(|_| {
-                LabError::usage(format!("{}: no commit `{onto}`", self.repository.display()))
+                .map_err(|_| BuildError::NoTarget {
+                repository: self.repository.clone(),
+                commit: onto.to_owned(),
             })?;
         let base = git(&self.folder).args(["merge-base", &target, "HEAD"]).run()?;
         // Without a common ancestor only what was put on the user's HEAD is the series.

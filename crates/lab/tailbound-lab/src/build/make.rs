@@ -19,7 +19,7 @@ use tailbound_sys::spawn::Spawn;
 
 use super::toolchain::Toolchain;
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{BuildError, LabError, ToolError};
 use crate::kernel::tool::{Tool, ToolOutput};
 
 /// How often progress is told.
@@ -125,7 +125,7 @@ impl Make {
     /// # Errors
     /// make is missing or failed; with its output.
     pub(crate) fn ask(&self, targets: &[&str], more: &[String]) -> Result<ToolOutput, LabError> {
-        fs::create_dir_all(&self.out).map_err(|e| LabError::file(&self.out, &e))?;
+        fs::create_dir_all(&self.out).map_err(|e| LabError::file(&self.out, e))?;
         let output = Tool::new("env")
             .args(self.variables())
             .args(more)
@@ -135,11 +135,8 @@ impl Make {
         if output.success {
             return Ok(output);
         }
-        Err(LabError::cannot(format!(
-            "make {}: {}",
-            targets.join(" "),
-            reason(&format!("{}{}", output.out, output.err))
-        )))
+        let complaint = reason(&format!("{}{}", output.out, output.err));
+        Err(BuildError::Make { targets: targets.join(" "), complaint }.into())
     }
 
     /// A target of minutes. `progress` is told every 2 s, all output to `log`.
@@ -155,15 +152,15 @@ impl Make {
         progress: &mut dyn FnMut(&Compiling),
         stop: &dyn Fn() -> bool,
     ) -> Result<Built, LabError> {
-        let file = tailbound_sys::new_file::begin_log(log).map_err(|e| LabError::file(log, &e))?;
+        let file = tailbound_sys::new_file::begin_log(log).map_err(|e| LabError::file(log, e))?;
         let null =
-            File::open("/dev/null").map_err(|e| LabError::file(Path::new("/dev/null"), &e))?;
+            File::open("/dev/null").map_err(|e| LabError::file(Path::new("/dev/null"), e))?;
         let mut arguments: Vec<OsString> =
             self.variables().into_iter().map(OsString::from).collect();
         arguments.extend(["nice", "-n", "19", "make", "--no-print-directory"].map(OsString::from));
         arguments.push(format!("-j{jobs}").into());
         arguments.extend(self.words(targets).into_iter().map(OsString::from));
-        let env = program::find("env").map_err(LabError::cannot)?;
+        let env = program::find("env").map_err(ToolError::Missing)?;
         let (begun, cpu_before) = (Instant::now(), children_cpu_seconds());
         let pid = Spawn {
             program: &env,
@@ -176,11 +173,11 @@ impl Make {
             environment: Environment::Clean,
         }
         .start()
-        .map_err(LabError::cannot)?;
+        .map_err(ToolError::Call)?;
         let mut noted = Instant::now();
         let mut reader = LogReader::open(log)?;
         let status = loop {
-            if let Some(status) = process::try_wait(pid).map_err(LabError::cannot)? {
+            if let Some(status) = process::try_wait(pid).map_err(ToolError::Call)? {
                 break status;
             }
             if stop() {
@@ -205,13 +202,14 @@ impl Make {
             return Ok(Built { seconds, cpu_seconds, objects: reader.objects });
         }
         let text = String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned();
-        Err(LabError::cannot(format!(
-            "make {} failed after {seconds:.0} s ({}): {}\n  the whole log: {}",
-            targets.join(" "),
-            process::ended(status),
-            reason(&text),
-            log.display()
-        )))
+        Err(BuildError::Compilation {
+            targets: targets.join(" "),
+            seconds,
+            status: process::ended(status),
+            complaint: reason(&text),
+            log: log.to_owned(),
+        }
+        .into())
     }
 }
 
@@ -230,7 +228,7 @@ struct LogReader {
 
 impl LogReader {
     fn open(log: &Path) -> Result<Self, LabError> {
-        let file = File::open(log).map_err(|e| LabError::file(log, &e))?;
+        let file = File::open(log).map_err(|e| LabError::file(log, e))?;
         Ok(Self { file, at: 0, objects: 0, last: String::new() })
     }
 

@@ -16,7 +16,7 @@ use tailbound_sys::new_file::{self, Existing};
 use super::make::Make;
 use super::source::SourceRecord;
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{BuildError, LabError};
 use crate::hash;
 use crate::kernel::Kernel;
 use crate::kernel::package::json;
@@ -83,9 +83,9 @@ pub(crate) fn keep(
     let (image, target) = image_of(make.arch);
     let beside = store.beside("builds")?;
     let whole = beside.path().join("whole");
-    fs::create_dir_all(&whole).map_err(|e| LabError::file(&whole, &e))?;
+    fs::create_dir_all(&whole).map_err(|e| LabError::file(&whole, e))?;
     let copy =
-        |from: &Path, to: &Path| new_file::copy(from, to).map_err(|e| LabError::file(from, &e));
+        |from: &Path, to: &Path| new_file::copy(from, to).map_err(|e| LabError::file(from, e));
     copy(&make.out.join(image), &whole.join(target))?;
     copy(&make.out.join(".config"), &whole.join("config"))?;
     let release = make.ask(&["kernelrelease"], &[])?.out.trim().to_owned();
@@ -108,7 +108,7 @@ pub(crate) fn keep(
     manifest.config_sha256 = hash::of_file(&whole.join("config"))?;
     let path = whole.join(MANIFEST);
     new_file::write(&path, Existing::Replace, &json(&manifest))
-        .map_err(|e| LabError::file(&path, &e))?;
+        .map_err(|e| LabError::file(&path, e))?;
     store.place(&whole, &folder(store, &manifest.name)?)?;
     Ok(manifest)
 }
@@ -123,7 +123,7 @@ fn folder(store: &Store, name: &str) -> Result<PathBuf, LabError> {
 /// The store cannot be read.
 pub fn builds(store: &Store) -> Result<Vec<BuildManifest>, LabError> {
     let room = store.room("builds")?;
-    let entries = fs::read_dir(&room).map_err(|e| LabError::file(&room, &e))?;
+    let entries = fs::read_dir(&room).map_err(|e| LabError::file(&room, e))?;
     let mut found: Vec<BuildManifest> = entries
         .flatten()
         .filter_map(|e| fs::read(e.path().join(MANIFEST)).ok())
@@ -140,32 +140,19 @@ pub fn builds(store: &Store) -> Result<Vec<BuildManifest>, LabError> {
 pub fn kernel(name: &BuildName, arch: Arch, store: &Store) -> Result<Kernel, LabError> {
     let folder = folder(store, name.as_str())?;
     let Ok(bytes) = fs::read(folder.join(MANIFEST)) else {
-        let names: Vec<String> = builds(store)?.into_iter().map(|b| b.name).collect();
-        let near = did_you_mean(name.as_str(), names.iter().map(String::as_str));
-        let names: Vec<String> = names.iter().map(|n| format!("build:{n}")).collect();
-        let there = if names.is_empty() {
-            "none was made yet (tailbound lab kernel build)".to_owned()
-        } else {
-            format!("there are {}", names.join(", "))
-        };
-        return Err(LabError::usage(format!(
-            "build:{name}: there is no such build{near}; {there}"
-        )));
+        let known: Vec<String> = builds(store)?.into_iter().map(|b| b.name).collect();
+        let near = did_you_mean(name.as_str(), known.iter().map(String::as_str));
+        return Err(BuildError::NoBuild { name: name.to_string(), near, known }.into());
     };
     let manifest: BuildManifest = serde_json::from_slice(&bytes)
-        .map_err(|e| LabError::cannot(format!("{}: {e}", folder.join(MANIFEST).display())))?;
+        .map_err(|source| BuildError::Manifest { path: folder.join(MANIFEST), source })?;
     if manifest.arch != arch.name() {
-        return Err(LabError::usage(format!(
-            "build:{name} is a kernel for {}, not for {arch} (see --arch)",
-            manifest.arch
-        )));
+        let (name, built) = (name.to_string(), manifest.arch);
+        return Err(BuildError::OtherArch { name, built, wanted: arch }.into());
     }
     let image = folder.join(&manifest.image);
     if hash::of_file(&image)? != manifest.image_sha256 {
-        return Err(LabError::cannot(format!(
-            "build:{name}: {} is not what was built; build it again",
-            image.display()
-        )));
+        return Err(BuildError::OtherImage { name: name.to_string(), image }.into());
     }
     let there = |path: PathBuf| path.exists().then_some(path);
     let mut package = manifest.source.name.clone();

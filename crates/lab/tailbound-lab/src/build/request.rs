@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{BuildError, LabError};
 use crate::kernel::BuildName;
 
 /// A kernel to be built, or to be tested for building.
@@ -49,16 +49,11 @@ impl FromStr for Source {
             Some(package) => {
                 let plain = |c: char| c.is_ascii_alphanumeric() || "+-.~=:@".contains(c);
                 if !package.starts_with("linux-source-") || !package.chars().all(plain) {
-                    return Err(LabError::usage(format!(
-                        "source `{text}`: after `debian:` stands a package such as linux-source-6.12, \
-                         with =VERSION or @SUITE where wanted"
-                    )));
+                    return Err(BuildError::SourcePackage { name: text.to_owned() }.into());
                 }
                 Ok(Self::Debian(package.to_owned()))
             }
-            None if text.is_empty() => Err(LabError::usage(
-                "a source is debian:linux-source-6.12, a folder or an archive (.tar.xz)",
-            )),
+            None if text.is_empty() => Err(BuildError::NoSource.into()),
             None => Ok(Self::Path(text.into())),
         }
     }
@@ -99,15 +94,10 @@ impl FromStr for BuildTest {
             _ => match text.split_once(':') {
                 Some(("randconfig", seed)) => Self::Random(random_seed(seed)?),
                 _ if text == "randconfig" => {
-                    return Err(LabError::usage(
-                        "randconfig needs a seed, so that a failure can be had again: randconfig:1",
-                    ));
+                    return Err(BuildError::NoSeed.into());
                 }
                 _ => {
-                    return Err(LabError::usage(format!(
-                        "build test `{text}` is not one of allmodconfig, allyesconfig, allnoconfig, \
-                         randconfig:SEED, guest"
-                    )));
+                    return Err(BuildError::UnknownTest { name: text.to_owned() }.into());
                 }
             },
         })
@@ -119,9 +109,7 @@ fn random_seed(text: &str) -> Result<u32, LabError> {
         Some(hex) => u32::from_str_radix(hex, 16),
         None => text.parse(),
     };
-    parsed.map_err(|_| {
-        LabError::usage(format!("randconfig:{text}: a seed is a number from 0 to 4294967295"))
-    })
+    parsed.map_err(|_| BuildError::Seed { seed: text.to_owned() }.into())
 }
 
 impl fmt::Display for BuildTest {

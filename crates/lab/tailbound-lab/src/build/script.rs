@@ -14,7 +14,7 @@ use tailbound_sys::process::{self, SIGTERM};
 use tailbound_sys::program;
 use tailbound_sys::spawn::Spawn;
 
-use crate::error::LabError;
+use crate::error::{BuildError, LabError, ToolError};
 
 /// How often the end is looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub fn filled(command: &str, values: &[(&str, &str)]) -> Result<String, LabError> {
     let mut out = command.to_owned();
     for (name, value) in values {
-        let quoted = shlex::try_quote(value).map_err(LabError::usage)?;
+        let quoted = shlex::try_quote(value).map_err(BuildError::Quote)?;
         out = out.replace(&format!("{{{name}}}"), &quoted);
     }
     Ok(out)
@@ -42,10 +42,10 @@ pub fn run(
     log: &Path,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), LabError> {
-    let file = tailbound_sys::new_file::begin_log(log).map_err(|e| LabError::file(log, &e))?;
-    let null = File::open("/dev/null").map_err(|e| LabError::file(Path::new("/dev/null"), &e))?;
-    let sh = program::find("sh").map_err(LabError::cannot)?;
-    let within = shlex::try_quote(folder.to_str().unwrap_or(".")).map_err(LabError::usage)?;
+    let file = tailbound_sys::new_file::begin_log(log).map_err(|e| LabError::file(log, e))?;
+    let null = File::open("/dev/null").map_err(|e| LabError::file(Path::new("/dev/null"), e))?;
+    let sh = program::find("sh").map_err(ToolError::Missing)?;
+    let within = shlex::try_quote(folder.to_str().unwrap_or(".")).map_err(BuildError::Quote)?;
     let line = format!("cd {within} || exit; renice -n 19 $$ >/dev/null 2>&1; {command}");
     let pid = Spawn {
         program: &sh,
@@ -58,9 +58,9 @@ pub fn run(
         environment: Environment::Users,
     }
     .start()
-    .map_err(LabError::cannot)?;
+    .map_err(ToolError::Call)?;
     let status = loop {
-        if let Some(status) = process::try_wait(pid).map_err(LabError::cannot)? {
+        if let Some(status) = process::try_wait(pid).map_err(ToolError::Call)? {
             break status;
         }
         if stop() {
@@ -78,7 +78,8 @@ pub fn run(
     let text = String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned();
     let last =
         text.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or("it said nothing");
-    Err(LabError::cannot(format!("the build failed ({}): {last}", process::ended(status))))
+    let (status, last_line) = (process::ended(status), last.to_owned());
+    Err(BuildError::Command { status, last_line }.into())
 }
 
 #[cfg(test)]

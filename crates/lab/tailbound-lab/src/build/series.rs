@@ -5,7 +5,6 @@
 //! done; those after it are tried all the same, so that one look shows the whole series.
 //! Not here: git trees (`git`). Source: patch(1).
 
-use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,7 @@ use tailbound_archive::{ArchiveError, Packing};
 use tailbound_sys::given;
 use tailbound_sys::new_file::{self, Existing};
 
-use crate::error::LabError;
+use crate::error::{BuildError, LabError};
 use crate::hash;
 use crate::kernel::tool::Tool;
 
@@ -63,7 +62,7 @@ pub(crate) fn gather(
     shipped: Option<&Path>,
     folder: &Path,
 ) -> Result<Vec<Patch>, LabError> {
-    fs::create_dir_all(folder).map_err(|e| LabError::file(folder, &e))?;
+    fs::create_dir_all(folder).map_err(|e| LabError::file(folder, e))?;
     let mut patches = Vec::new();
     for (number, name) in names.iter().enumerate() {
         let path = locate(name, shipped)?;
@@ -73,12 +72,9 @@ pub(crate) fn gather(
         let text = read(&path)?;
         let looks = |mark: &[u8]| text.windows(mark.len()).any(|w| w == mark);
         if !looks(b"\n+++ ") && !text.starts_with(b"--- ") && !looks(b"diff --git ") {
-            return Err(LabError::usage(format!(
-                "{}: not a patch (no `+++` line)",
-                path.display()
-            )));
+            return Err(BuildError::NoPatch { path }.into());
         }
-        new_file::write(&file, Existing::Replace, &text).map_err(|e| LabError::file(&file, &e))?;
+        new_file::write(&file, Existing::Replace, &text).map_err(|e| LabError::file(&file, e))?;
         patches.push(Patch {
             record: PatchRecord { name: base, sha256: hash::of_bytes(&text) },
             file,
@@ -90,36 +86,35 @@ pub(crate) fn gather(
 fn locate(name: &str, shipped: Option<&Path>) -> Result<PathBuf, LabError> {
     let Some(file) = name.strip_prefix("package:") else {
         let path = Path::new(name);
-        return fs::canonicalize(path).map_err(|e| LabError::usage(format!("patch {name}: {e}")));
+        let unreadable = |source| BuildError::PatchFile { path: path.to_owned(), source };
+        return Ok(fs::canonicalize(path).map_err(unreadable)?);
     };
     let Some(folder) = shipped else {
-        return Err(LabError::usage(format!("{name}: the source is no package of Debian")));
+        return Err(BuildError::NotShipping { name: name.to_owned() }.into());
     };
     let path = folder.join(file);
     if path.is_file() && !file.contains('/') {
         return Ok(path);
     }
-    let there: Vec<String> = fs::read_dir(folder)
+    let shipped: Vec<String> = fs::read_dir(folder)
         .into_iter()
         .flatten()
         .flatten()
         .map(|e| e.file_name().to_string_lossy().into_owned())
         .filter(|n| n.contains("patch"))
         .collect();
-    let there = if there.is_empty() { "no patch".to_owned() } else { there.join(", ") };
-    Err(LabError::usage(format!("{name}: the package ships {there}")))
+    Err(BuildError::NotShipped { name: name.to_owned(), shipped }.into())
 }
 
 /// A patch as text, unpacked where it is packed.
 fn read(path: &Path) -> Result<Vec<u8>, LabError> {
-    let wrong = |e: &dyn Display| LabError::usage(format!("patch {}: {e}", path.display()));
-    let file = given::file(path).map_err(|e| wrong(&e))?;
-    let bytes = file.metadata().map_err(|e| wrong(&e))?.len();
-    if bytes > PATCH_BYTES_MAX {
-        return Err(wrong(&ArchiveError::Bytes { most: PATCH_BYTES_MAX }));
+    let unreadable = |source| BuildError::PatchFile { path: path.to_owned(), source };
+    let refused = |e| LabError::archive(format!("patch {}", path.display()), e);
+    let file = given::file(path).map_err(unreadable)?;
+    if file.metadata().map_err(unreadable)?.len() > PATCH_BYTES_MAX {
+        return Err(refused(ArchiveError::Bytes { most: PATCH_BYTES_MAX }));
     }
-    Packing::whole(file, PATCH_BYTES_MAX)
-        .map_err(|e| LabError::archive(format!("patch {}", path.display()), e))
+    Packing::whole(file, PATCH_BYTES_MAX).map_err(refused)
 }
 
 /// Applies the series to the folder `root`.
@@ -143,11 +138,8 @@ pub(crate) fn apply(root: &Path, patches: &[Patch]) -> Result<Vec<Tried>, LabErr
         if output.success {
             let done = patch(&one.file, &[])?;
             if !done.success {
-                return Err(LabError::cannot(format!(
-                    "patch {}: {}",
-                    one.record.name,
-                    done.complaint()
-                )));
+                let name = one.record.name.clone();
+                return Err(BuildError::PatchFailed { name, complaint: done.complaint() }.into());
             }
         } else {
             result.conflicts = failures(&output.out);
@@ -210,7 +202,7 @@ pub(crate) fn judge(tried: &[Tried], onto: &str) -> Result<(), LabError> {
     if failed == 0 {
         return Ok(());
     }
-    let mut text = format!("{failed} of {} patches do not apply to {onto}", tried.len());
+    let mut lines = Vec::new();
     let mut after = false;
     for t in tried {
         let what = match (t.conflicts.is_empty(), t.already) {
@@ -220,12 +212,11 @@ pub(crate) fn judge(tried: &[Tried], onto: &str) -> Result<(), LabError> {
             (false, _) => "conflicts:",
         };
         after |= !t.conflicts.is_empty();
-        text.push_str(&format!("\n  {} {what}", t.name));
-        for conflict in &t.conflicts {
-            text.push_str(&format!("\n      {conflict}"));
-        }
+        lines.push(format!("{} {what}", t.name));
+        lines.extend(t.conflicts.iter().map(|conflict| format!("    {conflict}")));
     }
-    Err(LabError::usage(text))
+    let (all, source_name) = (tried.len(), onto.to_owned());
+    Err(BuildError::Conflicts { failed, all, source_name, lines }.into())
 }
 
 #[cfg(test)]

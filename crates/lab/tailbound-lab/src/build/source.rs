@@ -19,7 +19,7 @@ use super::git::{self, Worktree};
 use super::request::{Request, Source};
 use super::series::{self, Patch, PatchRecord};
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{BuildError, LabError, SourceError};
 use crate::hash::{self, Hashing};
 use crate::kernel::apt::{Apt, Package};
 use crate::kernel::lists::{self, Note, PackageLists, Question};
@@ -80,10 +80,8 @@ pub(crate) fn prepare(
         return of_git(path, request, work, note);
     }
     if let Some(onto) = &request.rebase_onto {
-        return Err(LabError::usage(format!(
-            "--rebase-onto {onto}: {} is no git tree",
-            request.source
-        )));
+        let source_name = request.source.to_string();
+        return Err(BuildError::NotRebased { onto: onto.clone(), source_name }.into());
     }
     let pristine = match &request.source {
         Source::Debian(package) => of_debian(package, store, note)?,
@@ -142,14 +140,10 @@ fn of_git(
 }
 
 fn of_folder(path: &Path) -> Result<Pristine, LabError> {
-    let root = fs::canonicalize(path).map_err(|e| LabError::file(path, &e))?;
+    let root = fs::canonicalize(path).map_err(|e| LabError::file(path, e))?;
     is_kernel(&root)?;
     if root.join(".config").exists() || root.join("include/config").exists() {
-        return Err(LabError::usage(format!(
-            "{}: was built in place, and the kernel refuses to build elsewhere from such a tree: \
-             run `make mrproper` in it (this deletes its .config)",
-            root.display()
-        )));
+        return Err(BuildError::BuiltInPlace { folder: root }.into());
     }
     Ok(Pristine { name: root.display().to_string(), root, identity: None, shipped: None })
 }
@@ -158,20 +152,20 @@ fn is_kernel(root: &Path) -> Result<(), LabError> {
     if root.join("Kconfig").exists() && root.join("scripts/kconfig").exists() {
         return Ok(());
     }
-    Err(LabError::usage(format!("{}: no kernel source (no Kconfig in it)", root.display())))
+    Err(BuildError::NoKernelSource { folder: root.to_owned() }.into())
 }
 
 fn of_archive(path: &Path, store: &Store, note: &mut Note<'_>) -> Result<Pristine, LabError> {
-    let wrong =
-        |e: &dyn std::fmt::Display| LabError::usage(format!("source {}: {e}", path.display()));
+    let wrong = |source| BuildError::Source { path: path.to_owned(), source };
+    let unreadable = |e| wrong(SourceError::Unreadable(e));
     let mut file = given::file(path).map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => wrong(&"no such folder or archive"),
-        _ => wrong(&e),
+        io::ErrorKind::NotFound => wrong(SourceError::Missing),
+        _ => unreadable(e),
     })?;
-    let bytes = file.metadata().map_err(|e| wrong(&e))?.len();
+    let bytes = file.metadata().map_err(unreadable)?.len();
     if bytes > ARCHIVE_BYTES_MAX {
-        let most = ARCHIVE_BYTES_MAX >> 30;
-        return Err(wrong(&format!("it has more than {most} GiB, the most that is read")));
+        let most_gib = ARCHIVE_BYTES_MAX >> 30;
+        return Err(wrong(SourceError::TooLarge { most_gib }).into());
     }
     let identity = hash::of_reader(&mut file, path)?;
     let folder = store.room("sources")?.join(&identity);
@@ -180,13 +174,13 @@ fn of_archive(path: &Path, store: &Store, note: &mut Note<'_>) -> Result<Pristin
         note(&format!("unpacking {}", path.display()));
         let beside = store.beside("sources")?;
         let whole = beside.path().join("whole");
-        fs::create_dir(&whole).map_err(|e| LabError::file(&whole, &e))?;
-        file.rewind().map_err(|e| wrong(&e))?;
+        fs::create_dir(&whole).map_err(|e| LabError::file(&whole, e))?;
+        file.rewind().map_err(unreadable)?;
         let mut hashing = Hashing::new(file);
         let unpacked = tailbound_archive::unpack(&mut hashing, &whole, &Limits::source(bytes))
             .map_err(|e| LabError::archive(format!("source {}", path.display()), e))?;
-        if hashing.read_rest().map_err(|e| wrong(&e))?.finish()? != identity {
-            return Err(wrong(&"it was changed while it was read"));
+        if hashing.read_rest().map_err(unreadable)?.finish()? != identity {
+            return Err(wrong(SourceError::Changed).into());
         }
         if let Some(first) = unpacked.left_out.first() {
             let n = unpacked.left_out.len();
@@ -195,7 +189,7 @@ fn of_archive(path: &Path, store: &Store, note: &mut Note<'_>) -> Result<Pristin
             ));
         }
         // Looked at before it is kept.
-        top_of(&whole).map_err(|e| wrong(&e))?;
+        top_of(&whole).map_err(|e| wrong(SourceError::Content(Box::new(e))))?;
         store.place(&whole, &folder)?;
     }
     let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
@@ -207,12 +201,12 @@ fn top_of(folder: &Path) -> Result<PathBuf, LabError> {
     if is_kernel(folder).is_ok() {
         return Ok(folder.to_owned());
     }
-    let entries = fs::read_dir(folder).map_err(|e| LabError::file(folder, &e))?;
+    let entries = fs::read_dir(folder).map_err(|e| LabError::file(folder, e))?;
     let mut tops: Vec<PathBuf> =
         entries.flatten().map(|e| e.path()).filter(|p| is_kernel(p).is_ok()).collect();
     match (tops.pop(), tops.is_empty()) {
         (Some(top), true) => Ok(top),
-        _ => Err(LabError::usage("not one kernel source in it (a folder with Kconfig)")),
+        _ => Err(BuildError::NotOneSource.into()),
     }
 }
 
@@ -263,14 +257,12 @@ fn fetch_source(
     let chosen =
         if version.is_empty() { versions.first() } else { versions.iter().find(|v| *v == version) };
     let Some(chosen) = chosen else {
-        let names: Vec<String> =
-            known.iter().map(|(n, v)| format!("debian:{n} ({})", v.join(", "))).collect();
-        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        return Err(LabError::usage(format!("{what}: no such source; apt knows {names}")));
+        let known = known.iter().map(|(n, v)| format!("debian:{n} ({})", v.join(", "))).collect();
+        return Err(BuildError::UnknownSource { name: what.to_owned(), known }.into());
     };
     let package = apt
         .show(name, chosen)?
-        .ok_or_else(|| LabError::cannot(format!("{what}: apt lists it, but cannot show it")))?;
+        .ok_or_else(|| BuildError::SourceNotShown { name: what.to_owned() })?;
     let folder = store.room("sources")?.join(&package.sha256);
     if folder.exists() {
         return Ok(package);
@@ -279,7 +271,7 @@ fn fetch_source(
     let beside = store.beside("sources")?;
     let deb = apt.download(&package, beside.path())?;
     if hash::of_file(&deb)? != package.sha256 {
-        return Err(LabError::cannot(format!("{what}: its SHA-256 is not what the archive says")));
+        return Err(BuildError::OtherSource { name: what.to_owned() }.into());
     }
     note("unpacking the source");
     let all = beside.path().join("all");
@@ -287,13 +279,13 @@ fn fetch_source(
     let shipped = all.join("usr/src");
     let archive = shipped.join(format!("{name}.tar.xz"));
     let whole = beside.path().join("whole");
-    fs::create_dir_all(&whole).map_err(|e| LabError::file(&whole, &e))?;
-    let packed = given::file(&archive).map_err(|e| LabError::file(&archive, &e))?;
-    let bytes = packed.metadata().map_err(|e| LabError::file(&archive, &e))?.len();
+    fs::create_dir_all(&whole).map_err(|e| LabError::file(&whole, e))?;
+    let packed = given::file(&archive).map_err(|e| LabError::file(&archive, e))?;
+    let bytes = packed.metadata().map_err(|e| LabError::file(&archive, e))?.len();
     tailbound_archive::unpack(packed, &whole, &Limits::source(bytes))
         .map_err(|e| LabError::archive(what, e))?;
-    fs::remove_file(&archive).map_err(|e| LabError::file(&archive, &e))?;
-    new_file::rename(&shipped, &whole.join("shipped")).map_err(|e| LabError::file(&shipped, &e))?;
+    fs::remove_file(&archive).map_err(|e| LabError::file(&archive, e))?;
+    new_file::rename(&shipped, &whole.join("shipped")).map_err(|e| LabError::file(&shipped, e))?;
     store.place(&whole, &folder)?;
     Ok(package)
 }
@@ -320,7 +312,7 @@ fn patched(
     note("copying the source, to patch it");
     Tool::new("cp").args(["-a", "--reflink=auto"]).arg(pristine).arg(&tree).succeed()?;
     series::judge(&series::apply(&tree, patches)?, &record.name)?;
-    new_file::write(&stamp, Existing::Replace, &made_of).map_err(|e| LabError::file(&stamp, &e))?;
+    new_file::write(&stamp, Existing::Replace, &made_of).map_err(|e| LabError::file(&stamp, e))?;
     Ok(tree)
 }
 

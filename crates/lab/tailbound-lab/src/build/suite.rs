@@ -73,7 +73,7 @@ impl Workshop<'_> {
                 Ok(built) => {
                     result.passed = true;
                     result.objects = built.objects;
-                    fs::remove_dir_all(&make.out).map_err(|e| LabError::file(&make.out, &e))?;
+                    fs::remove_dir_all(&make.out).map_err(|e| LabError::file(&make.out, e))?;
                 }
                 Err(LabError::Interrupted) => return Err(LabError::Interrupted),
                 Err(e) => result.error = Some(e.to_string()),

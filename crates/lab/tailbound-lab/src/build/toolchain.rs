@@ -8,7 +8,7 @@ use std::path::Path;
 use tailbound_sys::program;
 
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{BuildError, LabError};
 use crate::kernel::tool::Tool;
 
 /// Compiler and helpers for one architecture.
@@ -61,10 +61,7 @@ impl Toolchain {
         }
         missing.dedup();
         if !missing.is_empty() {
-            return Err(LabError::cannot(format!(
-                "a kernel for {arch} cannot be built here, without {}",
-                missing.join(", ")
-            )));
+            return Err(BuildError::Toolchain { arch, missing }.into());
         }
         let version = Tool::new(&gcc).arg("--version").succeed()?;
         let compiler = version.lines().next().unwrap_or("unknown: gcc printed nothing").to_owned();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::stored::{self, Stored};
 use super::{Emulator, named};
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{LabError, QemuError};
 use crate::store::Store;
 
 /// The variable that names one.
@@ -118,10 +118,10 @@ fn of_version(store: &Store, arch: Arch, version: &str) -> Result<Emulator, LabE
     let found = all.iter().find(|s| s.arch == arch.name() && stored::is_of(&s.version, version));
     match found {
         Some(one) => one.emulator(),
-        None => Err(LabError::usage(format!(
-            "--qemu {version}: QEMU {version} for {arch} was not fetched; {}",
-            stored::listed(&all)
-        ))),
+        None => {
+            let (version, fetched) = (version.to_owned(), stored::listed(&all));
+            Err(QemuError::VersionNotFetched { version, arch, fetched }.into())
+        }
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
         let store = Store::at(folder.path());
         let of = |asked, version: &'static str| {
             chosen(&store, Arch::X86_64, asked, None, &|| match version {
-                "" => Err(LabError::cannot("no QEMU")),
+                "" => Err(QemuError::None.into()),
                 _ => Ok(system(version)),
             })
         };

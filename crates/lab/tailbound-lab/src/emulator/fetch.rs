@@ -19,7 +19,7 @@ use super::stored::{self, MANIFEST, ROOM, ROOT, Stored};
 use super::{Beside, Emulator, named, package};
 use crate::arch::Arch;
 use crate::elf;
-use crate::error::LabError;
+use crate::error::{LabError, QemuError, StoreError};
 use crate::hash;
 use crate::kernel::apt::Apt;
 use crate::kernel::lists::{self, Note, PackageLists, Question};
@@ -48,20 +48,15 @@ pub fn fetch(
 ) -> Result<Stored, LabError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
     if suite.is_empty() || suite.starts_with('-') || !suite.chars().all(plain) {
-        return Err(LabError::usage(format!(
-            "--suite {suite}: the name of a suite, such as {SUITE}"
-        )));
+        return Err(QemuError::Suite { suite: suite.to_owned() }.into());
     }
     let _lock = store.lock(ROOM, note)?;
     let room = store.room(ROOM)?;
     if let Ok(Some(free)) = scratch::free_bytes(&room)
         && free >> 20 < ROOM_MIB
     {
-        return Err(LabError::cannot(format!(
-            "{} has {} MiB free, and {ROOM_MIB} are needed: name another folder in TAILBOUND_LAB, or see `tailbound lab cache`",
-            room.display(),
-            free >> 20
-        )));
+        let (free_mib, wanted_mib) = (free >> 20, ROOM_MIB);
+        return Err(StoreError::Full { folder: room, free_mib, wanted_mib }.into());
     }
     let what = format!("QEMU of {suite}");
     let question = Question {
@@ -85,7 +80,7 @@ fn through(
     let name = package(arch);
     let versions = apt.versions(&format!("^{name}$"))?;
     let Some(version) = versions.get(name).and_then(|all| all.first()) else {
-        return Err(LabError::usage(format!("{suite} has no package {name}")));
+        return Err(QemuError::NoPackage { suite: suite.to_owned(), package: name }.into());
     };
     let says = format!("{name} {version}");
     let is_it = |s: &Stored| s.arch == arch.name() && s.package == says && s.suite == suite;
@@ -105,11 +100,8 @@ fn through(
     let beside = store.beside(ROOM)?;
     let debs = apt.download_closure(name, beside.path())?;
     if debs.len() < all.len() {
-        return Err(LabError::cannot(format!(
-            "apt-get left {} of {} packages of {name}",
-            debs.len(),
-            all.len()
-        )));
+        let (left, all) = (debs.len(), all.len());
+        return Err(QemuError::PackagesMissing { left, all, package: name }.into());
     }
     let unpacked = beside.path().join("all");
     let mut packages = BTreeMap::new();
@@ -120,9 +112,9 @@ fn through(
     }
     let whole = beside.path().join("whole");
     let made = arrange(&unpacked, &whole, arch)?;
-    let emulator = Emulator::in_folder(made.clone())
-        .map_err(|e| LabError::cannot(format!("what was fetched does not start here: {e}")))?;
-    let number = emulator.number().ok_or_else(|| LabError::cannot("it names no version"))?;
+    let emulator =
+        Emulator::in_folder(made.clone()).map_err(|e| QemuError::FetchedUnfit(Box::new(e)))?;
+    let number = emulator.number().ok_or(QemuError::NoVersion)?;
     let stored = Stored {
         version: number.to_owned(),
         arch: arch.name().to_owned(),
@@ -139,7 +131,7 @@ fn through(
     };
     let path = whole.join(MANIFEST);
     new_file::write(&path, Existing::Replace, &json(&stored))
-        .map_err(|e| LabError::file(&path, &e))?;
+        .map_err(|e| LabError::file(&path, e))?;
     let folder = store.room(ROOM)?.join(stored.name());
     store.place(&whole, &folder)?;
     Ok(Stored { folder, ..stored })
@@ -173,14 +165,13 @@ fn arrange(all: &Path, whole: &Path, arch: Arch) -> Result<Beside, LabError> {
     }
     let path = root.join(&program);
     let bytes =
-        given::read(&path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(&path, &e))?;
+        given::read(&path, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(&path, e))?;
     let interpreter = elf::needs(&bytes).and_then(|n| n.interpreter).unwrap_or_default();
     let name = Path::new(&interpreter).file_name().unwrap_or_default().to_string_lossy();
     let loader = libraries.iter().map(|l| format!("{l}/{name}")).find(|l| root.join(l).is_file());
-    let loader = loader.ok_or_else(|| {
-        LabError::cannot(format!(
-            "none of the packages has the loader `{interpreter}` of {program}"
-        ))
+    let loader = loader.ok_or_else(|| QemuError::NoLoader {
+        loader: interpreter.clone(),
+        program: program.clone(),
     })?;
     Ok(Beside { root, program, loader, libraries, data })
 }
@@ -191,13 +182,13 @@ fn moved(from: &Path, to: &Path, name: &str) -> Result<(), LabError> {
     let (from, path) = (from.join(name), to.join(name));
     let parent = path.parent().unwrap_or(to);
     if !parent.is_dir() {
-        fs::create_dir_all(parent).map_err(|e| LabError::file(parent, &e))?;
+        fs::create_dir_all(parent).map_err(|e| LabError::file(parent, e))?;
         for level in parent.ancestors().take_while(|level| level.starts_with(to)) {
             fs::set_permissions(level, Permissions::from_mode(OPEN))
-                .map_err(|e| LabError::file(level, &e))?;
+                .map_err(|e| LabError::file(level, e))?;
         }
     }
-    new_file::rename(&from, &path).map_err(|e| LabError::file(&from, &e))
+    new_file::rename(&from, &path).map_err(|e| LabError::file(&from, e))
 }
 
 /// Every ordinary file below, and what is executed.
@@ -205,7 +196,7 @@ fn hashes(made: &Beside) -> Result<BTreeMap<String, String>, LabError> {
     let mut found = BTreeMap::new();
     let mut open = vec![made.root.clone()];
     while let Some(folder) = open.pop() {
-        let entries = fs::read_dir(&folder).map_err(|e| LabError::file(&folder, &e))?;
+        let entries = fs::read_dir(&folder).map_err(|e| LabError::file(&folder, e))?;
         for entry in entries.flatten() {
             let path = entry.path();
             let name = path.strip_prefix(&made.root).unwrap_or(&path).display().to_string();

@@ -22,7 +22,7 @@ pub use self::fetch::{SUITE, fetch};
 pub use self::listing::EmulatorListing;
 pub use self::stored::{Stored, damaged, remove, stored};
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{LabError, QemuError};
 
 /// The emulator of one architecture on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,13 +78,9 @@ impl Emulator {
     /// It is missing or does not say its version.
     pub fn find(arch: Arch, asked: Option<&Path>) -> Result<Self, LabError> {
         let program = match asked {
-            Some(path) => std::path::absolute(path).map_err(|e| LabError::file(path, &e))?,
-            None => program::find(&named(arch)).map_err(|e| {
-                let package = package(arch);
-                LabError::cannot(format!(
-                    "{e}: install Debian's {package}, give --qemu PROGRAM, or fetch one beside the system with `tailbound lab qemu fetch`"
-                ))
-            })?,
+            Some(path) => std::path::absolute(path).map_err(|e| LabError::file(path, e))?,
+            None => program::find(&named(arch))
+                .map_err(|missing| QemuError::Missing { missing, package: package(arch) })?,
         };
         Self::asked_itself(program, None)
     }
@@ -112,12 +108,8 @@ impl Emulator {
         };
         let version = output.0.lines().next().unwrap_or_default().trim().to_owned();
         if !version.contains("QEMU") {
-            let said = output.1.lines().next().unwrap_or_default();
-            let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
-            return Err(LabError::cannot(format!(
-                "{} --version does not speak of QEMU: is it QEMU?{said}",
-                program.display()
-            )));
+            let said = output.1.lines().next().unwrap_or_default().to_owned();
+            return Err(QemuError::Other { program, said }.into());
         }
         Ok(Self { program, version, sandbox, beside, reason: None })
     }
@@ -166,7 +158,7 @@ fn output_of(
     #[expect(clippy::disallowed_methods, reason = "prints its version and ends")]
     let mut command = std::process::Command::new(program);
     command.args(first).args(words).env_clear().envs(Environment::Clean.variables());
-    let out = command.output().map_err(|e| LabError::file(program, &e))?;
+    let out = command.output().map_err(|e| LabError::file(program, e))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok((text(&out.stdout), text(&out.stderr)))
 }

@@ -15,7 +15,7 @@ use tailbound_sys::given;
 
 use super::{Beside, Emulator};
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{LabError, QemuError};
 use crate::hash;
 use crate::store::Store;
 
@@ -87,11 +87,7 @@ impl Stored {
         if Some(&hash::of_file(&path)?) == self.files.get(file) {
             return Ok(());
         }
-        Err(LabError::cannot(format!(
-            "{} is not what was unpacked (its SHA-256 is another): remove it with `tailbound lab qemu remove {}` and fetch it again",
-            path.display(),
-            self.version
-        )))
+        Err(QemuError::Altered { path, version: self.version.clone() }.into())
     }
 }
 
@@ -101,7 +97,7 @@ impl Stored {
 /// The store cannot be read.
 pub fn stored(store: &Store) -> Result<Vec<Stored>, LabError> {
     let room = store.room(ROOM)?;
-    let entries = fs::read_dir(&room).map_err(|e| LabError::file(&room, &e))?;
+    let entries = fs::read_dir(&room).map_err(|e| LabError::file(&room, e))?;
     let mut found: Vec<Stored> = entries.flatten().filter_map(|e| read(&e.path())).collect();
     found.sort_by(|a, b| {
         numbers(&b.version).cmp(&numbers(&a.version)).then_with(|| a.arch.cmp(&b.arch))
@@ -145,10 +141,11 @@ pub fn remove(
         |s: &&Stored| is_of(&s.version, version) && arch.is_none_or(|a| a.name() == s.arch);
     let found: Vec<Stored> = all.iter().filter(wanted).cloned().collect();
     if found.is_empty() {
-        return Err(LabError::usage(format!("QEMU {version} was not fetched; {}", listed(&all))));
+        let (version, fetched) = (version.to_owned(), listed(&all));
+        return Err(QemuError::NotFetched { version, fetched }.into());
     }
     for one in &found {
-        fs::remove_dir_all(&one.folder).map_err(|e| LabError::file(&one.folder, &e))?;
+        fs::remove_dir_all(&one.folder).map_err(|e| LabError::file(&one.folder, e))?;
     }
     Ok(found)
 }

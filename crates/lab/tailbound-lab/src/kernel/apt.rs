@@ -19,7 +19,7 @@ use tailbound_sys::new_file::{self, Existing};
 use super::tool::Tool;
 use super::version;
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{KernelError, LabError};
 
 /// Whose lists of packages apt works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,11 +97,11 @@ impl Apt {
         let own = folder.join(format!("{}{at}", arch.debian()));
         let (state, cache) = (own.join("state"), own.join("cache"));
         let lists = state.join("lists/partial");
-        fs::create_dir_all(&lists).map_err(|e| LabError::file(&lists, &e))?;
+        fs::create_dir_all(&lists).map_err(|e| LabError::file(&lists, e))?;
         let status = state.join("status");
         if !status.exists() {
             new_file::write(&status, Existing::Replace, b"")
-                .map_err(|e| LabError::file(&status, &e))?;
+                .map_err(|e| LabError::file(&status, e))?;
         }
         let mut text = format!(
             "{QUIET}{}Dir::State \"{}\";\nDir::State::lists \"{}\";\nDir::State::status \"{}\";\n\
@@ -116,7 +116,7 @@ impl Apt {
             let sources = own.join("sources.list");
             let lines = Self::of_system(folder)?.sources_of(suite)?;
             new_file::write(&sources, Existing::Replace, lines.as_bytes())
-                .map_err(|e| LabError::file(&sources, &e))?;
+                .map_err(|e| LabError::file(&sources, e))?;
             text.push_str(&format!(
                 "Dir::Etc::SourceList \"{}\";\nDir::Etc::SourceParts \"/dev/null\";\n",
                 sources.display()
@@ -139,9 +139,7 @@ impl Apt {
             .succeed()?;
         let lines = suite_lines(&text, suite);
         if lines.is_empty() {
-            return Err(LabError::cannot(
-                "none of this machine's apt sources is an archive of Debian with package lists",
-            ));
+            return Err(KernelError::NoSources.into());
         }
         Ok(lines)
     }
@@ -154,10 +152,10 @@ impl Apt {
         text: &str,
     ) -> Result<Self, LabError> {
         let archives = cache.join("archives/partial");
-        fs::create_dir_all(&archives).map_err(|e| LabError::file(&archives, &e))?;
+        fs::create_dir_all(&archives).map_err(|e| LabError::file(&archives, e))?;
         let config = folder.join(name);
         new_file::write(&config, Existing::Replace, text.as_bytes())
-            .map_err(|e| LabError::file(&config, &e))?;
+            .map_err(|e| LabError::file(&config, e))?;
         Ok(Self { config, state, complaints: Vec::new() })
     }
 
@@ -222,12 +220,12 @@ impl Apt {
     pub(crate) fn download(&self, package: &Package, folder: &Path) -> Result<PathBuf, LabError> {
         let what = format!("{}={}", package.name, package.version);
         self.tool("apt-get").arg("download").arg(&what).within(folder).succeed()?;
-        let entries = fs::read_dir(folder).map_err(|e| LabError::file(folder, &e))?;
+        let entries = fs::read_dir(folder).map_err(|e| LabError::file(folder, e))?;
         entries
             .flatten()
             .map(|e| e.path())
             .find(|p| p.extension().is_some_and(|e| e == "deb"))
-            .ok_or_else(|| LabError::cannot(format!("apt-get download {what} left no .deb behind")))
+            .ok_or_else(|| KernelError::NotDownloaded { package: what }.into())
     }
 
     /// `package` and all that it depends on, where nothing is installed: names of files and sizes.
@@ -251,14 +249,14 @@ impl Apt {
     ) -> Result<Vec<PathBuf>, LabError> {
         let archives = folder.join("archives");
         let partial = archives.join("partial");
-        fs::create_dir_all(&partial).map_err(|e| LabError::file(&partial, &e))?;
+        fs::create_dir_all(&partial).map_err(|e| LabError::file(&partial, e))?;
         let words = ["install", "--no-install-recommends", "--download-only", package];
         self.tool("apt-get")
             .arg("-o")
             .arg(format!("Dir::Cache::archives={}", archives.display()))
             .args(words)
             .succeed()?;
-        let entries = fs::read_dir(&archives).map_err(|e| LabError::file(&archives, &e))?;
+        let entries = fs::read_dir(&archives).map_err(|e| LabError::file(&archives, e))?;
         let paths = entries.flatten().map(|e| e.path());
         let mut debs: Vec<PathBuf> =
             paths.filter(|p| p.extension().is_some_and(|e| e == "deb")).collect();

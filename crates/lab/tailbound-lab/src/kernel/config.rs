@@ -11,7 +11,7 @@ use std::path::Path;
 use tailbound_core::limits;
 use tailbound_sys::given;
 
-use crate::error::LabError;
+use crate::error::{KernelError, LabError};
 
 /// The options of a kernel; those that are off, and those it does not know, are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,13 +24,10 @@ impl Config {
     /// It cannot be read, or holds not one option.
     pub fn read(path: &Path) -> Result<Self, LabError> {
         let text =
-            given::text(path, limits::TEXT_BYTES_MAX).map_err(|e| LabError::file(path, &e))?;
+            given::text(path, limits::TEXT_BYTES_MAX).map_err(|e| LabError::file(path, e))?;
         let config = Self::parse(&text);
         if config.0.is_empty() {
-            return Err(LabError::usage(format!(
-                "{}: no line CONFIG_…=… in it: not a kernel's configuration",
-                path.display()
-            )));
+            return Err(KernelError::NoConfig { path: path.to_owned() }.into());
         }
         Ok(config)
     }

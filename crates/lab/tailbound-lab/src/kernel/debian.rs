@@ -14,7 +14,7 @@ use tailbound_core::words::did_you_mean;
 use super::apt::{Apt, Package};
 use super::version;
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{KernelError, LabError};
 
 /// Every kernel package apt knows, and its versions, the latest first.
 pub(crate) type Known = BTreeMap<String, Vec<String>>;
@@ -66,11 +66,11 @@ const PARTS: [&str; 3] = [IMAGE, "linux-modules-", "linux-base-"];
 pub(crate) fn parts(apt: &Apt, package: Package) -> Result<Vec<Package>, LabError> {
     let mut all = Vec::new();
     for name in part_names(&package) {
-        all.push(apt.show(name, &package.version)?.ok_or_else(|| {
-            LabError::cannot(format!(
-                "{} {}: apt knows no package {name} of that version, which holds a part of that kernel",
-                package.name, package.version
-            ))
+        let part = apt.show(name, &package.version)?;
+        all.push(part.ok_or_else(|| KernelError::PartUnknown {
+            package: package.name.clone(),
+            version: package.version.clone(),
+            part: name.to_owned(),
         })?);
     }
     all.insert(0, package);

@@ -11,7 +11,7 @@ use std::path::Path;
 use tailbound_sys::given;
 
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{FileError, KernelError, LabError};
 
 /// Checks that `image` is something QEMU boots on `arch`.
 ///
@@ -21,24 +21,36 @@ pub(crate) fn check(image: &Path, arch: Arch) -> Result<(), LabError> {
     let mut head = Vec::new();
     given::file(image)
         .and_then(|f| f.take(1024).read_to_end(&mut head))
-        .map_err(|e| LabError::usage(format!("{}: {e}", image.display())))?;
-    let wrong = |what: String| Err(LabError::usage(format!("{}: {what}", image.display())));
-    match of_head(&head) {
-        Ok(found) if found == arch => Ok(()),
-        Ok(found) => wrong(format!("a kernel for {found}, not for {arch} (see --arch)")),
-        Err(what) => wrong(what.to_string()),
-    }
+        .map_err(|source| FileError::Given { path: image.to_owned(), source })?;
+    let source = match of_head(&head) {
+        Ok(found) if found == arch => return Ok(()),
+        Ok(found) => NoImage::OtherArch { found, arch },
+        Err(what) => what,
+    };
+    Err(KernelError::NoImage { path: image.to_owned(), source }.into())
 }
 
 /// What a file is that QEMU cannot boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-enum NoImage {
+pub enum NoImage {
+    /// An image for another architecture.
+    #[error("a kernel for {found}, not for {arch} (see --arch)")]
+    OtherArch {
+        /// Its architecture.
+        found: Arch,
+        /// The guest's.
+        arch: Arch,
+    },
+    /// A program, or an image that is not supported.
     #[error("an ELF file of an unknown machine, not a kernel image")]
     UnknownMachine,
+    /// Firmware would unpack it.
     #[error("an EFI zboot image, which needs firmware: build `Image` instead of `vmlinuz.efi`")]
     Zboot,
+    /// A boot loader would unpack it.
     #[error("compressed with gzip: unpack it first (gunzip)")]
     Gzip,
+    /// Something else.
     #[error("not a kernel image (bzImage, Image, zImage or vmlinux)")]
     Other,
 }

@@ -7,9 +7,11 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use tailbound_core::FailureKind;
+
 use super::apt::Apt;
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{KernelError, LabError};
 use crate::store::Store;
 
 /// Private lists younger than this are asked before they are fetched again.
@@ -42,7 +44,7 @@ pub(crate) struct Question<'a> {
     pub(crate) suite: Option<&'a str>,
     pub(crate) lists: PackageLists,
     /// What to do on a machine without apt.
-    pub(crate) otherwise: &'a str,
+    pub(crate) otherwise: &'static str,
 }
 
 /// What is said to people while it takes time.
@@ -58,7 +60,7 @@ pub(crate) fn ask<T>(
     note: &mut Note<'_>,
     through: &mut dyn FnMut(&Apt, &mut Note<'_>) -> Result<T, LabError>,
 ) -> Result<T, LabError> {
-    let Question { what, arch, suite, lists, otherwise } = question;
+    let Question { what, arch, suite, lists, .. } = question;
     let folder = store.room("apt")?;
     let mut tried = Vec::new();
     if arch == Arch::of_host() && lists == PackageLists::AtHand && suite.is_none() {
@@ -69,7 +71,7 @@ pub(crate) fn ask<T>(
         }
     }
     let mut apt =
-        Apt::private(&folder, arch, suite).map_err(|e| without_apt(what, otherwise, store, &e))?;
+        Apt::private(&folder, arch, suite).map_err(|e| without_apt(&question, store, e))?;
     let stamp = apt.stamp();
     if lists == PackageLists::AtHand && is_young(&stamp) {
         match through(&apt, note) {
@@ -80,23 +82,20 @@ pub(crate) fn ask<T>(
     }
     let of_suite = suite.map(|s| format!(" of {s}")).unwrap_or_default();
     note(&format!("fetching package lists{of_suite} for {}", arch.debian()));
-    apt.update().map_err(|e| without_apt(what, otherwise, store, &e))?;
+    apt.update().map_err(|e| without_apt(&question, store, e))?;
     for complaint in &apt.complaints {
         note(&format!("apt: {complaint}"));
     }
     store.write_whole(&stamp, b"")?;
     match through(&apt, note) {
         Ok(answer) => Ok(answer),
-        Err(LabError::Usage(text)) if apt.complaints.is_empty() => Err(LabError::Usage(text)),
+        Err(e) if e.kind() == FailureKind::Usage && apt.complaints.is_empty() => Err(e),
         Err(LabError::Interrupted) => Err(LabError::Interrupted),
         Err(e) => {
             tried.push(format!("with fresh lists in {}: {e}", folder.display()));
             tried.extend(apt.complaints.iter().map(|c| format!("apt reported: {c}")));
-            Err(LabError::cannot(format!(
-                "{what} for {} is not in the store, and was not to be had\n  {}",
-                arch.debian(),
-                tried.join("\n  ")
-            )))
+            let (wanted, arch) = (what.to_owned(), arch.debian());
+            Err(KernelError::NotToBeHad { wanted, arch, tried }.into())
         }
     }
 }
@@ -104,11 +103,14 @@ pub(crate) fn ask<T>(
 /// What a user of kernels does on a machine without apt.
 pub(crate) const OTHER_KERNEL: &str = "use path:VMLINUZ";
 
-fn without_apt(what: &str, otherwise: &str, store: &Store, e: &LabError) -> LabError {
-    LabError::cannot(format!(
-        "{what} is not in the store ({}), and {e}: on a machine without apt {otherwise}",
-        store.folder().display()
-    ))
+fn without_apt(question: &Question<'_>, store: &Store, why: LabError) -> LabError {
+    KernelError::NoApt {
+        wanted: question.what.to_owned(),
+        store: store.folder().to_owned(),
+        source: Box::new(why),
+        remedy: question.otherwise,
+    }
+    .into()
 }
 
 fn is_young(stamp: &Path) -> bool {

@@ -20,9 +20,10 @@ use std::path::PathBuf;
 use tailbound_core::lab::KernelRecord;
 
 pub use self::config::Config;
+pub use self::image::NoImage;
 pub use self::listing::{KernelListing, Sources};
 pub use self::lists::PackageLists;
-pub use self::name::{BuildName, BuildNameError, KernelName};
+pub use self::name::{BuildName, BuildNameError, KernelName, KernelNameError};
 pub use self::obtain::{Available, available, obtain, refresh};
 pub use self::package::{Manifest, in_store, is_in_store};
 use crate::arch::Arch;

@@ -11,7 +11,7 @@ use tailbound_archive::{ArchiveError, Packing};
 use tailbound_sys::given;
 
 use crate::elf;
-use crate::error::LabError;
+use crate::error::{KernelError, LabError};
 
 /// The largest module file, unpacked; Debian's largest is 10 MB.
 const BYTES_MAX: u64 = 128 << 20;
@@ -51,10 +51,10 @@ impl Packed {
 /// # Errors
 /// It cannot be read, is damaged, or is too large to be a module; interrupted.
 pub(crate) fn unpacked(path: &Path) -> Result<Vec<u8>, LabError> {
-    let file = given::file(path).map_err(|e| LabError::file(path, &e))?;
+    let file = given::file(path).map_err(|e| LabError::file(path, e))?;
     Packing::whole(file, BYTES_MAX).map_err(|e| match e {
         ArchiveError::Interrupted => LabError::Interrupted,
-        e => LabError::cannot(format!("{}: {e}", path.display())),
+        source => KernelError::PackedModule { path: path.to_owned(), source }.into(),
     })
 }
 

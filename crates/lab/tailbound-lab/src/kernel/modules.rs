@@ -16,7 +16,7 @@ use tailbound_sys::given;
 
 use super::config::Config;
 use super::modinfo::{self, Info, Packed};
-use crate::error::LabError;
+use crate::error::{KernelError, LabError};
 
 /// Deeper folders, and longer chains of needs, are no kernel's.
 const DEPTH_MAX: u8 = 24;
@@ -38,7 +38,7 @@ pub fn closure(modules: &Path, names: &[&str]) -> Result<Vec<PathBuf>, LabError>
         read: &|file| {
             let bytes = modinfo::unpacked(file)?;
             modinfo::read(&bytes)
-                .ok_or_else(|| LabError::cannot(format!("{}: not a kernel module", file.display())))
+                .ok_or_else(|| KernelError::NoModule { path: file.to_owned() }.into())
         },
         seen: BTreeSet::new(),
         order: Vec::new(),
@@ -50,12 +50,8 @@ pub fn closure(modules: &Path, names: &[&str]) -> Result<Vec<PathBuf>, LabError>
     if search.missing.is_empty() {
         return Ok(search.order);
     }
-    let missing: Vec<String> = search.missing.into_iter().collect();
-    Err(LabError::cannot(format!(
-        "{} has no module {}, nor is it built in",
-        modules.display(),
-        missing.join(", ")
-    )))
+    let missing = search.missing.into_iter().collect();
+    Err(KernelError::ModulesMissing { folder: modules.to_owned(), missing }.into())
 }
 
 /// Every module file below a folder, by the module's name. Symbolic links are not followed:
@@ -67,10 +63,10 @@ pub(crate) fn files(modules: &Path) -> Result<BTreeMap<String, PathBuf>, LabErro
     let mut found = BTreeMap::new();
     let mut open = vec![(modules.to_owned(), 0)];
     while let Some((folder, depth)) = open.pop() {
-        let entries = fs::read_dir(&folder).map_err(|e| LabError::file(&folder, &e))?;
+        let entries = fs::read_dir(&folder).map_err(|e| LabError::file(&folder, e))?;
         for entry in entries {
-            let entry = entry.map_err(|e| LabError::file(&folder, &e))?;
-            let kind = entry.file_type().map_err(|e| LabError::file(&entry.path(), &e))?;
+            let entry = entry.map_err(|e| LabError::file(&folder, e))?;
+            let kind = entry.file_type().map_err(|e| LabError::file(&entry.path(), e))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let module = [".ko", ".ko.xz", ".ko.zst", ".ko.gz"].iter().any(|e| name.ends_with(e));
             if kind.is_dir() && depth < DEPTH_MAX {
@@ -110,10 +106,7 @@ impl Search<'_> {
             return Ok(());
         }
         if depth == DEPTH_MAX {
-            return Err(LabError::cannot(format!(
-                "{}: module {DEPTH_MAX} of a chain in which each needs the next",
-                file.display()
-            )));
+            return Err(KernelError::ModuleChain { path: file.to_owned(), depth: DEPTH_MAX }.into());
         }
         let info = (self.read)(file)?;
         for wish in info.wishes.iter().filter(|w| self.files.contains_key(*w)) {
@@ -151,7 +144,7 @@ pub(crate) fn for_guest(
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if config.is_none_or(|config| loadable(file, config)) {
         let bytes = given::read(file, limits::OBJECT_BYTES_MAX);
-        return Ok((name, bytes.map_err(|e| LabError::file(file, &e))?));
+        return Ok((name, bytes.map_err(|e| LabError::file(file, e))?));
     }
     Ok((format!("{}.ko", module_base(&name)), modinfo::unpacked(file)?))
 }

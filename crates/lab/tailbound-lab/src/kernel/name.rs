@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use tailbound_core::words::did_you_mean;
 
-use crate::error::LabError;
+use crate::error::{KernelError, LabError};
 
 /// A kernel by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,17 +37,15 @@ impl FromStr for KernelName {
     type Err = LabError;
 
     fn from_str(text: &str) -> Result<Self, LabError> {
-        let wrong = |why: &str| LabError::usage(format!("kernel `{text}`: {why}"));
+        let wrong = |source| LabError::from(KernelError::Name { name: text.to_owned(), source });
         let Some((kind, rest)) = text.split_once(':') else {
-            return Err(wrong(&format!("say where it comes from: {FORMS}")));
+            return Err(wrong(KernelNameError::NoOrigin));
         };
         match kind {
             "debian" => {
                 let plain = |c: char| c.is_ascii_alphanumeric() || "+-.~=:_@".contains(c);
                 if rest.is_empty() || rest.starts_with('-') || !rest.chars().all(plain) {
-                    return Err(wrong(
-                        "after `debian:` stands a version, a flavour or both (6.12, rt, 6.12-rt), or PACKAGE=VERSION",
-                    ));
+                    return Err(wrong(KernelNameError::Debian));
                 }
                 Ok(Self::Debian(rest.to_owned()))
             }
@@ -57,16 +55,14 @@ impl FromStr for KernelName {
                     None => (rest, None),
                 };
                 if image.is_empty() || modules.is_some_and(str::is_empty) {
-                    return Err(wrong("after `path:` stands VMLINUZ or VMLINUZ,MODULES_FOLDER"));
+                    return Err(wrong(KernelNameError::Path));
                 }
                 Ok(Self::Path { image: image.into(), modules: modules.map(PathBuf::from) })
             }
-            "build" => {
-                Ok(Self::Build(rest.parse().map_err(|e: BuildNameError| wrong(&e.to_string()))?))
-            }
+            "build" => Ok(Self::Build(rest.parse().map_err(|e| wrong(KernelNameError::Build(e)))?)),
             _ => {
                 let near = did_you_mean(kind, ["debian", "path", "build"]);
-                Err(wrong(&format!("`{kind}:` is not known{near}; there are {FORMS}")))
+                Err(wrong(KernelNameError::UnknownOrigin { origin: kind.to_owned(), near }))
             }
         }
     }
@@ -104,6 +100,33 @@ impl FromStr for BuildName {
         }
         Ok(Self(name.to_owned()))
     }
+}
+
+/// What is wrong with the name of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KernelNameError {
+    /// It does not say where the kernel comes from.
+    #[error("say where it comes from: {FORMS}")]
+    NoOrigin,
+    /// No kernel of Debian is called so.
+    #[error(
+        "after `debian:` stands a version, a flavour or both (6.12, rt, 6.12-rt), or PACKAGE=VERSION"
+    )]
+    Debian,
+    /// The file of an image, or the folder of its modules, is missing.
+    #[error("after `path:` stands VMLINUZ or VMLINUZ,MODULES_FOLDER")]
+    Path,
+    /// No build is called so.
+    #[error("{0}")]
+    Build(BuildNameError),
+    /// Kernels do not come from there.
+    #[error("`{origin}:` is not known{near}; there are {FORMS}")]
+    UnknownOrigin {
+        /// What stands before the colon.
+        origin: String,
+        /// A word like it, as the end of a sentence.
+        near: String,
+    },
 }
 
 /// Why a build may not be called this.

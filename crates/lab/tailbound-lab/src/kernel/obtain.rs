@@ -14,7 +14,7 @@ use super::apt::{Apt, Package};
 use super::lists::{self, Note, PackageLists, Question};
 use super::{Kernel, KernelName, debian, image, modules, package};
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{KernelError, LabError};
 use crate::hash;
 use crate::store::Store;
 
@@ -145,7 +145,7 @@ pub fn available(
         &mut |apt, _| {
             let known = debian::known(apt)?;
             if known.is_empty() {
-                return Err(LabError::usage(format!("apt knows no kernel for {}", arch.debian())));
+                return Err(KernelError::NoneKnown { arch: arch.debian() }.into());
             }
             Ok(known)
         },
@@ -164,7 +164,7 @@ pub(crate) fn split_suite(name: &str) -> Result<(&str, Option<&str>), LabError> 
     let Some((short, suite)) = name.split_once('@') else { return Ok((name, None)) };
     let plain = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
     if short.is_empty() || suite.is_empty() || suite.starts_with('-') || !suite.chars().all(plain) {
-        return Err(LabError::usage(format!("debian:{name}: after `@` stands a suite: trixie")));
+        return Err(KernelError::Suite { name: name.to_owned() }.into());
     }
     Ok((short, Some(suite)))
 }
@@ -179,12 +179,11 @@ fn through(
     note: &mut Note<'_>,
 ) -> Result<Kernel, LabError> {
     let known = debian::known(apt)?;
-    let package = debian::resolve(apt, &known, short, arch)?.ok_or_else(|| {
-        LabError::usage(format!(
-            "debian:{name}: no such kernel; {}",
-            debian::candidates(&known, short, arch)
-        ))
-    })?;
+    let package =
+        debian::resolve(apt, &known, short, arch)?.ok_or_else(|| KernelError::Unknown {
+            name: name.to_owned(),
+            known: debian::candidates(&known, short, arch),
+        })?;
     let folder = package::folder(store, &package.sha256)?;
     if package::load(&folder, name, arch)?.is_none() {
         let parts = debian::parts(apt, package.clone())?;
@@ -195,7 +194,7 @@ fn through(
     }
     package::remember(store, name, arch, &package.sha256)?;
     package::load(&folder, &format!("debian:{name}"), arch)?
-        .ok_or_else(|| LabError::cannot(format!("{}: not whole after unpacking", folder.display())))
+        .ok_or_else(|| KernelError::NotWhole { folder }.into())
 }
 
 /// Has the packages of a kernel fetched into a folder by `fetch`, then unpacked. They are kept until they are
@@ -213,21 +212,17 @@ fn put(
         if !kept.is_file() || hash::of_file(&kept)? != package.sha256 {
             let beside = store.beside("kernels")?;
             let deb = fetch(package, beside.path())?;
-            let got = hash::of_file(&deb)?;
-            if got != package.sha256 {
-                return Err(LabError::cannot(format!(
-                    "{}: SHA-256 is {got}, the archive's index says {}",
-                    package.name, package.sha256
-                )));
+            let is = hash::of_file(&deb)?;
+            if is != package.sha256 {
+                let (package, listed) = (package.name.clone(), package.sha256.clone());
+                return Err(KernelError::OtherPackage { package, is, listed }.into());
             }
-            tailbound_sys::new_file::rename(&deb, &kept).map_err(|e| LabError::file(&deb, &e))?;
+            tailbound_sys::new_file::rename(&deb, &kept).map_err(|e| LabError::file(&deb, e))?;
         }
         debs.push(kept);
     }
-    package::unpack(store, &debs, named, arch).map_err(|e| {
-        LabError::cannot(format!("{e}\n  what was fetched is kept for the next attempt"))
-    })?;
-    debs.iter().try_for_each(|kept| fs::remove_file(kept).map_err(|e| LabError::file(kept, &e)))
+    package::unpack(store, &debs, named, arch).map_err(|e| KernelError::Unpacking(Box::new(e)))?;
+    debs.iter().try_for_each(|kept| fs::remove_file(kept).map_err(|e| LabError::file(kept, e)))
 }
 
 fn of_path(
@@ -240,10 +235,7 @@ fn of_path(
     if let Some(folder) = folder
         && modules::files(folder)?.is_empty()
     {
-        return Err(LabError::usage(format!(
-            "{}: no module in it; name the folder lib/modules/<release>",
-            folder.display()
-        )));
+        return Err(KernelError::NoModules { folder: folder.to_owned() }.into());
     }
     // Beside vmlinuz-X distributions keep config-X, and config beside vmlinuz.
     let beside = file.file_name().and_then(|n| match n.to_str()? {
@@ -251,7 +243,7 @@ fn of_path(
         name => name.split_once('-').map(|(_, release)| format!("config-{release}")),
     });
     let config = beside.map(|b| file.with_file_name(b)).filter(|c| c.exists());
-    let absolute = |p: &Path| fs::canonicalize(p).map_err(|e| LabError::file(p, &e));
+    let absolute = |p: &Path| fs::canonicalize(p).map_err(|e| LabError::file(p, e));
     Ok(Kernel {
         record: KernelRecord {
             name: name.to_string(),

@@ -24,7 +24,7 @@ use super::apt::Package;
 use super::image;
 use super::tool::Tool;
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{KernelError, LabError};
 use crate::hash;
 use crate::store::Store;
 
@@ -86,7 +86,7 @@ pub(crate) fn forget(store: &Store, name: &str, arch: Arch) -> Result<(), LabErr
     let bytes = fs::read(name_file(store, name, arch)?).unwrap_or_default();
     let Ok(known) = serde_json::from_slice::<Remembered>(&bytes) else { return Ok(()) };
     let folder = folder(store, &known.deb_sha256)?;
-    fs::remove_dir_all(&folder).map_err(|e| LabError::file(&folder, &e))
+    fs::remove_dir_all(&folder).map_err(|e| LabError::file(&folder, e))
 }
 
 /// Is the kernel of Debian's called `name` in the store?
@@ -152,7 +152,7 @@ pub(crate) fn load(folder: &Path, name: &str, arch: Arch) -> Result<Option<Kerne
 /// The store cannot be read.
 pub fn in_store(store: &Store) -> Result<Vec<Manifest>, LabError> {
     let room = store.room("kernels")?;
-    let entries = fs::read_dir(&room).map_err(|e| LabError::file(&room, &e))?;
+    let entries = fs::read_dir(&room).map_err(|e| LabError::file(&room, e))?;
     let mut found: Vec<Manifest> = entries
         .flatten()
         .filter_map(|e| given::read(&e.path().join(MANIFEST), limits::TEXT_BYTES_MAX).ok())
@@ -181,7 +181,7 @@ pub(crate) fn unpack(
     let manifest = arrange(&all, &whole, package, arch)?;
     let path = whole.join(MANIFEST);
     new_file::write(&path, Existing::Replace, &json(&manifest))
-        .map_err(|e| LabError::file(&path, &e))?;
+        .map_err(|e| LabError::file(&path, e))?;
     store.place(&whole, &folder(store, &package.sha256)?)
 }
 
@@ -191,7 +191,7 @@ pub(crate) fn unpack(
 /// # Errors
 /// It is damaged, or has more than a package has; dpkg-deb or the disk fail; interrupted.
 pub(crate) fn unpack_deb(deb: &Path, to: &Path) -> Result<(), LabError> {
-    fs::create_dir_all(to).map_err(|e| LabError::file(to, &e))?;
+    fs::create_dir_all(to).map_err(|e| LabError::file(to, e))?;
     Tool::new("dpkg-deb").arg("--fsys-tarfile").arg(deb).reading(&mut |tar| {
         tailbound_archive::unpack(tar, to, &Limits::PACKAGE)
             .map(drop)
@@ -203,9 +203,9 @@ pub(crate) fn unpack_deb(deb: &Path, to: &Path) -> Result<(), LabError> {
 fn arrange(all: &Path, whole: &Path, package: &Package, arch: Arch) -> Result<Manifest, LabError> {
     let moved = |from: &Path, to: &Path| {
         if let Some(parent) = to.parent() {
-            fs::create_dir_all(parent).map_err(|e| LabError::file(parent, &e))?;
+            fs::create_dir_all(parent).map_err(|e| LabError::file(parent, e))?;
         }
-        new_file::rename(from, to).map_err(|e| LabError::file(from, &e))
+        new_file::rename(from, to).map_err(|e| LabError::file(from, e))
     };
     let names = |folder: &str| -> Vec<String> {
         let entries = fs::read_dir(all.join(folder)).into_iter().flatten().flatten();
@@ -224,12 +224,7 @@ fn arrange(all: &Path, whole: &Path, package: &Package, arch: Arch) -> Result<Ma
             .iter()
             .flat_map(|lib| names(lib).into_iter().map(move |n| (lib, n)))
             .find(|(lib, n)| at(lib, n).join("vmlinuz").is_file())
-            .ok_or_else(|| {
-                LabError::cannot(format!(
-                    "package {} holds neither boot/vmlinuz-* nor lib/modules/*/vmlinuz",
-                    package.name
-                ))
-            })?;
+            .ok_or_else(|| KernelError::NoImageIn { package: package.name.clone() })?;
         for file in ["vmlinuz", "config", "System.map"] {
             let from = at(lib, &release).join(file);
             if from.exists() {

@@ -15,7 +15,7 @@ use tailbound_sys::environment::Environment;
 use tailbound_sys::program::{self, Missing};
 use tailbound_sys::{process, signal};
 
-use crate::error::LabError;
+use crate::error::{LabError, ToolError};
 
 /// How apt and git reach the network from here. Everything else of the caller's environment stays
 /// out: GIT_DIR of a hook, MAKEFLAGS of a make above.
@@ -122,7 +122,7 @@ impl Tool {
             return Ok(());
         }
         let output = ToolOutput { success: false, out: String::new(), err };
-        Err(LabError::cannot(format!("{program}: {}", output.complaint())))
+        Err(ToolError::Failed { program, complaint: output.complaint() }.into())
     }
 
     /// How it ended, and its standard error.
@@ -130,13 +130,11 @@ impl Tool {
         mut self,
         read: &mut (dyn FnMut(&mut BufReader<ChildStdout>) -> Result<(), LabError> + Send),
     ) -> Result<(ExitStatus, String), LabError> {
-        if let Some(missing) = &self.missing {
-            return Err(LabError::cannot(missing));
+        if let Some(missing) = self.missing {
+            return Err(ToolError::Missing(missing).into());
         }
-        let failed = |e: std::io::Error| {
-            LabError::cannot(format!("`{}` could not be started: {e}", self.program))
-        };
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let failed = |source| ToolError::Start { program: self.program, source };
         let mut child = self.command.spawn().map_err(failed)?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         std::thread::scope(|scope| {
@@ -165,7 +163,7 @@ impl Tool {
         if output.success {
             return Ok(output.out);
         }
-        Err(LabError::cannot(format!("{program}: {}", output.complaint())))
+        Err(ToolError::Failed { program, complaint: output.complaint() }.into())
     }
 }
 
@@ -176,7 +174,7 @@ fn ended(child: &mut Child, is_read: &dyn Fn() -> bool) -> Result<ExitStatus, La
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status),
             Ok(None) => {}
-            Err(e) => return Err(LabError::cannot(format!("a helper cannot be waited for: {e}"))),
+            Err(e) => return Err(ToolError::Wait(e).into()),
         }
         if signal::pending().is_some() {
             end_all(child);

@@ -16,7 +16,7 @@ use tailbound_sys::given;
 
 use super::{Target, vermagic};
 use crate::arch::Arch;
-use crate::error::LabError;
+use crate::error::{LabError, TargetError};
 use crate::kernel::Config;
 
 /// The second kernel that is expected in the image.
@@ -85,11 +85,7 @@ impl Target {
         if f.wrong.is_empty() {
             return Ok(f.unknown);
         }
-        Err(LabError::usage(format!(
-            "{} would not run, so it is not booted:\n  {}",
-            self.name,
-            f.wrong.join("\n  ")
-        )))
+        Err(TargetError::Unfit { target: self.name.clone(), wrong: f.wrong }.into())
     }
 
     fn against(&self, config: &Config, f: &mut Findings) {
@@ -156,7 +152,7 @@ impl Target {
             return Ok(());
         };
         let bytes =
-            given::read(file, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(file, &e))?;
+            given::read(file, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(file, e))?;
         let library = file.display();
         let Some(config) = config else { return Ok(()) };
         // A library that carries neither line was built without its configuration.
@@ -194,7 +190,7 @@ impl Target {
             return Ok(());
         }
         let bytes =
-            given::read(image, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(image, &e))?;
+            given::read(image, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(image, e))?;
         let Some(release) = vermagic::of_image(&bytes) else {
             f.unknown.push(format!(
                 "{}: its release is not in the clear: whether the modules fit is unknown",
@@ -204,7 +200,7 @@ impl Target {
         };
         for module in &self.modules {
             let bytes = given::read(module, limits::OBJECT_BYTES_MAX)
-                .map_err(|e| LabError::file(module, &e))?;
+                .map_err(|e| LabError::file(module, e))?;
             let name = module.display();
             match vermagic::of_module(&bytes) {
                 Some(magic) if magic.split_whitespace().next() == Some(release.as_str()) => {}
@@ -225,8 +221,8 @@ impl Target {
                 f.wrong.push(format!("[check] contains: no file {} in the guest", wanted.file));
                 continue;
             };
-            let bytes = given::read(file, limits::OBJECT_BYTES_MAX)
-                .map_err(|e| LabError::file(file, &e))?;
+            let bytes =
+                given::read(file, limits::OBJECT_BYTES_MAX).map_err(|e| LabError::file(file, e))?;
             if !find(&bytes, wanted.text.as_bytes()) {
                 f.wrong.push(format!("{} does not contain `{}`", file.display(), wanted.text));
             }

@@ -40,14 +40,13 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use tailbound_core::lab::Tester;
 use tailbound_core::limits;
-use tailbound_core::words::UnknownWord;
 use tailbound_core::words::did_you_mean;
 use tailbound_sys::given;
 
 pub use self::checks::{Check, Core};
 use crate::arch::Arch;
 use crate::elf;
-use crate::error::LabError;
+use crate::error::{DescriptionError, FileError, LabError, TargetError};
 use crate::kernel::KernelName;
 
 /// A target description, read and completed.
@@ -123,14 +122,15 @@ impl Target {
     /// Usage: it is not TOML, a word is unknown, a file is missing or of another
     /// architecture, or a library is not to be found; says which and why.
     pub fn read(path: &Path) -> Result<Self, LabError> {
+        let wrong = |source| TargetError::Description { path: path.to_owned(), source };
         let text = given::text(path, limits::TEXT_BYTES_MAX)
-            .map_err(|e| LabError::usage(format!("{}: {e}", path.display())))?;
-        let wrong = |e: String| LabError::usage(format!("{}: {e}", path.display()));
-        let w: Written = toml::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+            .map_err(|e| wrong(DescriptionError::Unreadable(e)))?;
+        let w: Written =
+            toml::from_str(&text).map_err(|e| wrong(DescriptionError::Toml(Box::new(e))))?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let here = |p: &PathBuf| folder.join(p);
         let arch = match &w.arch {
-            Some(a) => a.parse().map_err(|e: UnknownWord| wrong(e.to_string()))?,
+            Some(a) => a.parse().map_err(|e| wrong(DescriptionError::Arch(e)))?,
             None => Arch::of_host(),
         };
         let kernel = match w.kernel.parse()? {
@@ -141,19 +141,18 @@ impl Target {
         };
         let modules: Vec<PathBuf> = w.modules.iter().map(here).collect();
         if let Some(missing) = modules.iter().find(|m| !m.is_file()) {
-            return Err(wrong(format!("module {} is missing", missing.display())));
+            let missing = DescriptionError::ModuleMissing { path: missing.clone() };
+            return Err(wrong(missing).into());
         }
         let mut files = BTreeMap::new();
         for f in &w.file {
             if !clean(&f.guest) {
-                return Err(wrong(format!(
-                    "guest = \"{}\": an absolute path without `..` is wanted",
-                    f.guest
-                )));
+                let place = DescriptionError::Place { path: f.guest.clone() };
+                return Err(wrong(place).into());
             }
             files.insert(f.guest.clone(), here(&f.host));
         }
-        check_testers(&w.tester, &files).map_err(|e| wrong(e.to_string()))?;
+        check_testers(&w.tester, &files).map_err(|e| wrong(DescriptionError::Tester(e)))?;
         let given: Vec<PathBuf> = w.library_path.iter().map(here).collect();
         let stem = path.file_stem().map_or("target".into(), |s| s.to_string_lossy());
         Ok(Self {
@@ -177,10 +176,10 @@ impl Target {
     /// Usage: there is none of that name; says which there are.
     pub fn tester(&self, name: &str) -> Result<&Tester, LabError> {
         self.testers.get(name).ok_or_else(|| {
-            let names: Vec<&str> = self.testers.keys().map(String::as_str).collect();
-            let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            let near = did_you_mean(name, names);
-            LabError::usage(format!("{} has no tester `{name}`{near}; it has {there}", self.name))
+            let near = did_you_mean(name, self.testers.keys().map(String::as_str));
+            let (target, name) = (self.name.clone(), name.to_owned());
+            let known = self.testers.keys().cloned().collect();
+            TargetError::NoTester { target, name, near, known }.into()
         })
     }
 }
@@ -193,16 +192,14 @@ fn with_libraries(
 ) -> Result<BTreeMap<String, PathBuf>, LabError> {
     let mut all = BTreeMap::new();
     for host in files.values() {
-        let wrong = |what: String| LabError::usage(format!("{}: {what}", host.display()));
-        let bytes =
-            given::read(host, limits::OBJECT_BYTES_MAX).map_err(|e| wrong(e.to_string()))?;
+        let bytes = given::read(host, limits::OBJECT_BYTES_MAX)
+            .map_err(|source| FileError::Given { path: host.clone(), source })?;
         if elf::needs(&bytes).is_none() {
             continue;
         }
         let found = elf::arch(&bytes);
         if found != Some(arch) {
-            let found = found.map_or("another machine".to_owned(), |a| a.to_string());
-            return Err(wrong(format!("a program for {found}, the target is {arch}")));
+            return Err(TargetError::OtherArch { path: host.clone(), found, arch }.into());
         }
         all.extend(elf::libraries(host, arch, folders)?);
     }
@@ -221,24 +218,34 @@ fn clean(guest: &str) -> bool {
 
 /// A tester that cannot run in the guest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-enum TesterError {
+pub enum UnfitTester {
+    /// It names no program.
     #[error("tester.{name} has no command")]
-    NoCommand { name: String },
+    NoCommand {
+        /// Its name.
+        name: String,
+    },
+    /// Its program is not in the guest.
     #[error("tester.{name} runs {program}, which no [[file]] brings into the guest")]
-    NotThere { name: String, program: String },
+    NotThere {
+        /// Its name.
+        name: String,
+        /// The program.
+        program: String,
+    },
 }
 
 /// A tester that is not in the guest would be found out only after the boot.
 fn check_testers(
     testers: &BTreeMap<String, Tester>,
     files: &BTreeMap<String, PathBuf>,
-) -> Result<(), TesterError> {
+) -> Result<(), UnfitTester> {
     for (name, tester) in testers {
         let program = tester.command.first();
-        let program = program.ok_or_else(|| TesterError::NoCommand { name: name.clone() })?;
+        let program = program.ok_or_else(|| UnfitTester::NoCommand { name: name.clone() })?;
         if !files.contains_key(program) {
             let (name, program) = (name.clone(), program.clone());
-            return Err(TesterError::NotThere { name, program });
+            return Err(UnfitTester::NotThere { name, program });
         }
     }
     Ok(())

@@ -36,6 +36,7 @@ use crate::theory::{self, EvidenceQuery};
 use crate::turns::Turns;
 use crate::wake_and_wait::WakeAndWait;
 use crate::wakeups::{self, Fit, Marks, WakeUp};
+use crate::window::GuestWindow;
 
 /// Latest wake-ups that are told.
 const WAKEUPS: usize = 5;
@@ -81,7 +82,7 @@ pub struct Sparse {
     pairs: Vec<(SectionKind, u64, u64)>,
     targets: Vec<Targeted>,
     waits: Vec<WakeAndWait>,
-    window: (u64, u64),
+    window: GuestWindow,
     step_ns: u64,
     guest: Guest,
 }
@@ -126,7 +127,10 @@ impl Sparse {
         if early > 0 {
             return Err(LookError::Early(early));
         }
-        let window = (wakeups.first().map_or(0, due), wakeups.last().map_or(0, |w| w.user_ns));
+        let window = GuestWindow {
+            from_ns: wakeups.first().map_or(0, due),
+            to_ns: wakeups.last().map_or(0, |w| w.user_ns),
+        };
         let dues: Vec<u64> = wakeups.iter().map(due).collect();
         let seen = read(log, window, &wakeups, &dues, samples.step_ns, marks, turns)?;
         let delayed_ns = DELAYED_NS.max(2 * samples.guest.clock_step_ns());
@@ -197,7 +201,8 @@ impl Sparse {
         let calls: Vec<WakeUp> = found.all.iter().map(HandOver::as_wake_up).collect();
         let fit = wakeups::fit(&calls, samples.latencies_ns, samples.guest.clock_step_ns())?;
         let of = |w: Option<&WakeUp>| w.copied().unwrap_or_default();
-        let window = (of(calls.first()).due_ns, of(calls.last()).user_ns);
+        let window =
+            GuestWindow { from_ns: of(calls.first()).due_ns, to_ns: of(calls.last()).user_ns };
         let seen = read(log, window, &[], &[], samples.step_ns, marks, turns)?;
         let checks = PathsChecks {
             same_bytes,
@@ -242,7 +247,8 @@ impl Sparse {
         let (whole, start) =
             (fit(Answer::whole, samples.latencies_ns)?, fit(Answer::start, starts_ns)?);
         let of = |a: Option<&Answer>| a.copied().unwrap_or_default();
-        let window = (of(all.first()).line_ns, of(all.last()).given_ns);
+        let window =
+            GuestWindow { from_ns: of(all.first()).line_ns, to_ns: of(all.last()).given_ns };
         let seen = read(log, window, &[], &[], samples.step_ns, plan.marks(), turns)?;
         let checks = PathsChecks {
             same_bytes: true,
@@ -285,11 +291,11 @@ impl Sparse {
     fn begun(
         checks: PathsChecks,
         seen: &LogReading,
-        window: (u64, u64),
+        window: GuestWindow,
         samples: Samples<'_>,
         symbols: &Symbols,
     ) -> Self {
-        let window_ns = (window.1 - window.0).cast_signed();
+        let window_ns = window.length_ns().cast_signed();
         let mut sparse = Self {
             record: PathsRecord { checks, window_ns, ..PathsRecord::default() },
             pairs: Vec::new(),
@@ -369,15 +375,18 @@ impl Sparse {
 
     /// Times of which the blocks are wanted, apart and in order.
     #[must_use]
-    pub fn windows(&self) -> Vec<(u64, u64)> {
-        let early = |(from, to, ..): &Targeted| (from.saturating_sub(EARLIER_NS), *to);
-        let mut all: Vec<(u64, u64)> = self.targets.iter().map(early).collect();
+    pub fn windows(&self) -> Vec<GuestWindow> {
+        let early = |(from_ns, to_ns, ..): &Targeted| GuestWindow {
+            from_ns: from_ns.saturating_sub(EARLIER_NS),
+            to_ns: *to_ns,
+        };
+        let mut all: Vec<GuestWindow> = self.targets.iter().map(early).collect();
         all.sort_unstable();
-        let mut windows: Vec<(u64, u64)> = Vec::new();
-        for (from, to) in all {
-            match windows.last_mut().filter(|last| from <= last.1) {
-                Some(last) => last.1 = last.1.max(to),
-                None => windows.push((from, to)),
+        let mut windows: Vec<GuestWindow> = Vec::new();
+        for window in all {
+            match windows.last_mut().filter(|last| window.from_ns <= last.to_ns) {
+                Some(last) => last.to_ns = last.to_ns.max(window.to_ns),
+                None => windows.push(window),
             }
         }
         windows

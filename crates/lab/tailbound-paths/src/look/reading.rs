@@ -16,6 +16,7 @@ use crate::sections::{Section, Sections};
 use crate::turns::Turns;
 use crate::wake_and_wait::WakeAndWait;
 use crate::wakeups::{Marks, WakeUp, WakeUps};
+use crate::window::GuestWindow;
 
 /// A timer that is due when it is set comes so much later at most: a microsecond is the shortest time that the kernel lets a
 /// device have (kernel/time/clockevents.c, `cev_delta2ns`), the rest is what it executes until the device has it.
@@ -108,7 +109,7 @@ pub(super) fn waits(
 /// Reads the log: the sections within the window, and which of them each wake-up met.
 pub(super) fn read(
     log: &mut (impl Read + Seek),
-    window: (u64, u64),
+    window: GuestWindow,
     wakeups: &[WakeUp],
     dues: &[u64],
     step_ns: u64,
@@ -143,7 +144,7 @@ pub(super) fn read(
     let (mut next, mut disabled) = (0, 0);
     Log::open(&mut *log)?.each(|r| {
         let timer = r.kind == kind::ENTER && marks.entries.contains(&r.value);
-        let within = r.t_ns >= window.0 && r.t_ns <= window.1;
+        let within = window.holds(r.t_ns);
         disabled += u64::from(timer && within && r.state & state::INTERRUPTS_OFF != 0);
         let Some(sections) = sections.get_mut(&r.cpu) else { return };
         sections.add(&r, turns.own(r.cpu, r.t_ns), |kind, s| {

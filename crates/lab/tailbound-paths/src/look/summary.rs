@@ -13,6 +13,7 @@ use super::{Samples, Sparse, Target, WAKEUPS};
 use crate::names::named;
 use crate::sections::Sections;
 use crate::wakeups::{self, WakeUp};
+use crate::window::GuestWindow;
 
 /// Sections of each kind that are told, and of how many it is told what they executed.
 const SECTIONS: usize = 10;
@@ -53,7 +54,7 @@ impl Sparse {
                 mean_ns: (b.sum_ns / b.n.max(1)).cast_signed(),
                 longest_ns: b.longest_ns.cast_signed(),
                 own_ns: several.then(|| b.own_ns.cast_signed()),
-                at_ns: b.at_ns.saturating_sub(self.window.0).cast_signed(),
+                at_ns: b.at_ns.saturating_sub(self.window.from_ns).cast_signed(),
                 tree: Vec::new(),
             });
         }
@@ -127,10 +128,10 @@ impl Sparse {
         if let Some(checks) = &mut self.record.checks.several {
             checks.unexplained = unexplained;
         }
-        let (from, to) = self.window;
+        let GuestWindow { from_ns, to_ns } = self.window;
         let one = |(cpu, _): &(u8, Sections)| PathsCpu {
             cpu: u32::from(*cpu),
-            executed_ns: seen.turns.within(*cpu, from, to).cast_signed(),
+            executed_ns: seen.turns.within(*cpu, from_ns, to_ns).cast_signed(),
             share_permille: None,
         };
         self.record.cpus = seen.sections.iter().map(one).collect();

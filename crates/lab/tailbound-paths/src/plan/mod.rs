@@ -16,6 +16,7 @@ use crate::answers::AnswerMarks;
 use crate::outside::OUTSIDE;
 use crate::record::{MAGIC, guest, mode, plan, point};
 use crate::wakeups::Marks;
+use crate::window::GuestWindow;
 
 /// Why a kernel cannot be watched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -145,7 +146,7 @@ pub struct Plan {
     /// Sets a CPU's timer.
     sets: Option<u64>,
     points: Vec<(u64, u64, u64)>,
-    windows: Vec<(u64, u64)>,
+    windows: Vec<GuestWindow>,
     /// Blocks that are translated are recorded.
     code: bool,
     /// Virtual time that the guest may take; 0: any.
@@ -304,9 +305,9 @@ impl Plan {
         Self { limit_ns, ..self.clone() }
     }
 
-    /// The same kernel, every block within these times (ns, apart and in order).
+    /// The same kernel, every block within these windows, which are apart and in order.
     #[must_use]
-    pub fn full(&self, windows: &[(u64, u64)]) -> Self {
+    pub fn full(&self, windows: &[GuestWindow]) -> Self {
         Self { mode: mode::FULL, windows: windows.to_vec(), ..self.clone() }
     }
 
@@ -334,7 +335,7 @@ impl Plan {
             words.iter_mut().skip(at).take(1).for_each(|w| *w = value);
         }
         words.extend(self.points.iter().flat_map(|(begin, end, kind)| [*begin, *end, *kind]));
-        words.extend(self.windows.iter().flat_map(|(from, to)| [*from, *to]));
+        words.extend(self.windows.iter().flat_map(|window| [window.from_ns, window.to_ns]));
         let mut bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
         // A file of less than a page cannot be told from a broken one.
         bytes.resize(bytes.len().next_multiple_of(4096), 0);

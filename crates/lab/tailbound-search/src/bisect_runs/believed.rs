@@ -139,7 +139,7 @@ fn both(ns: i64) -> String {
 mod tests {
     use super::*;
 
-    use tailbound_core::{Distribution, runfile};
+    use tailbound_core::{Distribution, FailureKind, runfile};
 
     const NAME: &str = "step-001.tailbound.jsonl";
 
@@ -152,9 +152,11 @@ mod tests {
     }
 
     fn read(path: &Path) -> Result<Run, LabError> {
-        let bytes = std::fs::read(path).map_err(|e| LabError::file(path, &e))?;
-        runfile::read_run(bytes.as_slice())
-            .map_err(|e| LabError::usage(format!("{}: {e}", path.display())))
+        let bytes = std::fs::read(path).map_err(|e| LabError::file(path, e))?;
+        runfile::read_run(bytes.as_slice()).map_err(|e| LabError::Caller {
+            kind: FailureKind::Usage,
+            text: format!("{}: {e}", path.display()),
+        })
     }
 
     fn look(
@@ -184,7 +186,7 @@ mod tests {
 
     fn refused(folder: &Path, step: Step) -> String {
         let failure = look(folder, &mut journal(&[step]), Measure::Max).expect_err("refused");
-        assert_eq!(failure.kind(), tailbound_core::FailureKind::Usage);
+        assert_eq!(failure.kind(), FailureKind::Usage);
         failure.to_string()
     }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tailbound_core::FailureKind;
 use tailbound_lab::build::{self, Commit, Commits, Compiling, Workshop, script};
 use tailbound_lab::keep::write_text;
 use tailbound_lab::kernel::Config;
@@ -43,11 +44,9 @@ pub(super) struct Builder<'a> {
 
 /// What fails for one variant alone, and what for all of them.
 fn unmade(e: LabError) -> Unmade {
-    match e {
-        LabError::Cannot(why) => Unmade::Unfit(why),
-        LabError::Interrupted | LabError::Ended | LabError::Usage(_) | LabError::Bug => {
-            Unmade::Failed(e.into())
-        }
+    match e.kind() {
+        FailureKind::Cannot => Unmade::Unfit(e.to_string()),
+        FailureKind::Usage | FailureKind::CutOff | FailureKind::Bug => Unmade::Failed(e.into()),
     }
 }
 

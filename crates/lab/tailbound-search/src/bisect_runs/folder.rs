@@ -41,7 +41,7 @@ pub(super) fn open(
             }
         }
     };
-    std::fs::create_dir_all(&folder).map_err(|e| LabError::file(&folder, &e))?;
+    std::fs::create_dir_all(&folder).map_err(|e| LabError::file(&folder, e))?;
     let notes = match believed::look(&folder, &mut journal, measure, read) {
         Err(_) if options.begins_anew => {
             journal = Journal::new(subject);

@@ -151,7 +151,7 @@ impl<V> LabMeter<'_, V> {
             let Some(one) = open.get_mut(at) else { return String::new() };
             match made {
                 Err(LabError::Interrupted) => return "interrupted".to_owned(),
-                Err(e @ LabError::Usage(_)) => {
+                Err(e) if e.kind() == FailureKind::Usage => {
                     broken.get_or_insert_with(|| SearchError::from(e));
                     return format!("{}: failed", one.title);
                 }

@@ -260,7 +260,7 @@ fn name(what: &str) -> Result<BuildName, SearchError> {
 }
 
 fn absolute(folder: &Path) -> Result<PathBuf, SearchError> {
-    Ok(std::fs::canonicalize(folder).map_err(|e| LabError::file(folder, &e))?)
+    Ok(std::fs::canonicalize(folder).map_err(|e| LabError::file(folder, e))?)
 }
 
 /// What describes the compiler and not the kernel, as `lab kernel build` has it too.

@@ -11,6 +11,7 @@ use std::time::Instant;
 use tailbound_core::paths::SectionKind;
 use tailbound_core::units;
 use tailbound_lab::bench::{self, Bench};
+use tailbound_lab::error::{GuestError, WatchError};
 use tailbound_lab::watching::{latencies, start};
 use tailbound_lab::{
     Cell, Emulator, Happened, Kernel, LabError, Made, Prepared, Request, on_cores, paths, run,
@@ -141,7 +142,7 @@ impl<'a> Guests<'a> {
 fn one(request: Request, kernel: &Kernel) -> Result<Cell, LabError> {
     let cells = request.cells(&mut |_, _| Ok(kernel.clone()))?;
     let first = cells.into_iter().next();
-    first.map(|l| l.cell).ok_or_else(|| LabError::cannot("no cell"))
+    first.map(|l| l.cell).ok_or_else(|| GuestError::NoCell.into())
 }
 
 /// The latest wake-up of a run.
@@ -151,7 +152,7 @@ pub(super) fn latest_ns(run: &tailbound_core::Run) -> Result<i64, LabError> {
 
 fn latest_of(latencies_ns: &[i64]) -> Result<i64, LabError> {
     let latest = latencies_ns.iter().copied().max();
-    latest.ok_or_else(|| LabError::cannot("the run has no samples"))
+    latest.ok_or_else(|| WatchError::NoSamples.into())
 }
 
 /// What one guest showed.
@@ -160,22 +161,17 @@ fn figures(
     means: &tailbound_lab::Means<'_>,
     watch: Option<&Watch>,
 ) -> Result<Figures, LabError> {
-    let cannot = |e: LabError| LabError::cannot(e);
     let Some(watch) = watch else {
         let made = run::prepared(prepared, means, &mut |_| {})?;
-        return Ok(Figures {
-            latest_ns: latest_ns(&made.run).map_err(cannot)?,
-            ..Figures::default()
-        });
+        return Ok(Figures { latest_ns: latest_ns(&made.run)?, ..Figures::default() });
     };
     let (made, mut log) = paths::prepared_watched(prepared, means, &watch.plan, &mut |_| {})?;
-    let latencies_ns = latencies(&made.run).map_err(cannot)?;
-    let mut figures =
-        Figures { latest_ns: latest_of(&latencies_ns).map_err(cannot)?, ..Figures::default() };
+    let latencies_ns = latencies(&made.run)?;
+    let mut figures = Figures { latest_ns: latest_of(&latencies_ns)?, ..Figures::default() };
     // A log that cannot be read says so again below.
     figures.code = executed::code(&mut log).ok().map(Code::of);
     let samples = Samples {
-        start_ns: start(&made.run).map_err(cannot)?,
+        start_ns: start(&made.run)?,
         latencies_ns: &latencies_ns,
         step_ns: 1 << prepared.record.shift,
         guest: watch.plan.guest(),

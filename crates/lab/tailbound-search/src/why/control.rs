@@ -4,6 +4,7 @@
 //! Units: ns of the guest's virtual time, by QEMU's clock.
 
 use tailbound_lab::LabError;
+use tailbound_lab::error::WatchError;
 use tailbound_lab::progress::{Moved, Step, TaskListener};
 use tailbound_paths::inevitable::Outcome;
 use tailbound_paths::random_numbers::RandomNumbers;
@@ -22,13 +23,13 @@ const BEFORE_NS: u64 = 1000;
 pub(super) fn one(base: &Base<'_>, at_ns: u64, varies: Varies<'_>) -> Result<Varied, LabError> {
     let variation = base.variation(at_ns, varies);
     let mut log = base.varied(&base.plan, &variation)?;
-    let reached = varied::reached(&mut log).map_err(LabError::cannot)?;
-    let outcome = base.sample.outcome(&mut log, base.plan.marks()).map_err(LabError::cannot)?;
+    let reached = varied::reached(&mut log).map_err(WatchError::Log)?;
+    let outcome = base.sample.outcome(&mut log, base.plan.marks()).map_err(WatchError::Log)?;
     let exchanged = reached.and_then(|r| r.exchanged);
     match varies {
         // Nothing is said of numbers that are not known to be others.
         Varies::Numbers(_, seed) if exchanged.is_none_or(|n| (n == 0) != (seed == 0)) => {
-            Err(LabError::cannot("the state of the kernel's random numbers could not be written"))
+            Err(WatchError::RandomNumbers.into())
         }
         _ => Ok((outcome, reached)),
     }

@@ -27,7 +27,7 @@ pub fn at(
     let symbols = symbol_file::elf(&base.kallsyms);
     let mut held = |held: &vary::Held| {
         let file = held.socket.with_file_name(SYMBOLS);
-        new_file::write(&file, Existing::Keep, &symbols).map_err(|e| LabError::file(&file, &e))?;
+        new_file::write(&file, Existing::Keep, &symbols).map_err(|e| LabError::file(&file, e))?;
         shown.clear();
         let place = held.at.map_or_else(
             || "at that instant".to_owned(),

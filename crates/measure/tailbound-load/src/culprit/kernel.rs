@@ -107,8 +107,8 @@ struct Pair {
 
 impl Pair {
     fn new() -> Result<Self, Failure> {
-        let (person, terminal) =
-            terminal::pair((80, 24)).remedy("kind=kworker needs /dev/ptmx and /dev/pts")?;
+        let (person, terminal) = terminal::pair(terminal::WindowSize::USUAL)
+            .remedy("kind=kworker needs /dev/ptmx and /dev/pts")?;
         // Or each byte of the line would be work of its own for the other end.
         terminal::hold_output(terminal.as_fd())?;
         Ok(Self { person, terminal })

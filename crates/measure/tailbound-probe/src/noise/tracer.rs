@@ -53,11 +53,12 @@ pub(super) fn begin(
         .map_err(ProbeError::Tracer)?
         .ok_or(ProbeError::NoTracer)?;
     let mut threads = setup.threads()?;
-    let ids = (clock_id(setup.plan.clock), trace_clock_id(setup.plan.clock));
+    let clocks =
+        ClockIds { schedule: clock_id(setup.plan.clock), trace: trace_clock_id(setup.plan.clock) };
     // It sleeps and takes no CPU time: any CPU will do.
     let spec = thread_spec(Policy::Other, Vec::new());
     threads.measured(RecordSlot::user(0, None), spec, move |thread| {
-        read(thread, observer, ids, least_ns)
+        read(thread, observer, clocks, least_ns)
     })?;
     threads.after(move |_| {
         let mut output = ProbeOutput::default();
@@ -65,6 +66,15 @@ pub(super) fn begin(
         output
     });
     threads.release()
+}
+
+/// The kernel's numbers of the clocks that are read.
+#[derive(Clone, Copy, Debug)]
+struct ClockIds {
+    /// The schedule's.
+    schedule: i32,
+    /// The one that gaps are stamped with.
+    trace: i32,
 }
 
 /// The windows of the schedule, and the gaps that came in so far.
@@ -150,21 +160,20 @@ impl<'a> Eye<'a> {
 fn read(
     thread: &ThreadContext,
     mut observer: Observer,
-    ids: (i32, i32),
+    clocks: ClockIds,
     least_ns: i64,
 ) -> Result<Finished, SysError> {
-    let (id, trace_id) = ids;
     let setting = |path: &str| observer.setting(path).and_then(|t| t.trim().parse::<f64>().ok());
     let duty = setting("hwlat_detector/width")
         .zip(setting("hwlat_detector/window"))
         .filter(|(_, window)| *window > 0.0)
         .map(|(width, window)| width / window);
-    let apart_ns = clock::now_ns(trace_id).saturating_sub(clock::now_ns(id));
+    let apart_ns = clock::now_ns(clocks.trace).saturating_sub(clock::now_ns(clocks.schedule));
     let mut cpus = BTreeMap::new();
     let mut refused = None;
     let mut warm = true;
     let finished = thread.phases(|schedule, recorder| {
-        let mut eye = Eye::new(thread, id, schedule, recorder);
+        let mut eye = Eye::new(thread, clocks.schedule, schedule, recorder);
         eye.least_ns = least_ns;
         if std::mem::take(&mut warm) {
             while !eye.wait() {}

@@ -231,7 +231,8 @@ fn inside_arguments(job: &Job<'_>, system: &Path) -> Result<Vec<OsString>, Serie
             .collect()
     } else {
         let toml = system.join(format!("{id}.toml"));
-        let text = job.config.to_toml().map_err(|e| SeriesError::Config(e.to_string()))?;
+        let unsaid = |source| SeriesError::Config { path: toml.clone(), source };
+        let text = job.config.to_toml().map_err(unsaid)?;
         folder::whole(&toml, &text)
             .map_err(|source| SeriesError::unwritten(toml.clone(), source))?;
         let report = folder::report_file(system, id);

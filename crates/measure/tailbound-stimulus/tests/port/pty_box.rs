@@ -33,7 +33,7 @@ pub(crate) struct PtyBox {
 impl PtyBox {
     /// None where this machine has no pseudo-terminals.
     pub(crate) fn new(of: SimulatedBox, weather: Weather) -> Option<Self> {
-        let Ok((person, terminal)) = terminal::pair((80, 24)) else {
+        let Ok((person, terminal)) = terminal::pair(terminal::WindowSize::USUAL) else {
             tailbound_testing::skip("pseudo-terminal", "none to be had");
             return None;
         };

@@ -27,10 +27,9 @@ from_library!(LabError);
 impl From<Failure> for LabError {
     fn from(failure: Failure) -> Self {
         match failure.kind {
-            FailureKind::Usage => Self::Usage(failure.text),
-            FailureKind::Cannot => Self::Cannot(failure.text),
             FailureKind::CutOff => Self::Interrupted,
             FailureKind::Bug => Self::Bug,
+            kind => Self::Caller { kind, text: failure.text },
         }
     }
 }

@@ -11,7 +11,7 @@ use tailbound_core::number::Whole as _;
 use tailbound_core::units::format_ns_i64;
 
 use super::super::rows;
-use super::{Across, LETTER, look, marks, rect};
+use super::{Across, Band, LETTER, Span, look, marks, rect};
 use crate::escape::xml;
 use crate::svg::number;
 use crate::table::cut;
@@ -32,31 +32,31 @@ pub(super) fn draw(out: &mut String, record: &BlameRecord, across: &Across, top:
     let mut last = i64::MIN;
     for p in &record.parts {
         let words = rows::what(&p.cause.sentence(&p.who), p.sureness);
-        let span = (p.from_ns, p.from_ns.saturating_add(p.ns));
+        let span = Span { from_ns: p.from_ns, to_ns: p.from_ns.saturating_add(p.ns) };
         let tip = format!("{}, {}: {words}", p.phase, format_ns_i64(p.ns));
-        let vertical = (top + BAR_BEGIN, BAR_END - BAR_BEGIN);
+        let band = Band { top: top + BAR_BEGIN, height: BAR_END - BAR_BEGIN };
         let colour = look::colour(p.phase);
-        let Some(shape) = rect(across, span, vertical, colour, &tip, &mut last) else { continue };
+        let Some(shape) = rect(across, span, band, colour, &tip, &mut last) else { continue };
         out.push_str(&shape);
         label(out, across, span, top + BAR_END + 27.0, &words);
         // A line of the background keeps parts of one phase apart.
         let _ = write!(
             out,
             "<path d=\"M{} {}v{}\" style=\"stroke:var(--bg)\"/>",
-            number(across.px(span.1)),
-            number(top + BAR_BEGIN),
-            number(BAR_END - BAR_BEGIN)
+            number(across.px(span.to_ns)),
+            number(band.top),
+            number(band.height)
         );
     }
     for (phase, from_ns, to_ns) in marks::phases(record) {
-        label(out, across, (from_ns, to_ns), top + BAR_END + 13.0, phase.as_str());
+        label(out, across, Span { from_ns, to_ns }, top + BAR_END + 13.0, phase.as_str());
     }
 }
 
 /// Words at the begin of a span, cut to its width; nothing where not even a short word fits.
-fn label(out: &mut String, across: &Across, (from, to): (i64, i64), y: f64, words: &str) {
-    let x = across.px(from);
-    let room = ((across.px(to) - x) / LETTER).floor().whole_usize();
+fn label(out: &mut String, across: &Across, span: Span, y: f64, words: &str) {
+    let x = across.px(span.from_ns);
+    let room = ((across.px(span.to_ns) - x) / LETTER).floor().whole_usize();
     if room >= 5 || room >= words.chars().count() {
         let _ = write!(
             out,

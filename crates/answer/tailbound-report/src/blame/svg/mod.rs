@@ -98,16 +98,30 @@ impl Across {
     }
 }
 
+/// From when to when something lies across a picture.
+#[derive(Clone, Copy)]
+struct Span {
+    from_ns: i64,
+    to_ns: i64,
+}
+
+/// Where something lies from top to bottom.
+#[derive(Clone, Copy)]
+struct Band {
+    top: f64,
+    height: f64,
+}
+
 /// One rectangle with its words; `None` where it is a pixel that `last` has already.
 fn rect(
     across: &Across,
-    span: (i64, i64),
-    vertical: (f64, f64),
+    span: Span,
+    band: Band,
     colour: &str,
     words: &str,
     last: &mut i64,
 ) -> Option<String> {
-    let (from, to) = (across.px(span.0), across.px(span.1));
+    let (from, to) = (across.px(span.from_ns), across.px(span.to_ns));
     let width = (to - from).max(1.0);
     if width <= 1.0 {
         let pixel = from.floor().whole_i64();
@@ -119,9 +133,9 @@ fn rect(
     Some(format!(
         "<rect class=\"span\" style=\"fill:var(--{colour})\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
         number(from),
-        number(vertical.0),
+        number(band.top),
         number(width),
-        number(vertical.1),
+        number(band.height),
         xml(words)
     ))
 }
@@ -155,7 +169,13 @@ fn draw(record: &BlameRecord, layout: Layout) -> String {
     let (x, labels) = (&across.x, if wide { 9 } else { 4 });
     AxisGrid { x, left, width: across.width, top, bottom: end, labels }.draw(&mut out);
     for (i, lane) in lanes.iter().enumerate() {
-        draw_lane(&mut out, lane, &across, top + ROW * (i.real() + 1.0) - 4.0, (from, to));
+        draw_lane(
+            &mut out,
+            lane,
+            &across,
+            top + ROW * (i.real() + 1.0) - 4.0,
+            Span { from_ns: from, to_ns: to },
+        );
     }
     bar::draw(&mut out, record, &across, bottom);
     draw_marks(&mut out, record, &across, top, bottom + bar::BAR_END);
@@ -168,13 +188,7 @@ fn draw(record: &BlameRecord, layout: Layout) -> String {
     out
 }
 
-fn draw_lane(
-    out: &mut String,
-    lane: &BlameLane,
-    across: &Across,
-    base: f64,
-    (from, to): (i64, i64),
-) {
+fn draw_lane(out: &mut String, lane: &BlameLane, across: &Across, base: f64, shown: Span) {
     let _ = write!(
         out,
         "<text class=\"name\" x=\"4\" y=\"{}\">CPU {}</text><path class=\"tick\" d=\"M{} {b}H{}\"/>",
@@ -188,7 +202,7 @@ fn draw_lane(
     let mut last = i64::MIN;
     // The inner ones are over the outer ones, also where those begin later.
     let mut in_order: Vec<&Nested> =
-        spans.iter().filter(|n| n.to_ns > from && n.from_ns < to).collect();
+        spans.iter().filter(|n| n.to_ns > shown.from_ns && n.from_ns < shown.to_ns).collect();
     in_order.sort_by_key(|n| n.depth);
     for n in in_order {
         let Some(span) = lane.spans.get(n.at) else { continue };
@@ -201,8 +215,9 @@ fn draw_lane(
             format_ns_i64(span.from_ns),
             format_ns_i64(span.to_ns.saturating_sub(span.from_ns)),
         );
-        let place = (n.from_ns.max(from), n.to_ns.min(to));
-        if let Some(shape) = rect(across, place, (base - tall, tall), colour, &words, &mut last) {
+        let place = Span { from_ns: n.from_ns.max(shown.from_ns), to_ns: n.to_ns.min(shown.to_ns) };
+        let band = Band { top: base - tall, height: tall };
+        if let Some(shape) = rect(across, place, band, colour, &words, &mut last) {
             out.push_str(&shape);
         }
     }
