@@ -33,6 +33,7 @@ pub mod moments;
 pub mod normal;
 mod optimise;
 pub mod p2;
+pub mod period;
 mod phrases;
 pub mod planning;
 pub mod precision;
