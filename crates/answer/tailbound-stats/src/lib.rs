@@ -20,6 +20,7 @@ pub mod bound;
 pub mod campaign;
 pub mod change;
 pub mod chi;
+pub mod coincidence;
 pub mod compare;
 pub mod decide;
 pub mod exceed;
