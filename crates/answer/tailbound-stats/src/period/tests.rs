@@ -60,7 +60,7 @@ fn ns(times: &[f64], interval: f64) -> Vec<i64> {
 fn what_has_no_period_is_left_alone() {
     let mut claims = Vec::new();
     let kinds = 8usize;
-    let runs = 800usize;
+    let runs = 480usize;
     for i in 0..runs {
         let r = &mut Random::new(i as u64 + 1);
         let length = (10.0 + 110.0 * r.uniform()) * S;
