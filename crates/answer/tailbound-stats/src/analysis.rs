@@ -13,8 +13,8 @@ use crate::bound::{self, Statement};
 use crate::change::{Phase, phases};
 use crate::coincidence::{self, Coincidence};
 use crate::loads::{LoadTotal, loads};
-use crate::period::of_run::ThreadPeriod;
 use crate::period;
+use crate::period::of_run::ThreadPeriod;
 use crate::precision::{self, Precision, TooFewStretches};
 use crate::summary::Summary;
 

@@ -96,7 +96,8 @@ fn taken_of(
             continue;
         }
         let first = from.max(0.0).floor().whole_usize();
-        for (i, cell) in row.iter_mut().enumerate().skip(first).take(span.ceil().whole_usize() + 1) {
+        for (i, cell) in row.iter_mut().enumerate().skip(first).take(span.ceil().whole_usize() + 1)
+        {
             let second = i.real();
             let covered = (to.min(second + 1.0) - from.max(second)).max(0.0);
             let part = match covered / span {

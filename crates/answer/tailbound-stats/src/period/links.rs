@@ -55,13 +55,8 @@ impl Tolerance {
 impl Links {
     /// Those of `times`, which are sorted, at each tolerance; and how many distances were looked at.
     pub(super) fn of(times: &[f64], period: f64, interval: f64) -> (Vec<Self>, usize) {
-        let begin = |tolerance| Self {
-            tolerance,
-            count: 0,
-            distance: 0.0,
-            spans: 0.0,
-            led_to: usize::MAX,
-        };
+        let begin =
+            |tolerance| Self { tolerance, count: 0, distance: 0.0, spans: 0.0, led_to: usize::MAX };
         let mut all: Vec<Self> = Tolerance::all(period, interval).map(begin).collect();
         let widest = all.iter().fold(0.0, |most: f64, l| most.max(l.tolerance.half));
         let tried = walk(times, period, |distance, spans, _, to| {

@@ -80,7 +80,8 @@ pub fn period(times_ns: &[i64], interval_ns: i64, families: usize) -> Option<Exc
         if window.len() < times.len() {
             tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
             tried.truncate(BEST);
-            tried = tried.iter().filter_map(|c| Candidate::of(&times, c.period, interval)).collect();
+            tried =
+                tried.iter().filter_map(|c| Candidate::of(&times, c.period, interval)).collect();
         }
         for candidate in tried {
             if best.as_ref().is_none_or(|b| candidate.gain > b.gain) {
@@ -124,7 +125,9 @@ fn polished(times: &[f64], interval: f64, found: Candidate, least: f64) -> Candi
     // Of two that explain as much, the one that is a whole number of intervals.
     let whole = (best.period / interval.max(1.0)).round() * interval;
     match Candidate::of(times, whole.max(1.0), interval) {
-        Some(tied) if (whole - best.period).abs() * 1000.0 < whole && tied.gain >= best.gain => tied,
+        Some(tied) if (whole - best.period).abs() * 1000.0 < whole && tied.gain >= best.gain => {
+            tied
+        }
         _ => best,
     }
 }

@@ -149,5 +149,10 @@ fn culprit(blames: &[&BlameRecord], period: &ExceedancePeriod) -> Option<PeriodC
         }
     }
     let (cause, who, count) = counts.into_iter().max_by_key(|(.., n)| *n)?;
-    (count >= 2 && count * 2 > of.len()).then_some(PeriodCulprit { cause, who, count, of: of.len() })
+    (count >= 2 && count * 2 > of.len()).then_some(PeriodCulprit {
+        cause,
+        who,
+        count,
+        of: of.len(),
+    })
 }

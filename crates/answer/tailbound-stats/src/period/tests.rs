@@ -156,10 +156,29 @@ fn a_planted_period_is_found() {
         ("half are absent", Planted { present: 0.5, periods: 60.0, ..TRAIN }),
         ("nine of ten are absent", Planted { present: 0.1, periods: 300.0, ..TRAIN }),
         ("half absent, others", Planted { present: 0.5, noise: 0.5, periods: 120.0, ..TRAIN }),
-        ("it drifts", Planted { drifts: true, jitter: 3.0 * MS, noise: 0.5, periods: 200.0, ..TRAIN }),
-        ("a tick of 4 ms", Planted { period: 4.0 * MS, jitter: 0.0, present: 0.6, noise: 0.3, periods: 400.0, ..TRAIN }),
-        ("no multiple", Planted { period: 7.3 * MS, jitter: 0.0, noise: 0.3, periods: 300.0, ..TRAIN }),
-        ("a long list", Planted { period: 200.0 * MS, present: 0.7, noise: 1.0, periods: 1000.0, ..TRAIN }),
+        (
+            "it drifts",
+            Planted { drifts: true, jitter: 3.0 * MS, noise: 0.5, periods: 200.0, ..TRAIN },
+        ),
+        (
+            "a tick of 4 ms",
+            Planted {
+                period: 4.0 * MS,
+                jitter: 0.0,
+                present: 0.6,
+                noise: 0.3,
+                periods: 400.0,
+                ..TRAIN
+            },
+        ),
+        (
+            "no multiple",
+            Planted { period: 7.3 * MS, jitter: 0.0, noise: 0.3, periods: 300.0, ..TRAIN },
+        ),
+        (
+            "a long list",
+            Planted { period: 200.0 * MS, present: 0.7, noise: 1.0, periods: 1000.0, ..TRAIN },
+        ),
     ];
     for (name, planted) in cases {
         let found = planted.found();
