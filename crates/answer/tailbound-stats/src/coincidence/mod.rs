@@ -88,15 +88,20 @@ fn coincidence(kind: DisturbanceKind, cells: &Cells) -> Option<Coincidence> {
         return None;
     }
     let late = cells.latest(LATEST)?;
-    let latest = late.iter().filter(|l| **l).count();
+    // Few of many: only they are looked at under each order.
+    let places: Vec<(usize, usize)> = late
+        .iter()
+        .enumerate()
+        .filter(|(_, late)| **late)
+        .map(|(i, _)| (i / cells.seconds, i % cells.seconds))
+        .collect();
+    let latest = places.len();
     let much = cells.much();
     let together = |order: &dyn Fn(usize) -> usize| {
-        let one = |i: usize| {
-            let (row, second) = (i / cells.seconds, i % cells.seconds);
-            late.get(i) == Some(&true)
-                && much.get(row * cells.seconds + order(second)) == Some(&true)
+        let has = |(row, second): &&(usize, usize)| {
+            much.get(row * cells.seconds + order(*second)) == Some(&true)
         };
-        (0..late.len()).filter(|i| one(*i)).count()
+        places.iter().filter(has).count()
     };
     let count = together(&|second| second);
     if count == 0 {
@@ -108,6 +113,10 @@ fn coincidence(kind: DisturbanceKind, cells: &Cells) -> Option<Coincidence> {
     for _ in 0..orders {
         let order = shuffle.next();
         as_many += usize::from(together(&|s| order.get(s).copied().unwrap_or(s)) >= count);
+        // Nothing can be shown any more.
+        if as_many.real() > LEVEL * (orders + 1).real() {
+            return None;
+        }
     }
     let p = (as_many + 1).real() / (orders + 1).real();
     let with: Vec<f64> = picked(cells, &late, &much);

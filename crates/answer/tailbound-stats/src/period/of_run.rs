@@ -14,7 +14,7 @@ use tailbound_core::plan::Means;
 use super::{ExceedancePeriod, period};
 
 /// Most threads of which a period is looked for.
-const THREADS_MAX: usize = 256;
+const THREADS_MAX: usize = 64;
 
 /// The period of one thread's exceedances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
