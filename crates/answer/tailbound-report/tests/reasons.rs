@@ -2,7 +2,6 @@
 //! The answer says why without tracing: planted steal time and a planted period are told with their figures, a run
 //! without either says nothing of them, and one command ends the answer.
 
-#[expect(dead_code, reason = "other tests use the rest")]
 mod common;
 
 use common::{Shape, run};
