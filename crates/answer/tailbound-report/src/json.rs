@@ -19,6 +19,9 @@
 //! | `timelines` | a list: what some tasks did over a short time, as in the run file |
 //! | `windows` | a list, one per thread and length: `thread`, `window_s`, `last` |
 //! | `phases` | where the run changed: `method`, `found` (`second`, `figure`, `ratio`), or `why_not` |
+//! | `periods` | a list: periods in which the exceedances of a thread come, [`tailbound_stats::period::of_run::ThreadPeriod`] |
+//! | `coincidence` | what was taken of the CPU in the latest seconds: [`tailbound_stats::coincidence::Coincidence`]; else `null` |
+//! | `next` | the command that is worth most now: `command`, `purpose` |
 //! | `plan`, `machine`, `after`, `self_cost_ns`, `events` | as in the run file |
 //! | `lost` | a list of sentences: what is missing from the figures |
 //! | `rules` | rules for real-time programs that watched threads broke: [`crate::rules::json`]; else `null` |
@@ -39,6 +42,7 @@ use tailbound_core::record::{ThreadRecord, WindowRecord};
 use tailbound_stats::Analysis;
 use tailbound_stats::analysis::{Figures, Total};
 
+use crate::next_step::NextStep;
 use crate::{digest, label};
 
 /// Version of the shape.
@@ -82,6 +86,9 @@ pub fn json(analysis: &Analysis<'_>) -> Value {
         "timelines": run.timelines,
         "windows": windows(run),
         "phases": crate::phases::json(analysis),
+        "periods": analysis.periods(),
+        "coincidence": analysis.coincidence(),
+        "next": NextStep::of(analysis),
         "plan": header.plan,
         "machine": header.machine,
         "after": run.after,

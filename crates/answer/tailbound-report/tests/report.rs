@@ -644,7 +644,7 @@ fn colour_changes_nothing_but_colour() {
         for line in text(&Analysis::of(&run), Style { color: Color::Off, width }).lines() {
             let long_word = line.split_whitespace().map(|w| w.chars().count()).max().unwrap_or(0);
             // A command to be copied is one line, however long.
-            let fits = line.starts_with("Repeat: ")
+            let fits = ["Repeat: ", "Next: "].iter().any(|w| line.starts_with(w))
                 || line.chars().count() <= width.max(long_word + 4).max(32);
             assert!(fits, "{width}: {line}");
         }

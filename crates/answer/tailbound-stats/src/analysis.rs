@@ -11,7 +11,10 @@ use tailbound_core::{Context, Outcome, Run};
 
 use crate::bound::{self, Statement};
 use crate::change::{Phase, phases};
+use crate::coincidence::{self, Coincidence};
 use crate::loads::{LoadTotal, loads};
+use crate::period;
+use crate::period::of_run::ThreadPeriod;
 use crate::precision::{self, Precision, TooFewStretches};
 use crate::summary::Summary;
 
@@ -52,6 +55,8 @@ pub struct Analysis<'a> {
     bound: OnceCell<Option<Statement>>,
     phases: OnceCell<Result<Vec<Phase>, TooFewStretches>>,
     loads: OnceCell<Vec<LoadTotal>>,
+    periods: OnceCell<Vec<ThreadPeriod>>,
+    coincidence: OnceCell<Option<Coincidence>>,
 }
 
 impl<'a> Analysis<'a> {
@@ -65,6 +70,8 @@ impl<'a> Analysis<'a> {
             bound: OnceCell::new(),
             phases: OnceCell::new(),
             loads: OnceCell::new(),
+            periods: OnceCell::new(),
+            coincidence: OnceCell::new(),
         }
     }
 
@@ -147,5 +154,17 @@ impl<'a> Analysis<'a> {
     #[must_use]
     pub fn loads(&self) -> &[LoadTotal] {
         self.loads.get_or_init(|| loads(self.run))
+    }
+
+    /// The periods in which exceedances come, thread by thread.
+    #[must_use]
+    pub fn periods(&self) -> &[ThreadPeriod] {
+        self.periods.get_or_init(|| period::of_run::of_run(self.run))
+    }
+
+    /// What comes with the latest seconds.
+    #[must_use]
+    pub fn coincidence(&self) -> Option<&Coincidence> {
+        self.coincidence.get_or_init(|| coincidence::of_run(self.run)).as_ref()
     }
 }

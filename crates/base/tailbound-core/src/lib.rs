@@ -22,6 +22,7 @@ pub mod cpus;
 pub mod csv;
 pub mod cycle;
 pub mod distribution;
+pub mod disturbance;
 pub mod ended;
 pub mod envelope;
 pub mod exposition;

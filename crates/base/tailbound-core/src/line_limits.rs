@@ -7,6 +7,7 @@ use crate::Run;
 use crate::blame::BlameRecord;
 use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
+use crate::disturbance::DisturbanceRecord;
 use crate::limits::{
     BLAME_PARTS_MAX, BLAME_SPANS_MAX, CONTEXTS_MAX, CYCLE_CAUSES_MAX, CYCLE_JOBS_MAX, FINDINGS_MAX,
     LimitError, PATHS_LIST_MAX, PLAN_MAX, RAW_SAMPLES_MAX, ROUNDS_MAX, SECOND_MAX,
@@ -43,6 +44,7 @@ pub fn check(line: &Line) -> Result<(), LimitError> {
         Line::Cycle(c) => cycle(c),
         Line::Violation(v) => violation(v),
         Line::Paths(p) => paths(p),
+        Line::Disturbance(d) => disturbance(d),
         Line::Load(l) => ns("t_ns", [l.t_ns, l.span_ns]).and_then(|()| count("count", [l.count])),
         Line::Benchmark(w) => {
             ns("real_ns", [w.real_ns, w.user_ns, w.sys_ns])?;
@@ -60,6 +62,14 @@ pub fn check(line: &Line) -> Result<(), LimitError> {
         Line::End(e) => ns("measured_ns", [e.measured_ns]).and_then(|()| count("lines", [e.lines])),
         Line::Figure(_) | Line::SelfCost { .. } | Line::After { .. } | Line::Finding(_) => Ok(()),
     }
+}
+
+fn disturbance(d: &DisturbanceRecord) -> Result<(), LimitError> {
+    if d.cpus.len() > THREADS_MAX {
+        return Err(beyond("CPUs of a disturbance", THREADS_MAX));
+    }
+    ns("t_ns", [d.t_ns, d.span_ns])?;
+    ns("steal_ns", d.cpus.iter().flat_map(|c| [c.steal_ns, c.interrupt_ns, c.softirq_ns]))
 }
 
 fn blame(b: &BlameRecord) -> Result<(), LimitError> {

@@ -13,6 +13,7 @@ use crate::blame::BlameRecord;
 use crate::context::Context;
 use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
+use crate::disturbance::DisturbanceRecord;
 use crate::ended::{EndReason, ThreadEnd};
 use crate::finding::Finding;
 use crate::histogram::SparseHistogram;
@@ -429,6 +430,8 @@ pub enum Line {
     Violation(Box<ViolationRecord>),
     /// At the end: what a run in the lab showed that was watched from within the emulator.
     Paths(Box<PathsRecord>),
+    /// Once a look of the supervisor, where something was taken of a measured CPU.
+    Disturbance(DisturbanceRecord),
     /// Once a second and load.
     Load(LoadRecord),
     /// After the measurement, once per repetition of a benchmark.

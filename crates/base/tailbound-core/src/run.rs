@@ -7,6 +7,7 @@ use crate::blame::BlameRecord;
 use crate::context::Context;
 use crate::cycle::CycleRecord;
 use crate::distribution::Distribution;
+use crate::disturbance::DisturbanceRecord;
 use crate::ended::EndReason;
 use crate::finding::Finding;
 use crate::paths::PathsRecord;
@@ -44,6 +45,8 @@ pub struct Run {
     pub violations: Vec<ViolationRecord>,
     /// Exact paths of the kernel, where the run was watched from within the emulator.
     pub paths: Option<Box<PathsRecord>>,
+    /// What was taken of the measured CPUs, look by look.
+    pub disturbances: Vec<DisturbanceRecord>,
     /// Achieved load.
     pub loads: Vec<LoadRecord>,
     /// Benchmarks and what they cost.
@@ -84,6 +87,7 @@ impl Run {
             cycles: Vec::new(),
             violations: Vec::new(),
             paths: None,
+            disturbances: Vec::new(),
             loads: Vec::new(),
             benchmarks: Vec::new(),
             figures: Vec::new(),
@@ -117,6 +121,7 @@ impl Run {
             Line::Cycle(c) => self.cycles.push(*c),
             Line::Violation(v) => self.violations.push(*v),
             Line::Paths(p) => self.paths = Some(p),
+            Line::Disturbance(d) => self.disturbances.push(d),
             Line::Load(l) => self.loads.push(l),
             Line::Benchmark(w) => self.benchmarks.push(w),
             Line::Figure(f) => self.figures.push(f),
@@ -155,6 +160,7 @@ impl Run {
             .chain(self.cycles.iter().cloned().map(|c| Line::Cycle(Box::new(c))))
             .chain(self.violations.iter().cloned().map(|v| Line::Violation(Box::new(v))))
             .chain(self.paths.iter().cloned().map(Line::Paths))
+            .chain(self.disturbances.iter().cloned().map(Line::Disturbance))
             .chain(self.loads.iter().cloned().map(Line::Load))
             .chain(self.raw.iter().cloned().map(Line::Raw))
             .chain(self.threads.iter().map(|t| Line::Thread(Box::new(t.clone()))))

@@ -18,6 +18,10 @@ pub struct CpuTicks {
     pub idle: u64,
     /// Taken by the hypervisor; `None` where the kernel has no such column.
     pub steal: Option<u64>,
+    /// In interrupts.
+    pub interrupt: u64,
+    /// In soft interrupts.
+    pub softirq: u64,
 }
 
 impl CpuTicks {
@@ -28,6 +32,8 @@ impl CpuTicks {
             total: self.total.saturating_sub(earlier.total),
             idle: self.idle.saturating_sub(earlier.idle),
             steal: self.steal.zip(earlier.steal).map(|(a, b)| a.saturating_sub(b)),
+            interrupt: self.interrupt.saturating_sub(earlier.interrupt),
+            softirq: self.softirq.saturating_sub(earlier.softirq),
         }
     }
 }
@@ -58,6 +64,8 @@ fn cpu_line(line: &str) -> Option<(u32, CpuTicks)> {
         total: values.iter().take(8).fold(0, |a, b| a.saturating_add(*b)),
         idle: at(3)?.saturating_add(at(4).unwrap_or(0)),
         steal: at(7),
+        interrupt: at(5).unwrap_or(0),
+        softirq: at(6).unwrap_or(0),
     };
     Some((cpu, ticks))
 }
@@ -70,6 +78,7 @@ mod tests {
     fn reads_old_and_new_lines() {
         let (cpu, t) = cpu_line("cpu1 10 1 20 300 5 0 7 30 2 0").unwrap_or_default();
         assert_eq!((cpu, t.total, t.idle, t.steal), (1, 373, 305, Some(30)));
+        assert_eq!((t.interrupt, t.softirq), (0, 7));
         let old = cpu_line("cpu0 10 1 20 300").map(|(_, t)| (t.total, t.steal));
         assert_eq!(old, Some((331, None)));
         assert_eq!(cpu_line("cpu  10 1 20 300"), None);

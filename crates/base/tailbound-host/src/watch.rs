@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use tailbound_core::disturbance::CpuTaken;
 use tailbound_core::record::{Fact, Facts, ThreadRecord};
 use tailbound_core::{CpuSet, Finding, Impact};
 
@@ -18,7 +19,7 @@ use crate::disturbances::traffic::Switches;
 use crate::disturbances::{self, Disturbance, Look, faults};
 use crate::inventory::{changed, inventory};
 use crate::kmsg::KernelLog;
-use crate::procstat;
+use crate::procstat::{self, Ticks};
 use crate::root::{Found, Missing, Root};
 use crate::tasks;
 use crate::watch_plan::WatchPlan;
@@ -47,6 +48,8 @@ pub struct Watch {
     disturbances: Vec<Box<dyn Disturbance>>,
     reported: BTreeMap<String, Finding>,
     looks: u64,
+    /// Of the look before, and of the last.
+    ticks: [Found<Ticks>; 2],
 }
 
 impl std::fmt::Debug for Watch {
@@ -76,8 +79,10 @@ impl Watch {
             disturbances: Vec::new(),
             reported: BTreeMap::new(),
             looks: 0,
+            ticks: [const { Err(Missing::Unknown(String::new())) }; 2],
         };
         let first = watch.look(backlog, LookKind::Whole);
+        watch.ticks = [first.ticks.clone(), first.ticks.clone()];
         watch.disturbances = disturbances::all(&first, &watch.before, switches);
         watch
     }
@@ -106,6 +111,15 @@ impl Watch {
             }
         }
         new
+    }
+
+    /// What was taken of the measured CPUs from the look before the last to the last; reads nothing.
+    #[must_use]
+    pub fn taken(&self) -> Vec<CpuTaken> {
+        match &self.ticks {
+            [Ok(before), Ok(now)] => disturbances::taken(&self.cpus, before, now),
+            _ => Vec::new(),
+        }
     }
 
     /// Takes the last look: the facts that changed since the start and those only known now
@@ -174,6 +188,8 @@ impl Watch {
     fn findings(&mut self, kind: LookKind) -> Vec<Finding> {
         let records = self.log.read_new();
         let look = self.look(records, kind);
+        self.ticks.swap(0, 1);
+        self.ticks[1].clone_from(&look.ticks);
         self.disturbances.iter_mut().flat_map(|s| s.look(&look)).collect()
     }
 

@@ -84,10 +84,11 @@ pub enum RunPart {
 impl RunPart {
     /// Line types that are passed over.
     fn skipped(self) -> &'static [&'static str] {
-        const PROFILE: [&str; 11] = [
+        const PROFILE: [&str; 12] = [
             "window",
             "raw",
             "load",
+            "disturbance",
             "second",
             "block",
             "event",

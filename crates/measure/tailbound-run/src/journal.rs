@@ -49,6 +49,7 @@ impl Journal {
                 | Line::Exceedance(_)
                 | Line::Blame(_)
                 | Line::Load(_)
+                | Line::Disturbance(_)
                 | Line::Raw(_)
         );
         if !(bulky && self.begun && self.output.holds()) {

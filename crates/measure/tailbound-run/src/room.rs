@@ -45,7 +45,7 @@ impl Estimate {
         let raw = if plan.raw { plan.activations.saturating_mul(4) } else { 0 };
         Self {
             ends: (128u64 << 10).saturating_add(threads.saturating_mul(512 << 10)),
-            per_s: threads.saturating_mul((raw / seconds.max(1)).saturating_add(400)),
+            per_s: threads.saturating_mul((raw / seconds.max(1)).saturating_add(460)),
             seconds: seconds.max(u64::from(raw > 0)),
         }
     }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_core::Context;
 use tailbound_core::collect::Collector;
+use tailbound_core::disturbance::DisturbanceRecord;
 use tailbound_core::histogram::Histogram;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::occurrence::Occurrence;
@@ -115,6 +116,8 @@ pub(crate) struct Supervisor<'a, W: World> {
     shown: Histogram,
     warm_up_over: bool,
     next_tick_ns: i64,
+    /// The last look at the machine, once there was one.
+    looked_ns: Option<i64>,
     next_checkpoint_ns: i64,
     interrupted: Option<&'static str>,
     stopping: Stopping,
@@ -155,6 +158,7 @@ impl<'a, W: World> Supervisor<'a, W> {
             shown: Histogram::new(tailbound_rt::h2::PRECISION),
             warm_up_over: false,
             next_tick_ns: i64::MIN,
+            looked_ns: None,
             next_checkpoint_ns: 0,
             interrupted: None,
             stopping: Stopping::new(&session.plan),
@@ -453,6 +457,12 @@ impl<'a, W: World> Supervisor<'a, W> {
         }
         for finding in self.watch.tick() {
             self.journal.finding(finding);
+        }
+        let before_ns = self.looked_ns.replace(t);
+        let cpus = self.watch.taken();
+        if let Some(before_ns) = before_ns.filter(|_| t > 0 && !cpus.is_empty()) {
+            let span_ns = t.saturating_sub(before_ns);
+            self.journal.line(Line::Disturbance(DisturbanceRecord { t_ns: t, span_ns, cpus }));
         }
         if t >= self.next_checkpoint_ns {
             // From the first look on, so that the file names its threads; densely at first, then

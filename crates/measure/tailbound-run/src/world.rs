@@ -7,6 +7,7 @@
 //! and disks of its own, so that what the supervisor and the session do with them can be tested.
 //! Not here: the file (`disk`).
 
+use tailbound_core::disturbance::CpuTaken;
 use tailbound_core::finding::Finding;
 use tailbound_core::record::{Clocks, Facts, ThreadRecord};
 use tailbound_host::Watch;
@@ -115,6 +116,8 @@ impl LoadSet for Loads {
 pub(crate) trait Disturbances {
     /// What is newly noticed, once a second.
     fn tick(&mut self) -> Vec<Finding>;
+    /// What was taken of the measured CPUs between the two newest looks.
+    fn taken(&self) -> Vec<CpuTaken>;
     /// The last look: facts that changed, and findings.
     fn end(self, threads: &[ThreadRecord]) -> (Facts, Vec<Finding>);
 }
@@ -122,6 +125,9 @@ pub(crate) trait Disturbances {
 impl Disturbances for Watch {
     fn tick(&mut self) -> Vec<Finding> {
         Self::tick(self)
+    }
+    fn taken(&self) -> Vec<CpuTaken> {
+        Self::taken(self)
     }
     fn end(self, threads: &[ThreadRecord]) -> (Facts, Vec<Finding>) {
         Self::end(self, threads)

@@ -36,6 +36,16 @@ pub(super) fn advice(records: &[BlameRecord], ranking: &Ranking, most: usize) ->
     out
 }
 
+/// The command against who was late most often: one that measures whether a setting helps, else one that looks for
+/// the reason.
+#[must_use]
+pub(crate) fn command(records: &[BlameRecord]) -> Option<String> {
+    let ranking = Ranking::of(records);
+    let first = rows::ranked(&ranking, 1).first()?;
+    let remedy = Remedy::of(first.cause, &first.who)?;
+    commands(&remedy, &on_cpus(records, first)).pop().map(|(_, command)| command)
+}
+
 /// ` -c 1,3`, the CPUs that `culprit` was late on; nothing where CPU 0 is among them, which `tune`
 /// takes only when asked to, or where one is not known.
 fn on_cpus(records: &[BlameRecord], culprit: &Culprit) -> String {

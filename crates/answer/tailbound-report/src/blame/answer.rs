@@ -119,12 +119,13 @@ pub fn none_taken_apart(run: &Run, above_ns: Option<i64>) -> String {
     }
 }
 
-/// What the findings of a run say of its late wake-ups.
+/// What the findings of a run say of its late wake-ups, and the periods in which they come.
 #[must_use]
 pub fn findings_of(run: &Run) -> Vec<String> {
     let about = |f: &&Finding| {
         ["blamed", "not-blamed", "no-stacks", "not-all-blamed", "trace-lost", "trace-unreadable"]
             .contains(&f.id.as_str())
     };
-    run.findings.iter().filter(about).map(|f| f.title.clone()).collect()
+    let periods = crate::reasons::periods(run, &tailbound_stats::period::of_run::of_run(run));
+    run.findings.iter().filter(about).map(|f| f.title.clone()).chain(periods).collect()
 }

@@ -6,7 +6,7 @@
 //! Names of threads, interrupts and functions come from files: they are escaped where they are written.
 //! Not here: how a sample is taken apart (`tailbound-trace`), who the culprit is (`tailbound_core::blame`).
 
-mod advice;
+pub(crate) mod advice;
 mod answer;
 mod html;
 mod interruptions;

@@ -13,9 +13,10 @@ use tailbound_stats::bound::{Extrapolation, Reason};
 
 use super::page::Page;
 use crate::escape::{repeat as repeat_words, xml};
+use crate::next_step::NextStep;
 use crate::svg::Unit;
 use crate::table::Table;
-use crate::{changes, digest, figures, label, limits, pictures, precision, unitless};
+use crate::{changes, digest, figures, label, limits, pictures, precision, reasons, unitless};
 
 /// Everything about a run; `prefix` keeps names apart where several runs share a page.
 pub(super) fn run(page: &mut Page, analysis: &Analysis<'_>, name: &str, prefix: &str) {
@@ -192,6 +193,11 @@ fn why(page: &mut Page, analysis: &Analysis<'_>) {
         1 => page.text("soft", "One more notice is among the findings."),
         n => page.text("soft", &format!("{n} more notices are among the findings.")),
     }
+    let reasons = reasons::sentences(analysis);
+    if !reasons.is_empty() {
+        page.push("<h3>What comes with late wake-ups</h3>");
+        page.list(&reasons);
+    }
     page.push("</div><div><h3>What to do</h3>");
     if advice.is_empty() {
         page.text("", "No advice follows from what was found.");
@@ -201,6 +207,7 @@ fn why(page: &mut Page, analysis: &Analysis<'_>) {
             page.text("soft", &format!("and {} more, below among the findings", advice.len() - 4));
         }
     }
+    page.text("", &format!("Next: {}", NextStep::of(analysis).line()));
     page.push("</div></section>");
     let shown = digest::shown(run);
     if !shown.is_empty() {

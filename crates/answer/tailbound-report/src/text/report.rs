@@ -12,6 +12,7 @@ use super::bars::Across;
 use super::ink::Ink;
 use super::page::{Page, Style, outcome_ink};
 use crate::escape::{repeat, terminal};
+use crate::next_step::NextStep;
 use crate::svg::Unit;
 use crate::{digest, figures, label, precision};
 
@@ -21,6 +22,9 @@ pub fn text(analysis: &Analysis<'_>, style: Style) -> String {
     let run = analysis.run();
     let mut page = Page::new(style);
     page.text(&digest::headline(run), "  ", outcome_ink(analysis.outcome()));
+    for sentence in crate::reasons::sentences(analysis) {
+        page.text(&sentence, "  ", Ink::Bold);
+    }
     for f in digest::culprits(run) {
         page.text(&format!("{}: {}", impact_word(&f.impact), f.title), "  ", Ink::Warn);
     }
@@ -83,7 +87,8 @@ pub fn text(analysis: &Analysis<'_>, style: Style) -> String {
         None => repeat(&run.header.command),
     };
     let line = format!("Repeat: {}", terminal(&again));
-    page.raw(vec![line], Ink::Dim);
+    let next = format!("Next:   {}", terminal(&NextStep::of(analysis).line()));
+    page.raw(vec![line, next], Ink::Dim);
     page.finish()
 }
 

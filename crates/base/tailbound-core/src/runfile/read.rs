@@ -265,6 +265,7 @@ fn typed_line(bytes: &[u8]) -> Result<Option<Line>, LineFault> {
         "cycle" => Line::Cycle(of(kind, bytes)?),
         "violation" => Line::Violation(of(kind, bytes)?),
         "paths" => Line::Paths(of(kind, bytes)?),
+        "disturbance" => Line::Disturbance(of(kind, bytes)?),
         "load" => Line::Load(of(kind, bytes)?),
         "work" => Line::Benchmark(of(kind, bytes)?),
         "figure" => Line::Figure(of(kind, bytes)?),

@@ -24,6 +24,7 @@ pub(crate) mod traffic;
 
 use std::collections::BTreeMap;
 
+use tailbound_core::disturbance::CpuTaken;
 use tailbound_core::number::Real as _;
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::{CpuSet, Finding};
@@ -103,4 +104,22 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
 pub(crate) fn ticks_to_ms(ticks: u64) -> u64 {
     let per_second = tailbound_sys::hostinfo::ticks_per_second();
     ticks.saturating_mul(1000).checked_div(per_second).unwrap_or(0)
+}
+
+/// What was taken of each of `cpus` from one reading of /proc/stat to the next; nothing of those that one lacks.
+pub(crate) fn taken(cpus: &CpuSet, before: &Ticks, now: &Ticks) -> Vec<CpuTaken> {
+    let ns = |ticks: u64| {
+        i64::try_from(ticks_to_ms(ticks)).unwrap_or(i64::MAX).saturating_mul(1_000_000)
+    };
+    let one = |cpu: u32| {
+        let passed = now.get(&cpu)?.since(before.get(&cpu)?);
+        let (steal, interrupt) = (passed.steal.unwrap_or(0), passed.interrupt);
+        Some(CpuTaken {
+            cpu,
+            steal_ns: ns(steal),
+            interrupt_ns: ns(interrupt),
+            softirq_ns: ns(passed.softirq),
+        })
+    };
+    cpus.iter().filter_map(one).filter(|t| !t.is_nothing()).collect()
 }

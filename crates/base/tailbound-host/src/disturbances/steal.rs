@@ -67,7 +67,7 @@ impl Disturbance for Steal {
                     words.join("; ")
                 ),
             )
-            .meaning("A guest cannot see when this happened: any latency of the run may include it. The kernel counts steal time in steps of 10 ms.")
+            .meaning("A guest cannot see when within a second this happened: any latency of the run may include it. The kernel counts steal time in steps of 10 ms.")
             .remedy("Against this time pin and reserve the virtual CPUs on the host, or measure on the bare machine. It is one possible cause: `tailbound check` names those within the guest, and `--blame` tells them apart."),
         ]
     }

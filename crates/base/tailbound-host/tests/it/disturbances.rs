@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use tailbound_core::disturbance::CpuTaken;
 use tailbound_core::record::{Fact, Facts, ThreadRecord};
 use tailbound_core::{Finding, Impact, Policy};
 use tailbound_host::{RealtimeRight, Switches, Watch, WatchPlan, not_locked, not_realtime};
@@ -189,8 +190,13 @@ fn the_last_word_has_the_last_figures() {
     host.replace("proc/stat", "5 40", "5 41");
     let first = watch.tick();
     assert!(first.iter().any(|f| f.id == "steal-time" && f.title.contains("10 ms")), "{first:?}");
+    let stolen = |steal_ns| CpuTaken { cpu: 1, steal_ns, ..CpuTaken::default() };
+    assert_eq!(watch.taken(), [stolen(10_000_000)]);
     host.replace("proc/stat", "5 41", "5 90");
     assert_eq!(watch.tick(), []);
+    assert_eq!(watch.taken(), [stolen(490_000_000)]);
+    assert_eq!(watch.tick(), []);
+    assert_eq!(watch.taken(), [], "since the look before only");
     let (_, last) = watch.end(&[]);
     assert!(last.iter().any(|f| f.id == "steal-time" && f.title.contains("500 ms")), "{last:?}");
     assert!(

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use tailbound_core::disturbance::CpuTaken;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
 use tailbound_core::record::{Clocks, Facts, ThreadRecord};
@@ -265,6 +266,9 @@ impl SimulatedWatch {
 impl Disturbances for SimulatedWatch {
     fn tick(&mut self) -> Vec<Finding> {
         self.look()
+    }
+    fn taken(&self) -> Vec<CpuTaken> {
+        vec![CpuTaken { cpu: 0, steal_ns: 10 * MS, ..CpuTaken::default() }]
     }
     fn end(mut self, _: &[ThreadRecord]) -> (Facts, Vec<Finding>) {
         (Facts::new(), self.look())

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The answer says why without tracing: planted steal time and a planted period are told with their figures, a run
+//! without either says nothing of them, and one command ends the answer.
+
+mod common;
+
+use common::{Shape, run};
+use tailbound_core::blame::{BlamePart, BlameRecord, Cause, Phase, Sureness};
+use tailbound_core::disturbance::{CpuTaken, DisturbanceRecord};
+use tailbound_core::plan::Means;
+use tailbound_core::record::ExceedanceRecord;
+use tailbound_core::{Outcome, Run};
+use tailbound_report::next_step::NextStep;
+use tailbound_report::{Color, Style, html, json, reasons, text};
+use tailbound_stats::Analysis;
+
+const STYLE: Style = Style { width: 100, color: Color::Off };
+
+fn quiet() -> Run {
+    let mut run = run(&Shape { seconds: 60, per_second: 100, stall_ns: 0, ..Shape::default() });
+    run.findings.clear();
+    run
+}
+
+/// Late by 3 ms in seven seconds, in which the hypervisor took 10 or 20 ms of that CPU.
+fn with_steal() -> Run {
+    let mut run = quiet();
+    for second in [3u64, 11, 17, 26, 34, 41, 52] {
+        for s in run.seconds.iter_mut().filter(|s| s.second == second && s.thread == 1) {
+            s.max_ns = 3_000_000;
+        }
+        let taken = CpuTaken {
+            cpu: 1,
+            steal_ns: if second % 2 == 0 { 20_000_000 } else { 10_000_000 },
+            ..CpuTaken::default()
+        };
+        let t_ns = i64::try_from(second + 1).unwrap() * 1_000_000_000 + 5_000_000;
+        run.disturbances.push(DisturbanceRecord {
+            t_ns,
+            span_ns: 1_000_000_000,
+            cpus: vec![taken],
+        });
+    }
+    run
+}
+
+/// Late on CPU 0 every 2.5 s, on the run's grid of 10 ms.
+fn with_period() -> Run {
+    let mut run = quiet();
+    for i in 0..23u64 {
+        let activation = 40 + i * 250;
+        let t_ns = i64::try_from(activation).unwrap() * 10_000_000 + 200_000;
+        let error_ns = 200_000;
+        run.exceedances.push(ExceedanceRecord { thread: 0, activation, error_ns, t_ns, missed: 0 });
+    }
+    run
+}
+
+fn blamed(t_ns: i64, who: &str) -> BlameRecord {
+    let part = BlamePart {
+        phase: Phase::Switch,
+        ns: 200_000,
+        cause: Cause::Workqueue,
+        who: who.to_owned(),
+        sureness: Sureness::Sure,
+        ..BlamePart::default()
+    };
+    BlameRecord {
+        thread: 0,
+        name: String::new(),
+        t_ns,
+        latency_ns: 200_000,
+        cpu: Some(0),
+        parts: vec![part],
+        chain: Vec::new(),
+        lanes: Vec::new(),
+        tracing_ns: 0,
+        near: false,
+        lost: false,
+    }
+}
+
+#[test]
+fn steal_time_with_the_latest_seconds_is_the_second_sentence() {
+    let run = with_steal();
+    let analysis = Analysis::of(&run);
+    let told = reasons::sentences(&analysis);
+    let first = told.first().expect("it is told");
+    assert!(
+        first.starts_with("In 7 of the ")
+            && first.contains("the hypervisor had taken 10.0 ms to 20.0 ms from that CPU"),
+        "{first}"
+    );
+    let shown = text(&analysis, STYLE).replace("\n  ", " ");
+    assert!(shown.lines().nth(1).is_some_and(|l| l.starts_with("In 7 of the ")), "{shown}");
+    let page = html(&[Analysis::of(&run)], &["x".to_owned()]);
+    assert!(page.contains("the hypervisor had taken"));
+    let value = json(&analysis);
+    assert_eq!(value["coincidence"]["kind"], "steal");
+    assert_eq!(value["coincidence"]["count"], 7);
+    assert!(NextStep::of(&analysis).command.ends_with("--sample 10s"));
+    // The file keeps it.
+    let mut file = Vec::new();
+    tailbound_core::runfile::write_run(&run, &mut file).unwrap();
+    let again = tailbound_core::runfile::read_run(file.as_slice()).unwrap();
+    assert_eq!(again.disturbances, run.disturbances);
+}
+
+#[test]
+fn a_period_is_told_with_who_has_it() {
+    let mut run = with_period();
+    let told = reasons::sentences(&Analysis::of(&run));
+    let said = told.first().expect("it is told");
+    assert!(said.starts_with("CPU 0: the late wake-ups come every 2.50 s ± 10.0 ms, "), "{said}");
+    let mut kept: Vec<i64> = run
+        .exceedances
+        .iter()
+        .filter(|e| e.error_ns == 200_000)
+        .map(|e| e.t_ns - e.error_ns)
+        .collect();
+    kept.truncate(9);
+    run.blames = kept
+        .iter()
+        .enumerate()
+        .map(|(i, t)| blamed(*t, &format!("kworker/0:{i}-4{i} vmstat_update")))
+        .collect();
+    let told = reasons::sentences(&Analysis::of(&run));
+    assert!(
+        told.iter().any(|s| s
+            .contains("of 9 that were taken apart, 9: work queue function kworker vmstat_update")),
+        "{told:?}"
+    );
+    assert!(tailbound_report::blame::findings_of(&run).iter().any(|n| n.contains("every 2.50 s")));
+    assert!(NextStep::of(&Analysis::of(&run)).command.contains("stat-interval=120"));
+}
+
+#[test]
+fn times_on_an_unknown_grid_have_no_period() {
+    let mut run = with_period();
+    run.header.plan.interval_ns = 0;
+    run.header.plan.means = Means::NotTold;
+    assert_eq!(reasons::sentences(&Analysis::of(&run)), Vec::<String>::new());
+}
+
+#[test]
+fn a_quiet_run_gives_no_reason_and_one_command() {
+    let mut run = quiet();
+    let analysis = Analysis::of(&run);
+    assert_eq!(reasons::sentences(&analysis), Vec::<String>::new());
+    let shown = text(&analysis, STYLE);
+    let next: Vec<&str> = shown.lines().filter(|l| l.starts_with("Next: ")).collect();
+    assert_eq!(next.len(), 1, "{shown}");
+    assert_eq!(shown.lines().last(), next.first().copied());
+    run.header.command = ["tailbound", "run", "-d", "100us", "-o", "x"].map(str::to_owned).to_vec();
+    run.verdict.as_mut().unwrap().outcome = Outcome::NotMet;
+    assert_eq!(NextStep::of(&Analysis::of(&run)).command, "tailbound run --blame -d 100us");
+    run.verdict.as_mut().unwrap().outcome = Outcome::Met;
+    assert_eq!(NextStep::of(&Analysis::of(&run)).command, "tailbound check -c 0-1");
+}
