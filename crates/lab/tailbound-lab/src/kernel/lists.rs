@@ -104,6 +104,9 @@ pub(crate) fn ask<T>(
 pub(crate) const OTHER_KERNEL: &str = "use path:VMLINUZ";
 
 fn without_apt(question: &Question<'_>, store: &Store, why: LabError) -> LabError {
+    if why.is_cut_off() {
+        return why;
+    }
     KernelError::NoApt {
         wanted: question.what.to_owned(),
         store: store.folder().to_owned(),

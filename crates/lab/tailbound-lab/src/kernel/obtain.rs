@@ -221,7 +221,8 @@ fn put(
         }
         debs.push(kept);
     }
-    package::unpack(store, &debs, named, arch).map_err(|e| KernelError::Unpacking(Box::new(e)))?;
+    package::unpack(store, &debs, named, arch)
+        .map_err(|e| if e.is_cut_off() { e } else { KernelError::Unpacking(Box::new(e)).into() })?;
     debs.iter().try_for_each(|kept| fs::remove_file(kept).map_err(|e| LabError::file(kept, e)))
 }
 
