@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The help, made from the table of options.
+
+use std::fmt::Write as _;
+
+use crate::option::{OPTIONS, Refusal, Takes};
+
+/// Options that are honoured, and those that are refused, each with its reason.
+#[must_use]
+pub fn help() -> String {
+    let mut text = String::new();
+    let parts = [
+        (Refusal::None, "Options:\n"),
+        (Refusal::Always, "\nRefused, because they cannot be honoured exactly:\n"),
+    ];
+    for (refusal, title) in parts {
+        text.push_str(title);
+        for option in OPTIONS.iter().filter(|o| o.refused == refusal) {
+            let short = option.short.map_or_else(|| "   ".to_owned(), |short| format!("-{short} "));
+            let value = match option.takes {
+                Takes::Nothing => String::new(),
+                Takes::Value(value) => format!("={value}"),
+                Takes::Maybe(value) => format!("[={value}]"),
+            };
+            let long = format!("--{}{value}", option.long);
+            let _ = writeln!(text, "  {short}{long:<22} {}", option.about);
+        }
+    }
+    text.push_str(
+        "\nOutput and exit status are those of cyclictest. The run file lies beside the file of --json or --histfile \
+         (FILE.tailbound.jsonl), or where TAILBOUND_CYCLICTEST_OUT says.\n",
+    );
+    text
+}

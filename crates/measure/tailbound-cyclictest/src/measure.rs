@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From words to a run, and to what cyclictest prints of it.
+//!
+//! Context: SETUP and COLD.
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::Path;
+
+use tailbound_core::Run;
+use tailbound_core::cpus::CpuSet;
+use tailbound_host::{Cpus, Root, machine_lock};
+use tailbound_run::{Request, RunError, SamplesTo, Session, resolve};
+use tailbound_sys::signal::Signals;
+use tailbound_sys::{clock, sched};
+use tailbound_tune::dma_latency;
+
+use crate::error::CyclictestError;
+use crate::json::{self, JsonThread, Surroundings};
+use crate::options::{Idle, Options, Screen};
+use crate::placement::{self, Placement};
+use crate::screen::Viewer;
+use crate::{help, histogram, run_file, words};
+
+/// From one look to the next.
+const REFRESH_MS: u32 = 100;
+
+/// Where it prints.
+pub struct Console<'a> {
+    /// What cyclictest prints.
+    pub out: &'a mut dyn Write,
+    /// Everything else.
+    pub note: &'a mut dyn FnMut(&str),
+}
+
+/// Does what cyclictest would with `arguments`; `line` is the whole command line, for the records.
+///
+/// # Errors
+/// [`CyclictestError`]: nothing was measured, or a file that was asked for cannot be written.
+pub fn main(
+    arguments: &[String],
+    line: Vec<String>,
+    console: &mut Console<'_>,
+) -> Result<(), CyclictestError> {
+    let options = Options::of(words::parse(arguments)?)?;
+    if options.help {
+        // A reader that went away has seen enough.
+        console.out.write_all(help::help().as_bytes()).unwrap_or_default();
+        return Ok(());
+    }
+    let root = Root::real();
+    let machine = Cpus::read(&root)?;
+    let mut placement = Placement::of(&options, &machine)?;
+    placement.notes.drain(..).for_each(|text| (console.note)(&text));
+    if let Some(list) = &options.main_cpus {
+        let cpus: CpuSet = machine.resolve(placement::plain(list, "--mainaffinity")?)?;
+        let cpus: Vec<u32> = cpus.iter().collect();
+        sched::set_affinity(0, &cpus).map_err(CyclictestError::MainAffinity)?;
+    }
+    let mut begin = verbose_begin(&options, &placement, &root);
+    let held = idle(&options, &mut placement, &mut begin, console);
+    let request = Request { config: placement.config.clone(), bare: true };
+    let resolved = resolve(&request, &root)?;
+    let session = Session {
+        plan: resolved.plan,
+        findings: resolved.findings,
+        command: line.clone(),
+        root: root.clone(),
+        exe: std::env::current_exe().unwrap_or_default(),
+        loads_optional: false,
+        inventory_late: false,
+        refresh_ms: REFRESH_MS,
+        virtual_time: false,
+        round: None,
+        purpose: resolved.purpose,
+        machine: Some(machine_lock::share()?),
+        samples: SamplesTo::Viewer,
+        begin_at_ns: None,
+    };
+    let path = run_file::path(&options, std::env::var_os(run_file::OUT_VARIABLE));
+    let output = run_file::open(path.as_deref(), &session.header().plan, console.note)?;
+    let signals = Signals::block_and_open()?;
+    let shown = (placement.policy.shown(), placement.policy.priority);
+    let mut viewer = Viewer::new(&options, placement.cpus.len(), shown, &root, console.out);
+    viewer.print(&begin);
+    let start_s = now_s();
+    let made = tailbound_run::run(session, resolved.probe, output, &signals, &mut |view| {
+        viewer.see(view, console.note);
+    });
+    let end_s = now_s();
+    drop(held);
+    match made {
+        Ok((run, _)) => lost(&run, console.note),
+        // The figures are there all the same.
+        Err(e @ (RunError::SavedElsewhere { .. } | RunError::Lost { .. })) => {
+            (console.note)(&e.to_string());
+        }
+        Err(e) => return Err(e.into()),
+    }
+    viewer.end();
+    let around = || Surroundings::read(&root, shell_line(&line), start_s, end_s);
+    end(&options, &mut viewer, &placement.cpus, around)
+}
+
+/// The summary, the histogram, the break, and the file of `--json`.
+fn end(
+    options: &Options,
+    viewer: &mut Viewer<'_>,
+    cpus: &[u32],
+    around: impl FnOnce() -> Surroundings,
+) -> Result<(), CyclictestError> {
+    if let Some(path) = &options.json {
+        let threads = viewer.tallies().into_iter().zip(cpus);
+        let threads: Vec<_> = threads.map(|(tally, cpu)| JsonThread { tally, cpu: *cpu }).collect();
+        written(path, &json::text(&around(), options.unit, &threads))?;
+    }
+    if options.quiet && options.rows == 0 {
+        let lines = viewer.lines();
+        viewer.print(&lines);
+    }
+    if options.rows > 0 {
+        let text = histogram::text(&viewer.tallies(), options.columns);
+        match &options.histfile {
+            Some(path) => written(path, &text)?,
+            None => viewer.print(&text),
+        }
+    }
+    if options.break_at > 0 {
+        let tids = viewer.tids();
+        let mut text: String = String::from("# Thread Ids:");
+        tids.iter().for_each(|tid| text.push_str(&format!(" {tid:05}")));
+        text.push('\n');
+        if let Some(first) = viewer.broken {
+            let tid = tids.get(first.thread).copied().unwrap_or(0);
+            let _ = write!(text, "# Break thread: {tid}\n# Break value: {}\n", first.latency);
+        }
+        viewer.print(&text);
+    }
+    Ok(())
+}
+
+/// What `-v` prints before the first latency.
+fn verbose_begin(options: &Options, placement: &Placement, root: &Root) -> String {
+    let mut text = String::new();
+    if options.screen() != Screen::Latencies {
+        return text;
+    }
+    let count = |file: &str| root.cpus(&format!("/sys/devices/system/cpu/{file}")).map_or(0, |c| c.len());
+    let _ = write!(text, "Max CPUs = {}\nOnline CPUs = {}\n", count("present"), count("online"));
+    for (thread, cpu) in placement.cpus.iter().enumerate().filter(|_| options.cpus.is_some()) {
+        let _ = writeln!(text, "Thread {thread} using cpu {cpu}.");
+    }
+    for thread in 0..placement.cpus.len() {
+        let _ = writeln!(text, "Thread {thread} Interval: {}", options.interval_us);
+    }
+    text
+}
+
+/// Holds /dev/cpu_dma_latency where that is possible, as cyclictest does before all else.
+fn idle(
+    options: &Options,
+    placement: &mut Placement,
+    begin: &mut String,
+    console: &mut Console<'_>,
+) -> Option<dma_latency::DmaLatency> {
+    let Idle::HeldAt(us) = options.idle else { return None };
+    match dma_latency::hold(us) {
+        Ok(held) => {
+            let _ = writeln!(begin, "# /dev/cpu_dma_latency set to {us}us");
+            Some(held)
+        }
+        Err(e) => {
+            (console.note)(&format!("WARN: /dev/cpu_dma_latency is not set: {e}"));
+            placement.config.cpu_dma_latency = None;
+            None
+        }
+    }
+}
+
+/// Says which samples are in no figure.
+fn lost(run: &Run, note: &mut dyn FnMut(&str)) {
+    for thread in &run.threads {
+        let lost = thread.dropped.get("raw").copied().unwrap_or(0);
+        if lost > 0 {
+            let max_ns = thread.wakeup.max_ns.unwrap_or(0);
+            note(&format!(
+                "thread {}: {lost} of {} latencies are in no figure, because nothing took them out in time; the greatest of all is {max_ns} ns",
+                thread.thread, thread.wakeup.n
+            ));
+        }
+    }
+}
+
+fn written(path: &Path, text: &str) -> Result<(), CyclictestError> {
+    std::fs::write(path, text)
+        .map_err(|source| CyclictestError::Unwritable { path: path.to_owned(), source })
+}
+
+fn now_s() -> i64 {
+    clock::now_ns(clock::CLOCK_REALTIME).div_euclid(1_000_000_000)
+}
+
+/// The command line as one: importers know by it what the file does not say.
+fn shell_line(line: &[String]) -> String {
+    line.join(" ")
+}
