@@ -8,7 +8,7 @@ const NAME: &str = "cyclictest";
 
 /// The options of cyclictest in a command line, program first; none: it is another verb's.
 #[must_use]
-pub fn arguments(line: &[OsString]) -> Option<Vec<String>> {
+pub fn arguments(line: &[OsString]) -> Option<Vec<OsString>> {
     let (program, rest) = line.split_first()?;
     let by_name = Path::new(program).file_name().is_some_and(|name| name == NAME);
     let rest = match (by_name, rest.split_first()) {
@@ -16,7 +16,7 @@ pub fn arguments(line: &[OsString]) -> Option<Vec<String>> {
         (false, Some((verb, rest))) if verb == NAME => rest,
         _ => return None,
     };
-    Some(rest.iter().map(|word| word.to_string_lossy().into_owned()).collect())
+    Some(rest.to_vec())
 }
 
 #[cfg(test)]
@@ -25,7 +25,8 @@ mod tests {
 
     fn of(line: &str) -> Option<String> {
         let line: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        arguments(&line).map(|words| words.join(" "))
+        let words = arguments(&line)?;
+        Some(words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "))
     }
 
     #[test]

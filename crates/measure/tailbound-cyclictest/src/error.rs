@@ -11,9 +11,11 @@ use tailbound_sys::SysError;
 
 /// Found before anything is started.
 #[derive(Debug, thiserror::Error)]
-pub enum CyclictestError {
+pub(crate) enum CyclictestError {
     /// Not an option of cyclictest, or of several.
-    #[error("{option} is not an option of cyclictest, or the beginning of several; all are in `tailbound cyclictest --help`")]
+    #[error(
+        "{option} is not an option of cyclictest, or the beginning of several; all are in `tailbound cyclictest --help`"
+    )]
     Unknown {
         /// As it was typed.
         option: String,
@@ -60,7 +62,9 @@ pub enum CyclictestError {
     #[error("{0}")]
     Machine(#[from] CpusError),
     /// More threads than CPUs.
-    #[error("-t {threads}: there is one thread per CPU at most, and {cpus} of them; choose fewer threads or more CPUs")]
+    #[error(
+        "-t {threads}: there is one thread per CPU at most, and {cpus} of them; choose fewer threads or more CPUs"
+    )]
     Threads {
         /// How many.
         threads: usize,

@@ -5,9 +5,14 @@ use std::fmt::Write as _;
 
 use crate::option::{OPTIONS, Refusal, Takes};
 
+/// All that `--help` prints.
+pub(crate) fn help() -> String {
+    format!("Usage: tailbound cyclictest [OPTIONS]\n\n{}", options())
+}
+
 /// Options that are honoured, and those that are refused, each with its reason.
 #[must_use]
-pub fn help() -> String {
+pub fn options() -> String {
     let mut text = String::new();
     let parts = [
         (Refusal::None, "Options:\n"),

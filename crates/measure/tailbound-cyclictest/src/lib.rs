@@ -27,8 +27,7 @@ mod verbose;
 mod words;
 
 pub use call::arguments;
-pub use error::CyclictestError;
-pub use help::help;
+pub use help::options;
 pub use measure::{Console, main};
 pub use run_file::OUT_VARIABLE;
 

@@ -3,11 +3,12 @@
 //!
 //! Context: SETUP and COLD.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
+use std::process::ExitCode;
 
-use tailbound_core::Run;
 use tailbound_core::cpus::CpuSet;
 use tailbound_host::{Cpus, Root, machine_lock};
 use tailbound_run::{Request, RunError, SamplesTo, Session, resolve};
@@ -33,15 +34,22 @@ pub struct Console<'a> {
     pub note: &'a mut dyn FnMut(&str),
 }
 
-/// Does what cyclictest would with `arguments`; `line` is the whole command line, for the records.
-///
+/// Does what cyclictest would with `arguments`, and ends with its status.
+pub fn main(arguments: &[OsString], mut console: Console<'_>) -> ExitCode {
+    let arguments: Vec<String> =
+        arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    match measured(&arguments, &mut console) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            (console.note)(&format!("cyclictest: {e}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// # Errors
-/// [`CyclictestError`]: nothing was measured, or a file that was asked for cannot be written.
-pub fn main(
-    arguments: &[String],
-    line: Vec<String>,
-    console: &mut Console<'_>,
-) -> Result<(), CyclictestError> {
+/// Nothing was measured, or a file that was asked for cannot be written.
+fn measured(arguments: &[String], console: &mut Console<'_>) -> Result<(), CyclictestError> {
     let options = Options::of(words::parse(arguments)?)?;
     if options.help {
         // A reader that went away has seen enough.
@@ -57,14 +65,15 @@ pub fn main(
         let cpus: Vec<u32> = cpus.iter().collect();
         sched::set_affinity(0, &cpus).map_err(CyclictestError::MainAffinity)?;
     }
-    let mut begin = verbose_begin(&options, &placement, &root);
+    let mut begin = of_machine(&options, &placement, &root);
     let held = idle(&options, &mut placement, &mut begin, console);
+    begin.push_str(&of_threads(&options, &placement));
     let request = Request { config: placement.config.clone(), bare: true };
     let resolved = resolve(&request, &root)?;
     let session = Session {
         plan: resolved.plan,
         findings: resolved.findings,
-        command: line.clone(),
+        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
         root: root.clone(),
         exe: std::env::current_exe().unwrap_or_default(),
         loads_optional: false,
@@ -90,7 +99,7 @@ pub fn main(
     let end_s = now_s();
     drop(held);
     match made {
-        Ok((run, _)) => lost(&run, console.note),
+        Ok((run, _)) => viewer.correct(&run, console.note),
         // The figures are there all the same.
         Err(e @ (RunError::SavedElsewhere { .. } | RunError::Lost { .. })) => {
             (console.note)(&e.to_string());
@@ -98,7 +107,9 @@ pub fn main(
         Err(e) => return Err(e.into()),
     }
     viewer.end();
-    let around = || Surroundings::read(&root, shell_line(&line), start_s, end_s);
+    // As cyclictest would have it: importers know by it what the file does not say.
+    let line = || format!("cyclictest {}", arguments.join(" "));
+    let around = || Surroundings::read(&root, line(), start_s, end_s);
     end(&options, &mut viewer, &placement.cpus, around)
 }
 
@@ -112,7 +123,11 @@ fn end(
     if let Some(path) = &options.json {
         let threads = viewer.tallies().into_iter().zip(cpus);
         let threads: Vec<_> = threads.map(|(tally, cpu)| JsonThread { tally, cpu: *cpu }).collect();
-        written(path, &json::text(&around(), options.unit, &threads))?;
+        let text = json::text(&around(), options.unit, &threads);
+        match path == Path::new("-") {
+            true => viewer.print(&text),
+            false => written(path, &text)?,
+        }
     }
     if options.quiet && options.rows == 0 {
         let lines = viewer.lines();
@@ -139,18 +154,32 @@ fn end(
     Ok(())
 }
 
-/// What `-v` prints before the first latency.
-fn verbose_begin(options: &Options, placement: &Placement, root: &Root) -> String {
+/// What `-v` prints of the machine.
+fn of_machine(options: &Options, placement: &Placement, root: &Root) -> String {
+    if options.screen() != Screen::Latencies {
+        return String::new();
+    }
+    let count = |file: &str| {
+        let cpus = root.cpus(&format!("/sys/devices/system/cpu/{file}"));
+        cpus.map_or_else(|_| "unknown".to_owned(), |cpus| cpus.len().to_string())
+    };
+    let mut text = format!("Max CPUs = {}\nOnline CPUs = {}\n", count("present"), count("online"));
+    if options.cpus.is_some() {
+        let _ = writeln!(text, "Using {} cpus.", placement.usable);
+    }
+    text
+}
+
+/// What `-v` prints of the threads before the first latency.
+fn of_threads(options: &Options, placement: &Placement) -> String {
     let mut text = String::new();
     if options.screen() != Screen::Latencies {
         return text;
     }
-    let count = |file: &str| root.cpus(&format!("/sys/devices/system/cpu/{file}")).map_or(0, |c| c.len());
-    let _ = write!(text, "Max CPUs = {}\nOnline CPUs = {}\n", count("present"), count("online"));
-    for (thread, cpu) in placement.cpus.iter().enumerate().filter(|_| options.cpus.is_some()) {
-        let _ = writeln!(text, "Thread {thread} using cpu {cpu}.");
-    }
-    for thread in 0..placement.cpus.len() {
+    for (thread, cpu) in placement.cpus.iter().enumerate() {
+        if options.cpus.is_some() {
+            let _ = writeln!(text, "Thread {thread} using cpu {cpu}.");
+        }
         let _ = writeln!(text, "Thread {thread} Interval: {}", options.interval_us);
     }
     text
@@ -177,20 +206,6 @@ fn idle(
     }
 }
 
-/// Says which samples are in no figure.
-fn lost(run: &Run, note: &mut dyn FnMut(&str)) {
-    for thread in &run.threads {
-        let lost = thread.dropped.get("raw").copied().unwrap_or(0);
-        if lost > 0 {
-            let max_ns = thread.wakeup.max_ns.unwrap_or(0);
-            note(&format!(
-                "thread {}: {lost} of {} latencies are in no figure, because nothing took them out in time; the greatest of all is {max_ns} ns",
-                thread.thread, thread.wakeup.n
-            ));
-        }
-    }
-}
-
 fn written(path: &Path, text: &str) -> Result<(), CyclictestError> {
     std::fs::write(path, text)
         .map_err(|source| CyclictestError::Unwritable { path: path.to_owned(), source })
@@ -198,9 +213,4 @@ fn written(path: &Path, text: &str) -> Result<(), CyclictestError> {
 
 fn now_s() -> i64 {
     clock::now_ns(clock::CLOCK_REALTIME).div_euclid(1_000_000_000)
-}
-
-/// The command line as one: importers know by it what the file does not say.
-fn shell_line(line: &[String]) -> String {
-    line.join(" ")
 }

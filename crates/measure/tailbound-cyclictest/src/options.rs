@@ -122,7 +122,9 @@ impl Options {
             return Ok(options);
         }
         for word in line.stray.iter().filter(|word| !word.is_empty()) {
-            options.notes.push(format!("`{word}` is no option and is passed over, as cyclictest does"));
+            options
+                .notes
+                .push(format!("`{word}` is no option and is passed over, as cyclictest does"));
         }
         for given in &line.given {
             options.take(given)?;
@@ -238,8 +240,7 @@ impl Options {
             self.policy = PolicyName::Fifo;
         }
         if self.rows > 0 && self.distance_us.is_some() {
-            self.notes
-                .push("distance is ignored and set to 0, if histogram enabled".to_owned());
+            self.notes.push("distance is ignored and set to 0, if histogram enabled".to_owned());
         }
         Ok(())
     }

@@ -18,7 +18,10 @@ const ENDLESS_S: u64 = 365 * 86_400;
 #[derive(Debug)]
 pub(crate) struct Placement {
     pub(crate) config: RunConfig,
+    /// Those of the threads.
     pub(crate) cpus: Vec<u32>,
+    /// How many there were to choose from.
+    pub(crate) usable: usize,
     pub(crate) policy: ThreadPolicy,
     pub(crate) notes: Vec<String>,
 }
@@ -69,7 +72,7 @@ impl Placement {
             config.cpu_dma_latency = Some(format!("{us}us"));
         }
         length(options, &mut config);
-        Ok(Self { config, cpus, policy, notes })
+        Ok(Self { config, cpus, usable: usable.len(), policy, notes })
     }
 }
 
@@ -81,11 +84,16 @@ pub(crate) fn plain<'l>(list: &'l str, option: &'static str) -> Result<&'l str, 
     match list.trim() {
         list if list.starts_with(['!', '+']) => Err(CyclictestError::Refused {
             option: option.to_owned(),
-            why: format!("`{list}` leaves CPUs out or goes beyond the process's own: name the CPUs, for example 0-2,4"),
+            why: format!(
+                "`{list}` leaves CPUs out or goes beyond the process's own: name the CPUs, for example 0-2,4"
+            ),
         }),
         // All that there are, as libnuma has it.
         "all" => Ok("all"),
-        list => list.parse::<CpuSet>().map(|_| list).map_err(|source| CyclictestError::Cpus { option, source }),
+        list => list
+            .parse::<CpuSet>()
+            .map(|_| list)
+            .map_err(|source| CyclictestError::Cpus { option, source }),
     }
 }
 

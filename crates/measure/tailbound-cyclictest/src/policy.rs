@@ -49,11 +49,7 @@ impl PolicyName {
 
 impl ThreadPolicy {
     /// Of `--policy` and `-p`, where `threads` are measured; and what cyclictest says of it.
-    pub(crate) fn of(
-        name: PolicyName,
-        priority: u8,
-        threads: usize,
-    ) -> (Self, Option<String>) {
+    pub(crate) fn of(name: PolicyName, priority: u8, threads: usize) -> (Self, Option<String>) {
         if name.is_realtime() && priority == 0 {
             let priority = u8::try_from(threads.saturating_add(1)).unwrap_or(99).min(99);
             let note = format!("defaulting realtime priority to {priority}");

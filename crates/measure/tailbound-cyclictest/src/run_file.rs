@@ -23,7 +23,9 @@ pub(crate) fn path(options: &Options, variable: Option<OsString>) -> Option<Path
         PathBuf::from(name)
     };
     let files = options.json.as_ref().or(options.histfile.as_ref());
-    let regular = |file: &&PathBuf| file.metadata().map_or(true, |meta| meta.is_file());
+    let regular = |file: &&PathBuf| {
+        file.as_os_str() != "-" && file.metadata().map_or(true, |meta| meta.is_file())
+    };
     variable
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)

@@ -6,6 +6,7 @@
 use std::io::Write;
 use std::sync::atomic::Ordering;
 
+use tailbound_core::Run;
 use tailbound_core::progress::{Phase, Progress};
 use tailbound_host::Root;
 use tailbound_run::{ThreadSamples, View};
@@ -55,8 +56,11 @@ impl<'a> Viewer<'a> {
         root: &'a Root,
         out: &'a mut dyn Write,
     ) -> Self {
-        let watched =
-            || Watched { tid: 0, tally: Tally::new(options.rows), oscilloscope: Oscilloscope::default() };
+        let watched = || Watched {
+            tid: 0,
+            tally: Tally::new(options.rows),
+            oscilloscope: Oscilloscope::default(),
+        };
         let columns = Columns { unit: options.unit, priority, interval_us: options.interval_us };
         Self {
             screen: options.screen(),
@@ -132,6 +136,26 @@ impl<'a> Viewer<'a> {
         match self.screen {
             Screen::Frames | Screen::Maxima => self.draw(Vec::new()),
             Screen::Latencies | Screen::Nothing => {}
+        }
+    }
+
+    /// Takes count and extremes from the records of the run where samples of a thread were lost.
+    pub(crate) fn correct(&mut self, run: &Run, note: &mut dyn FnMut(&str)) {
+        for record in &run.threads {
+            let lost = record.dropped.get("raw").copied().unwrap_or(0);
+            let number = usize::try_from(record.thread).ok();
+            let watched = number.and_then(|number| self.threads.get_mut(number));
+            let (Some(watched), true, Some((least, greatest))) =
+                (watched, lost > 0, record.wakeup.min_ns.zip(record.wakeup.max_ns))
+            else {
+                continue;
+            };
+            let n = record.wakeup.n;
+            watched.tally.correct(n, self.unit.cut(least), self.unit.cut(greatest));
+            note(&format!(
+                "thread {}: {lost} of {n} latencies are missing in average and histogram, because nothing took them out in time; Min, Max and C have them",
+                record.thread
+            ));
         }
     }
 

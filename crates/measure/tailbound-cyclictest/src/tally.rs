@@ -13,6 +13,8 @@ const NO_LEAST: i64 = 1_000_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     pub(crate) cycles: u64,
+    /// Those that were added.
+    added: u64,
     pub(crate) least: i64,
     pub(crate) last: i64,
     pub(crate) greatest: i64,
@@ -28,6 +30,7 @@ impl Tally {
     pub(crate) fn new(rows: usize) -> Self {
         Self {
             cycles: 0,
+            added: 0,
             least: NO_LEAST,
             last: 0,
             greatest: 0,
@@ -58,11 +61,17 @@ impl Tally {
             }
         }
         self.cycles = self.cycles.saturating_add(1);
+        self.added = self.added.saturating_add(1);
+    }
+
+    /// Some latencies were never added: count and extremes are those of all.
+    pub(crate) fn correct(&mut self, cycles: u64, least: i64, greatest: i64) {
+        (self.cycles, self.least, self.greatest) = (cycles, least, greatest);
     }
 
     /// The mean of the latencies that were added.
     pub(crate) fn mean(&self) -> f64 {
-        match self.cycles {
+        match self.added {
             0 => 0.0,
             n => self.sum.real() / n.real(),
         }

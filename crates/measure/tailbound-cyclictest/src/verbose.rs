@@ -13,7 +13,14 @@ pub(crate) struct Oscilloscope {
 
 impl Oscilloscope {
     /// Adds the line of this latency to `out`, where the last of each `step` is reached.
-    pub(crate) fn add(&mut self, out: &mut String, step: u64, thread: u32, cycle: u64, latency: i64) {
+    pub(crate) fn add(
+        &mut self,
+        out: &mut String,
+        step: u64,
+        thread: u32,
+        cycle: u64,
+        latency: i64,
+    ) {
         if latency > self.greatest {
             (self.greatest, self.at) = (latency, cycle);
         }

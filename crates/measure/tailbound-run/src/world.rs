@@ -75,7 +75,10 @@ impl Threads for Running {
     }
     fn tid(&self, slot: RecordSlot) -> Option<i32> {
         let threads = self.measured_threads().into_iter();
-        threads.filter(|t| (t.thread, t.context) == (slot.thread, slot.context)).map(|t| t.tid).next()
+        threads
+            .filter(|t| (t.thread, t.context) == (slot.thread, slot.context))
+            .map(|t| t.tid)
+            .next()
     }
     fn wake(&self) {
         self.tids().into_iter().for_each(signal::nudge);
