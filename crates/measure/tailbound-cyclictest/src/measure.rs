@@ -89,12 +89,16 @@ fn measured(arguments: &[String], console: &mut Console<'_>) -> Result<(), Cycli
     let path = run_file::path(&options, std::env::var_os(run_file::OUT_VARIABLE));
     let output = run_file::open(path.as_deref(), &session.header().plan, console.note)?;
     let signals = Signals::block_and_open()?;
+    let asking = Signals::asking_for_status()?;
     let shown = (placement.policy.shown(), placement.policy.priority);
     let mut viewer = Viewer::new(&options, placement.cpus.len(), shown, &root, console.out);
     viewer.print(&begin);
     let start_s = now_s();
     let made = tailbound_run::run(session, resolved.probe, output, &signals, &mut |view| {
         viewer.see(view, console.note);
+        if asking.wait(0).is_some() {
+            viewer.status(console.note);
+        }
     });
     let end_s = now_s();
     drop(held);

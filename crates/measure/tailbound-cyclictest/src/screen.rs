@@ -131,7 +131,13 @@ impl<'a> Viewer<'a> {
         self.print(&format!("{}{frame}", up.unwrap_or_default()));
     }
 
-    /// The last frame, or with `-q` the summary, where the histogram does not stand for it.
+    /// Answers SIGUSR1 as cyclictest does, and SIGUSR2, for which it has a file in shared memory, likewise.
+    pub(crate) fn status(&self, note: &mut dyn FnMut(&str)) {
+        const RULE: &str = "#---------------------------";
+        note(&format!("{RULE}\n# cyclictest current status:\n{}{RULE}", self.lines()));
+    }
+
+    /// The last frame.
     pub(crate) fn end(&mut self) {
         match self.screen {
             Screen::Frames | Screen::Maxima => self.draw(Vec::new()),
