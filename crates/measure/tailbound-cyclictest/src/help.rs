@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::option::{OPTIONS, Refusal, Takes};
+use crate::option::{OPTIONS, Takes, Treatment};
 
 /// All that `--help` prints.
 pub(crate) fn help() -> String {
@@ -15,12 +15,12 @@ pub(crate) fn help() -> String {
 pub fn options() -> String {
     let mut text = String::new();
     let parts = [
-        (Refusal::None, "Options:\n"),
-        (Refusal::Always, "\nRefused, because they cannot be honoured exactly:\n"),
+        (Treatment::Honoured, "Options:\n"),
+        (Treatment::Refused, "\nRefused, because they cannot be honoured exactly:\n"),
     ];
-    for (refusal, title) in parts {
+    for (treatment, title) in parts {
         text.push_str(title);
-        for option in OPTIONS.iter().filter(|o| o.refused == refusal) {
+        for option in OPTIONS.iter().filter(|o| o.treatment == treatment) {
             let short = option.short.map_or_else(|| "   ".to_owned(), |short| format!("-{short} "));
             let value = match option.takes {
                 Takes::Nothing => String::new(),

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::tally::Tally;
+use crate::tally::CyclicTally;
 
 /// The columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) enum HistogramColumns {
 }
 
 /// The text, with the empty line that ends it.
-pub(crate) fn text(threads: &[&Tally], columns: HistogramColumns) -> String {
+pub(crate) fn text(threads: &[&CyclicTally], columns: HistogramColumns) -> String {
     let all = columns == HistogramColumns::ThreadsAndAll && threads.len() > 1;
     let mut out = String::from("# Histogram\n");
     let rows = threads.iter().map(|t| t.rows.len()).max().unwrap_or(0);
@@ -27,8 +27,9 @@ pub(crate) fn text(threads: &[&Tally], columns: HistogramColumns) -> String {
         let cells: String = values.iter().map(|v| format!(" {v:0width$}")).collect();
         let _ = writeln!(out, "# {name}:{cells}");
     };
-    let of = |figure: fn(&Tally) -> i128| threads.iter().map(|t| figure(t)).collect::<Vec<_>>();
-    let total = |t: &Tally| t.rows.iter().map(|n| i128::from(*n)).sum();
+    let of =
+        |figure: fn(&CyclicTally) -> i128| threads.iter().map(|t| figure(t)).collect::<Vec<_>>();
+    let total = |t: &CyclicTally| t.rows.iter().map(|n| i128::from(*n)).sum();
     figures("Total", with_all(of(total), all), 9);
     figures("Min Latencies", of(|t| t.least.into()), 5);
     figures("Avg Latencies", of(|t| t.average().into()), 5);

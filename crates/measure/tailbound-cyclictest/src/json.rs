@@ -9,12 +9,12 @@ use serde_json::Value;
 use tailbound_core::utc;
 use tailbound_host::Root;
 
-use crate::tally::Tally;
+use crate::tally::CyclicTally;
 use crate::unit::Unit;
 
 /// One thread, and the CPU that it was pinned to.
 pub(crate) struct JsonThread<'a> {
-    pub(crate) tally: &'a Tally,
+    pub(crate) tally: &'a CyclicTally,
     pub(crate) cpu: u32,
 }
 

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use tailbound_core::cpus::CpuSet;
 use tailbound_host::{Cpus, Root, machine_lock};
 use tailbound_run::{Request, RunError, SamplesTo, Session, resolve};
+use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, sched};
 use tailbound_tune::dma_latency;
@@ -128,7 +129,8 @@ fn end(
         let threads = viewer.tallies().into_iter().zip(cpus);
         let threads: Vec<_> = threads.map(|(tally, cpu)| JsonThread { tally, cpu: *cpu }).collect();
         let text = json::text(&around(), options.unit, &threads);
-        match path == Path::new("-") {
+        // The second is a link, which no file replaces.
+        match [Path::new("-"), Path::new("/dev/stdout")].contains(&path.as_path()) {
             true => viewer.print(&text),
             false => written(path, &text)?,
         }
@@ -211,7 +213,7 @@ fn idle(
 }
 
 fn written(path: &Path, text: &str) -> Result<(), CyclictestError> {
-    std::fs::write(path, text)
+    new_file::write(path, Existing::Replace, text.as_bytes())
         .map_err(|source| CyclictestError::Unwritable { path: path.to_owned(), source })
 }
 

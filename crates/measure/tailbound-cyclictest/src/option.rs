@@ -67,16 +67,16 @@ pub(crate) struct CyclicOption {
     pub(crate) takes: Takes,
     /// For the help; of what is refused, why and what to use.
     pub(crate) about: &'static str,
-    pub(crate) refused: Refusal,
+    pub(crate) treatment: Treatment,
 }
 
-/// Is an option honoured?
+/// What is done with an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum Treatment {
     /// As far as its value allows.
-    None,
-    /// Never, because of what `about` says.
-    Always,
+    Honoured,
+    /// Because of what `about` says.
+    Refused,
 }
 
 const fn of(
@@ -86,7 +86,7 @@ const fn of(
     takes: Takes,
     about: &'static str,
 ) -> CyclicOption {
-    CyclicOption { name, short, long, takes, about, refused: Refusal::None }
+    CyclicOption { name, short, long, takes, about, treatment: Treatment::Honoured }
 }
 
 const fn refused(
@@ -96,7 +96,7 @@ const fn refused(
     takes: Takes,
     about: &'static str,
 ) -> CyclicOption {
-    CyclicOption { name, short, long, takes, about, refused: Refusal::Always }
+    CyclicOption { name, short, long, takes, about, treatment: Treatment::Refused }
 }
 
 use Takes::{Maybe, Nothing, Value};

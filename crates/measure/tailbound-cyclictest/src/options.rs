@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use crate::error::CyclictestError;
 use crate::histogram::HistogramColumns;
-use crate::option::{Name, Refusal};
+use crate::option::{Name, Treatment};
 use crate::policy::PolicyName;
 use crate::unit::Unit;
-use crate::words::{Given, Line};
+use crate::words::{GetoptLine, Given};
 
 /// Most rows of a histogram, as in cyclictest.
 const ROWS_MAX: u64 = 1_000_000;
@@ -114,7 +114,7 @@ impl Default for Options {
 impl Options {
     /// # Errors
     /// A value that means nothing; an option that is not honoured.
-    pub(crate) fn of(line: Line) -> Result<Self, CyclictestError> {
+    pub(crate) fn of(line: GetoptLine) -> Result<Self, CyclictestError> {
         let mut options = Self::default();
         // The rest would be refused for nothing.
         if line.given.iter().any(|g| g.option.name == Name::Help) {
@@ -144,7 +144,7 @@ impl Options {
 
     fn take(&mut self, given: &Given) -> Result<(), CyclictestError> {
         let option = given.option;
-        if option.refused == Refusal::Always {
+        if option.treatment == Treatment::Refused {
             return Err(refused(option.shown(), option.about));
         }
         match option.name {

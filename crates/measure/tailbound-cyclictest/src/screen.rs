@@ -14,7 +14,7 @@ use tailbound_sys::limits;
 
 use crate::options::{Options, Screen};
 use crate::status::{self, Columns};
-use crate::tally::Tally;
+use crate::tally::CyclicTally;
 use crate::unit::Unit;
 use crate::verbose::Oscilloscope;
 
@@ -29,7 +29,7 @@ pub(crate) struct Break {
 /// One measured thread.
 struct Watched {
     tid: i32,
-    tally: Tally,
+    tally: CyclicTally,
     oscilloscope: Oscilloscope,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Viewer<'a> {
     ) -> Self {
         let watched = || Watched {
             tid: 0,
-            tally: Tally::new(options.rows),
+            tally: CyclicTally::new(options.rows),
             oscilloscope: Oscilloscope::default(),
         };
         let columns = Columns { unit: options.unit, priority, interval_us: options.interval_us };
@@ -167,7 +167,8 @@ impl<'a> Viewer<'a> {
 
     /// A line for each thread.
     pub(crate) fn lines(&self) -> String {
-        let threads: Vec<(i32, &Tally)> = self.threads.iter().map(|w| (w.tid, &w.tally)).collect();
+        let threads: Vec<(i32, &CyclicTally)> =
+            self.threads.iter().map(|w| (w.tid, &w.tally)).collect();
         status::lines(&self.columns, &threads)
     }
 
@@ -175,7 +176,7 @@ impl<'a> Viewer<'a> {
         self.threads.iter().map(|w| w.tid).collect()
     }
 
-    pub(crate) fn tallies(&self) -> Vec<&Tally> {
+    pub(crate) fn tallies(&self) -> Vec<&CyclicTally> {
         self.threads.iter().map(|w| &w.tally).collect()
     }
 

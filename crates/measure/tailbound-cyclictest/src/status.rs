@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The line of a thread, and the frame that cyclictest redraws: policy, load, a line for each thread.
 
-use crate::tally::Tally;
+use crate::tally::CyclicTally;
 use crate::unit::Unit;
 
 /// What a thread's line has beside its figures.
@@ -13,7 +13,7 @@ pub(crate) struct Columns {
 }
 
 /// `T: 0 ( 1234) P:80 I:1000 C:   1000 Min:      3 Act:    5 Avg:    6 Max:      25`
-pub(crate) fn line(columns: &Columns, number: usize, tid: i32, tally: &Tally) -> String {
+pub(crate) fn line(columns: &Columns, number: usize, tid: i32, tally: &CyclicTally) -> String {
     let Columns { unit, priority, interval_us } = columns;
     let width = match unit {
         Unit::Micros => 5,
@@ -30,8 +30,9 @@ pub(crate) fn line(columns: &Columns, number: usize, tid: i32, tally: &Tally) ->
 }
 
 /// The lines of all threads.
-pub(crate) fn lines(columns: &Columns, threads: &[(i32, &Tally)]) -> String {
-    let line = |(number, (tid, tally)): (usize, &(i32, &Tally))| line(columns, number, *tid, tally);
+pub(crate) fn lines(columns: &Columns, threads: &[(i32, &CyclicTally)]) -> String {
+    let line =
+        |(number, (tid, tally)): (usize, &(i32, &CyclicTally))| line(columns, number, *tid, tally);
     threads.iter().enumerate().map(line).collect()
 }
 

@@ -11,7 +11,7 @@ const NO_LEAST: i64 = 1_000_000;
 
 /// Figures of one thread.
 #[derive(Clone, Debug)]
-pub(crate) struct Tally {
+pub(crate) struct CyclicTally {
     pub(crate) cycles: u64,
     /// Those that were added.
     added: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Tally {
     pub(crate) outliers: Vec<u64>,
 }
 
-impl Tally {
+impl CyclicTally {
     pub(crate) fn new(rows: usize) -> Self {
         Self {
             cycles: 0,
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn rows_and_overflows_hold_every_cycle() {
-        let mut tally = Tally::new(3);
+        let mut tally = CyclicTally::new(3);
         for latency in [2, 0, 3, 1, 9, 2, -1, 7, 8] {
             tally.add(latency);
         }
@@ -97,6 +97,6 @@ mod tests {
         assert_eq!(tally.outliers, [2, 4, 7], "as many as there are rows");
         let figures = (tally.cycles, tally.least, tally.last, tally.average(), tally.greatest);
         assert_eq!(figures, (9, -1, 8, 3, 9));
-        assert_eq!(Tally::new(0).least, 1_000_000);
+        assert_eq!(CyclicTally::new(0).least, 1_000_000);
     }
 }

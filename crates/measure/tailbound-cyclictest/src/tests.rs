@@ -17,7 +17,7 @@ use crate::json::{self, JsonThread, Surroundings};
 use crate::options::Options;
 use crate::placement::Placement;
 use crate::status::{self, Columns};
-use crate::tally::Tally;
+use crate::tally::CyclicTally;
 use crate::unit::Unit;
 use crate::words;
 
@@ -31,21 +31,21 @@ fn samples() -> [Vec<i64>; 2] {
     [first, second]
 }
 
-fn tallies(unit: Unit, rows: usize) -> Vec<Tally> {
+fn tallies(unit: Unit, rows: usize) -> Vec<CyclicTally> {
     let of = |samples: Vec<i64>| {
-        let mut tally = Tally::new(rows);
+        let mut tally = CyclicTally::new(rows);
         samples.iter().for_each(|ns| tally.add(unit.cut(*ns)));
         tally
     };
     samples().into_iter().map(of).collect()
 }
 
-fn lines(unit: Unit, tallies: &[Tally]) -> String {
-    let threads: Vec<(i32, &Tally)> = (4321..).zip(tallies).collect();
+fn lines(unit: Unit, tallies: &[CyclicTally]) -> String {
+    let threads: Vec<(i32, &CyclicTally)> = (4321..).zip(tallies).collect();
     status::lines(&Columns { unit, ..COLUMNS }, &threads)
 }
 
-fn json(unit: Unit, command: &str, tallies: &[Tally]) -> String {
+fn json(unit: Unit, command: &str, tallies: &[CyclicTally]) -> String {
     let around = Surroundings {
         command: command.to_owned(),
         start_s: 1_795_877_427,
@@ -86,7 +86,7 @@ fn our_importer_reads_every_form_back() {
     let tallies = tallies(Unit::Micros, 20);
     let summary = format!("# /dev/cpu_dma_latency set to 0us\n{}", lines(Unit::Micros, &tallies));
     has_the_figures(&imported(&summary));
-    let two: Vec<&Tally> = tallies.iter().collect();
+    let two: Vec<&CyclicTally> = tallies.iter().collect();
     for columns in [HistogramColumns::Threads, HistogramColumns::ThreadsAndAll] {
         let run = imported(&histogram::text(&two, columns));
         has_the_figures(&run);
@@ -107,7 +107,7 @@ fn our_importer_reads_every_form_back() {
 
 #[test]
 fn lines_are_those_of_cyclictest_to_the_blank() {
-    let mut tally = Tally::new(0);
+    let mut tally = CyclicTally::new(0);
     [33, 26, 25].iter().for_each(|us| tally.add(*us));
     assert_eq!(
         status::line(&COLUMNS, 0, 1234, &tally),
@@ -119,10 +119,10 @@ fn lines_are_those_of_cyclictest_to_the_blank() {
         "T: 0 (12814) P:80 I:1000 C:      3 Min:     25 Act:      25 Avg:      28 Max:      33\n"
     );
     assert_eq!(
-        status::line(&COLUMNS, 1, 0, &Tally::new(0)),
+        status::line(&COLUMNS, 1, 0, &CyclicTally::new(0)),
         "T: 1 (    0) P:80 I:1000 C:      0 Min:1000000 Act:    0 Avg:    0 Max:       0\n"
     );
-    let mut two = [Tally::new(2), Tally::new(2)];
+    let mut two = [CyclicTally::new(2), CyclicTally::new(2)];
     [0, 1, 1, 7].iter().for_each(|us| two[0].add(*us));
     [5, 6, 7].iter().for_each(|us| two[1].add(*us));
     let text = histogram::text(&[&two[0], &two[1]], HistogramColumns::ThreadsAndAll);
@@ -157,7 +157,7 @@ fn a_reader_like_that_of_rteval_finds_every_sample() {
 /// As LAVA's test definitions read a log: from the last ESC on, lines that begin with `T:`, parted at blanks and colons.
 #[test]
 fn a_reader_like_that_of_lava_finds_the_last_frame() {
-    let early = lines(Unit::Micros, &[Tally::new(0), Tally::new(0)]);
+    let early = lines(Unit::Micros, &[CyclicTally::new(0), CyclicTally::new(0)]);
     let last = lines(Unit::Micros, &tallies(Unit::Micros, 0));
     let log = status::frame("fifo", "1 2 3", &early)
         + &status::up(2)
@@ -251,7 +251,7 @@ fn what_cannot_be_honoured_is_refused_by_name() {
         assert!(error.contains(named), "{line}: `{error}` lacks `{named}`");
     }
     for option in crate::option::OPTIONS {
-        let refused = option.refused == crate::option::Refusal::Always;
+        let refused = option.treatment == crate::option::Treatment::Refused;
         let value = if option.takes == crate::option::Takes::Nothing { "" } else { "=1" };
         let error = placed(&format!("--{}{value}", option.long)).err().map(|e| e.to_string());
         assert!(!refused || error.is_some_and(|e| e.contains("is not possible")), "{option:?}");
@@ -298,7 +298,7 @@ fn side_by_side_with_the_real_program_the_layout_is_the_same() {
         std::env::temp_dir().join(format!("tailbound-cyclictest-{}.json", std::process::id()));
     let json_option = format!("--json={}", file.display());
     let Some(theirs) = real(&["-q", "-p", "80", "-l", "3", &json_option]) else { return };
-    let mut tally = Tally::new(0);
+    let mut tally = CyclicTally::new(0);
     tally.add(9);
     let ours = status::lines(&COLUMNS, &[(4321, &tally)]);
     let summary: String = theirs.lines().filter(|l| l.starts_with("T:")).collect();
@@ -313,7 +313,7 @@ fn side_by_side_with_the_real_program_the_layout_is_the_same() {
     assert_eq!(keys(&json(Unit::Micros, "cyclictest", &[tally])), keys(&theirs));
 
     let Some(theirs) = real(&["-q", "-p", "80", "-l", "3", "-h", "1"]) else { return };
-    let mut tally = Tally::new(1);
+    let mut tally = CyclicTally::new(1);
     [9, 9, 9].iter().for_each(|us| tally.add(*us));
     let ours = histogram::text(&[&tally], HistogramColumns::Threads);
     let theirs = theirs.split_once("# Histogram\n").unwrap().1;

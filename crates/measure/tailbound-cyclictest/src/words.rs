@@ -15,7 +15,7 @@ pub(crate) struct Given {
 
 /// A command line.
 #[derive(Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct GetoptLine {
     pub(crate) given: Vec<Given>,
     /// Words that are neither, which cyclictest passes over.
     pub(crate) stray: Vec<String>,
@@ -23,8 +23,8 @@ pub(crate) struct Line {
 
 /// # Errors
 /// An option that cyclictest does not have, or without its value.
-pub(crate) fn parse(words: &[String]) -> Result<Line, CyclictestError> {
-    let mut line = Line::default();
+pub(crate) fn parse(words: &[String]) -> Result<GetoptLine, CyclictestError> {
+    let mut line = GetoptLine::default();
     let mut at = 0;
     while let Some(word) = words.get(at) {
         at = at.saturating_add(1);
@@ -57,7 +57,7 @@ enum Next {
     Left,
 }
 
-impl Line {
+impl GetoptLine {
     /// `--interval=200`, `--interval 200`, or as much of the name as is unambiguous.
     fn long(&mut self, long: &str, next: Option<&str>) -> Result<Next, CyclictestError> {
         let (name, joined) = match long.split_once('=') {
