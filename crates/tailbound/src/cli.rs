@@ -42,6 +42,9 @@ pub(crate) enum Command {
     /// Run one probe, without load or report
     #[command(subcommand)]
     Measure(Measure),
+    /// Measure as cyclictest does, with its options, output and exit status; also when called by that name
+    #[command(disable_help_flag = true, after_help = tailbound_cyclictest::options())]
+    Cyclictest(AnyArgs),
     /// Run loads only, for use beside another tool
     Load(Lazy<LoadArgs>),
     /// Write one HTML file about one or more runs; it opens offline in any browser
@@ -108,13 +111,13 @@ pub(crate) enum Command {
     Bisect(crate::cli_bisect::Bisect),
     #[cfg(not(feature = "lab"))]
     #[command(hide = true, disable_help_flag = true)]
-    Lab(AbsentArgs),
+    Lab(AnyArgs),
     #[cfg(not(feature = "lab"))]
     #[command(hide = true, disable_help_flag = true)]
-    Hunt(AbsentArgs),
+    Hunt(AnyArgs),
     #[cfg(not(feature = "lab"))]
     #[command(hide = true, disable_help_flag = true)]
-    Bisect(AbsentArgs),
+    Bisect(AnyArgs),
     /// Find what is wrong with this machine for real-time work, and the exact fix; changes nothing
     Check(Box<crate::cli_check::CheckArgs>),
     /// `check capture`, as it was called
@@ -169,10 +172,9 @@ pub(crate) enum Command {
     },
 }
 
-/// Any words of a verb that this program does not have.
-#[cfg(not(feature = "lab"))]
+/// Any words: those of another program, or of a verb that this one does not have.
 #[derive(Debug, Args)]
-pub(crate) struct AbsentArgs {
+pub(crate) struct AnyArgs {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<std::ffi::OsString>,
 }

@@ -100,6 +100,9 @@ pub fn main() -> ExitCode {
         return tailbound_guest::main();
     }
     let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(words) = tailbound_cyclictest::arguments(&words) {
+        return ended(words, cmd::cyclictest::cyclictest);
+    }
     match measuring::parsed(&words) {
         Some(cli) => ended(cli, cmd::dispatch),
         None => match &plain(&words)[..] {

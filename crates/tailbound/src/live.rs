@@ -56,6 +56,7 @@ impl Live {
             View::Note(_) if matches!(self, Self::Quiet) => return,
             View::Note(text) => return crate::say::note(text),
             View::Progress(progress) => progress,
+            View::Samples(_) => return,
         };
         match self {
             Self::Quiet => {}

@@ -34,11 +34,10 @@ pub(crate) fn with_tip(mut error: Error, command: fn() -> Command) -> Error {
 /// The help for someone whose words were refused with `error`, where they are those of cyclictest.
 pub(crate) fn of_cyclictest(words: &[String], error: &Error) -> Option<String> {
     let (verb, rest) = words.split_first()?;
-    let named = verb == "cyclictest" && error.kind() == ErrorKind::InvalidSubcommand;
     // An option that is not ours, or without the value that ours needs; words of neither are told elsewhere.
     let habit = verb == "run"
         && matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue);
-    if named || habit { advice(rest) } else { None }
+    if habit { advice(rest) } else { None }
 }
 
 /// The verbs that have this long option, as they are typed.

@@ -529,6 +529,7 @@ fn snapshot() -> Progress {
     recent.add(3_000, 40);
     recent.add(5_000, 800);
     let thread = |cpu, max| ThreadProgress {
+        tid: Some(4321),
         context: "user".into(),
         cpu: Some(cpu),
         n: 12_000,

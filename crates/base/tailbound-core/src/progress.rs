@@ -29,6 +29,8 @@ impl Phase {
 /// One thread so far; what is not known yet is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadProgress {
+    /// The kernel's number of the thread.
+    pub tid: Option<i32>,
     /// The CPU it is pinned to.
     pub cpu: Option<u32>,
     /// What is measured there.

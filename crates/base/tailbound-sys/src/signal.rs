@@ -70,6 +70,14 @@ impl Signals {
         Ok(blocked)
     }
 
+    /// The signals by which other programs ask for a status, blocked likewise; they would end this one.
+    ///
+    /// # Errors
+    /// When they cannot be blocked.
+    pub fn asking_for_status() -> Result<Self, SysError> {
+        Self(set_of(&[libc::SIGUSR1, libc::SIGUSR2])).blocked()
+    }
+
     /// Waits for [`LOOK`] too.
     ///
     /// # Errors

@@ -57,6 +57,10 @@ pub fn advice(words: &[String]) -> Option<String> {
     for note in &translation.notes {
         text.push_str(&format!("- {note}\n"));
     }
+    text.push_str(&format!(
+        "Or, with the options and the output of cyclictest: tailbound cyclictest {}\n",
+        words.join(" ")
+    ));
     text.push_str("All options side by side: docs/from-cyclictest.md\n");
     Some(text)
 }

@@ -45,4 +45,4 @@ pub use output::Output;
 pub use resolve::{Request, Resolved, resolve};
 pub use run::run;
 pub use session::Session;
-pub use view::View;
+pub use view::{SamplesTo, ThreadSamples, View};

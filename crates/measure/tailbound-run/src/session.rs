@@ -15,6 +15,8 @@ use tailbound_host::Root;
 use tailbound_host::machine_lock::Shared;
 use tailbound_sys::{clock, limits};
 
+use crate::view::SamplesTo;
+
 /// A fact of this process.
 pub(crate) const TIMER_SLACK: &str = "sched.timer_slack_ns";
 
@@ -45,6 +47,8 @@ pub struct Session {
     pub purpose: Option<Box<Purpose>>,
     /// Its share of the machine; none: nothing else matters to it.
     pub machine: Option<Shared>,
+    /// Where every sample goes.
+    pub samples: SamplesTo,
     /// When it is to begin, on CLOCK_REALTIME; none: as soon as it is ready.
     pub begin_at_ns: Option<i64>,
 }
@@ -64,7 +68,10 @@ impl Session {
             id: format!("{compact}-{:08x}-{}", now.rem_euclid(1_000_000_000), std::process::id()),
             started: stamp,
             command: self.command.clone(),
-            plan: self.plan.clone(),
+            plan: Plan {
+                raw: self.plan.raw && self.samples == SamplesTo::File,
+                ..self.plan.clone()
+            },
             machine: BTreeMap::new(),
             source: None,
             lab: None,

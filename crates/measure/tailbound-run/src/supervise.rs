@@ -15,7 +15,7 @@ use tailbound_core::histogram::Histogram;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::occurrence::Occurrence;
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
-use tailbound_core::record::{Line, LoadRecord, SecondRecord};
+use tailbound_core::record::{ExceedanceRecord, Line, LoadRecord, SecondRecord};
 use tailbound_core::runfile::pack_raw;
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_probe::{ProbeOutput, RecordSlot, Recorders, ThreadResult};
@@ -31,7 +31,7 @@ use crate::punctual::Punctual;
 use crate::session::Session;
 use crate::thread_record::thread_record;
 use crate::urgent::Urgent;
-use crate::view::View;
+use crate::view::{SamplesTo, ThreadSamples, View};
 use crate::world::{Disturbances as _, Interruptions as _, LoadSet as _, Threads as _, World};
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -61,6 +61,8 @@ struct Follower {
     exceedances: u64,
     raw: Vec<i64>,
     raw_from: u64,
+    /// Of the last look, for a viewer of samples.
+    late: Vec<ExceedanceRecord>,
     p2: P2,
 }
 
@@ -141,6 +143,7 @@ impl<'a, W: World> Supervisor<'a, W> {
                 exceedances: 0,
                 raw: Vec::new(),
                 raw_from: 0,
+                late: Vec::new(),
                 p2: P2::new(&P2_PERCENTILES),
             })
             .collect();
@@ -212,6 +215,7 @@ impl<'a, W: World> Supervisor<'a, W> {
             }
             self.tick();
             self.judge();
+            self.show_samples(show);
             if live {
                 show(View::Progress(&self.progress()));
             }
@@ -229,6 +233,19 @@ impl<'a, W: World> Supervisor<'a, W> {
                 let end_ns = self.session.plan.duration_ns();
                 self.journal.event(end_ns, Occurrence::Until { why: &why });
             }
+        }
+    }
+
+    /// Hands the samples of this look to a viewer who asked for them.
+    fn show_samples(&mut self, show: &mut dyn FnMut(View<'_>)) {
+        if self.session.samples == SamplesTo::File {
+            return;
+        }
+        for ((slot, _), follower) in self.running.recorders().zip(&mut self.followers) {
+            let (thread, errors_ns) = (slot.thread, follower.raw.as_slice());
+            show(View::Samples(ThreadSamples { thread, errors_ns, exceedances: &follower.late }));
+            follower.raw.clear();
+            follower.late.clear();
         }
     }
 
@@ -271,7 +288,7 @@ impl<'a, W: World> Supervisor<'a, W> {
         self.flush_raw(1);
         self.flush_last_block();
         self.journal.flush();
-        let raw = self.session.plan.raw;
+        let raw = self.session.plan.raw && self.session.samples == SamplesTo::File;
         let observed = self.observer.take().map(Observer::end);
         let blamed = self.blamer.take().map(Blamer::end);
         let (result, output) = self.running.join().map_err(Box::new).map_err(RunError::Threads)?;
@@ -309,6 +326,9 @@ impl<'a, W: World> Supervisor<'a, W> {
                     if let Some(blamer) = &mut self.blamer {
                         blamer.late(&exceedance);
                     }
+                }
+                if self.session.samples == SamplesTo::Viewer {
+                    follower.late.push(exceedance.clone());
                 }
                 self.journal.line(Line::Exceedance(exceedance));
             }
@@ -426,6 +446,9 @@ impl<'a, W: World> Supervisor<'a, W> {
 
     /// Writes the samples of each thread that has `least` of them or more.
     fn flush_raw(&mut self, least: usize) {
+        if self.session.samples == SamplesTo::Viewer {
+            return;
+        }
         for ((slot, _), follower) in self.running.recorders().zip(&mut self.followers) {
             if follower.raw.len() >= least {
                 self.journal.line(Line::Raw(pack_raw(
@@ -506,6 +529,7 @@ impl<'a, W: World> Supervisor<'a, W> {
             }
             let ten = follower.windows.current(10);
             threads.push(ThreadProgress {
+                tid: self.running.tid(slot),
                 cpu: slot.cpu,
                 context: slot.context,
                 n,

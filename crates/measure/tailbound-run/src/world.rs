@@ -47,6 +47,8 @@ pub(crate) trait Threads {
     fn finished(&self) -> bool;
     /// Each slot and its recorders.
     fn recorders(&self) -> impl Iterator<Item = (RecordSlot, &Recorders)>;
+    /// The kernel's number of the thread of a slot.
+    fn tid(&self, slot: RecordSlot) -> Option<i32>;
     /// Interrupts their sleep, so that they see the stop flag.
     fn wake(&self);
     /// Waits for every thread.
@@ -71,6 +73,13 @@ impl Threads for Running {
     }
     fn recorders(&self) -> impl Iterator<Item = (RecordSlot, &Recorders)> {
         Self::recorders(self)
+    }
+    fn tid(&self, slot: RecordSlot) -> Option<i32> {
+        let threads = self.measured_threads().into_iter();
+        threads
+            .filter(|t| (t.thread, t.context) == (slot.thread, slot.context))
+            .map(|t| t.tid)
+            .next()
     }
     fn wake(&self) {
         self.tids().into_iter().for_each(signal::nudge);

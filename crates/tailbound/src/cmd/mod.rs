@@ -18,6 +18,7 @@ mod campaign;
 mod capture;
 mod check;
 mod compare;
+pub(crate) mod cyclictest;
 mod decide;
 mod export;
 #[cfg(feature = "server")]
@@ -72,6 +73,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             Measure::Sweep(args) => sweep::measure(&args),
             Measure::Benchmark(args) => benchmark::measure(&args),
         },
+        Command::Cyclictest(args) => cyclictest::cyclictest(args.words),
         Command::Load(args) => load::load(&args),
         Command::LoadWorker(args) => {
             Ok(tailbound_load::worker_main(&args.spec, tailbound_load::STATUS_FD))
@@ -86,8 +88,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::TraceGuard { instance } => {
             let root = tailbound_host::Root::real();
             let (input, output) = (std::io::stdin(), std::io::stdout());
-            let status = tailbound_host::tracefs::guard_main(&root, &instance, input, output);
-            Ok(ExitCode::from(status))
+            Ok(tailbound_host::tracefs::guard_main(&root, &instance, input, output).into())
         }
         Command::Peer { role, descriptors, words } => peer::peer(&role, descriptors, &words),
         Command::Report(args) => report::report(&args),
@@ -133,12 +134,8 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Campaign(what) => campaign::campaign(&what),
         Command::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(
-                shell,
-                &mut crate::completions::command(),
-                "tailbound",
-                &mut text,
-            );
+            let mut command = crate::completions::command();
+            clap_complete::generate(shell, &mut command, "tailbound", &mut text);
             crate::say::answer(&String::from_utf8_lossy(&text))?;
             Ok(ExitCode::SUCCESS)
         }

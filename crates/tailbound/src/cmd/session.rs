@@ -7,7 +7,7 @@ use tailbound_core::plan::{Plan, RunConfig, StopRule};
 use tailbound_core::record::Round;
 use tailbound_host::Root;
 use tailbound_probe::Prepared;
-use tailbound_run::{Request, Session, resolve};
+use tailbound_run::{Request, SamplesTo, Session, resolve};
 
 use crate::cli_config;
 use crate::cli_run::{PlanArgs, RunArgs};
@@ -129,6 +129,7 @@ pub(crate) fn of_plan(plan: Plan, root: Root, exe: PathBuf) -> Session {
         round: None,
         purpose: None,
         machine: None,
+        samples: SamplesTo::File,
         begin_at_ns: None,
     }
 }

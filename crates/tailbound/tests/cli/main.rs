@@ -6,6 +6,7 @@
 //! usage.rs    what is refused, and how          ends.rs     Ctrl-C, kill, full disks
 //! measure.rs  what a measurement must hold      omission.rs coordinated omission
 //! files.rs    show, report, compare, import     ground.rs   other users, namespaces
+//! cyclictest.rs the verb and the name `cyclictest`
 //! rounds.rs   variants in turn, and compared
 //! decide.rs   benchmarks, and the choice between two systems
 //! loads.rs    loads with phases, benchmarks and their rates
@@ -44,6 +45,7 @@ mod box_run;
 mod campaign;
 mod check;
 mod container;
+mod cyclictest;
 mod decide;
 mod duration;
 mod ends;

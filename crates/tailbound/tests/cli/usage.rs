@@ -6,12 +6,14 @@ use crate::{call, folder, status, stderr, stdout};
 #[test]
 fn invalid_arguments_are_refused_with_the_option_and_leave_nothing() {
     let folder = folder();
-    let cases: [(&[&str], i32, &str); 26] = [
+    let cases: [(&[&str], i32, &str); 28] = [
         (&["run", "-D", "60"], 2, "--duration: `60` has no unit: write for example `60s`"),
         (&["run", "-b", "100"], 2, "--break: `100` has no unit: write for example `100us`"),
         (&["run", "-Smp99", "-D", "60"], 2, "tailbound run -p fifo:99 -D 60s -L none"),
         (&["run", "-m", "-S", "-i", "200"], 2, "tailbound run -p other -i 200us"),
-        (&["cyclictest", "-t1", "-p", "80"], 2, "tailbound run -p fifo:80"),
+        (&["run", "-Smp99", "-q"], 2, "tailbound cyclictest -Smp99 -q"),
+        (&["cyclictest", "-p80", "--tracemark"], 1, "--tracemark is not possible"),
+        (&["cyclictest", "-p80", "-D", "soon"], 1, "-D: `soon`"),
         (&["run", "-a", "-t", "-n", "-p99"], 2, "tailbound run -p fifo:99"),
         (&["run", "--interval", "0s"], 2, "--interval"),
         (&["run", "--interval", "5"], 2, "has no unit"),

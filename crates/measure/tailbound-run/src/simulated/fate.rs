@@ -6,6 +6,8 @@
 use tailbound_core::plan::{Plan, StopRule, Until};
 use tailbound_stats::random::Random;
 
+use crate::view::SamplesTo;
+
 pub(super) const MS: i64 = 1_000_000;
 pub(super) const S: i64 = 1000 * MS;
 
@@ -117,6 +119,14 @@ impl Fate {
             plan.requirement.rate = "1/10s".parse().ok();
             let rule = StopRule::Demonstrated;
             plan.until = Some(Until { rule, precision: None, quantiles: Vec::new() });
+        }
+    }
+
+    /// Every other run that keeps raw samples hands them to a viewer.
+    pub(super) fn samples(&self) -> SamplesTo {
+        match self.raw && self.seed % 2 == 1 {
+            true => SamplesTo::Viewer,
+            false => SamplesTo::File,
         }
     }
 

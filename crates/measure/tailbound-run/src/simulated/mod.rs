@@ -29,6 +29,7 @@ use crate::output::Output;
 use crate::run::finish;
 use crate::session::Session;
 use crate::supervise::{Subject, Supervisor};
+use crate::view::View;
 use crate::world::World;
 use disk::{Memory, SimulatedDisk};
 use fate::Fate;
@@ -50,6 +51,8 @@ struct Played {
     /// The wake-ups of each thread in the measurement: due, woken.
     wakes: Vec<Wakes>,
     memory: Memory,
+    /// The samples of each thread, where a viewer takes them.
+    shown: Vec<Vec<i64>>,
 }
 
 const PATH: &str = "simulated.tailbound.jsonl";
@@ -77,6 +80,7 @@ fn play(fate: &Fate) -> Played {
         round: None,
         purpose: None,
         machine: None,
+        samples: fate.samples(),
         begin_at_ns: None,
     };
     let disk = SimulatedDisk::new(fate);
@@ -94,10 +98,17 @@ fn play(fate: &Fate) -> Played {
     let watch = SimulatedWatch::new(fate, stage);
     let subject = Subject::<Simulated> { running, watch, loads: &mut loads, stop };
     let mut supervisor = Supervisor::new(&session, subject, journal);
-    supervisor.watch_over(&signals, &mut |_| ());
+    let mut shown = vec![Vec::new(); wakes.len()];
+    supervisor.watch_over(&signals, &mut |view| {
+        if let View::Samples(samples) = view
+            && let Some(of) = usize::try_from(samples.thread).ok().and_then(|i| shown.get_mut(i))
+        {
+            of.extend_from_slice(samples.errors_ns);
+        }
+    });
     let result = supervisor
         .into_watched()
         .and_then(|watched| finish(&session, watched, &mut loads, None, &signals, &mut |_| ()));
     let wakes = wakes.iter().map(|w| w.lock().map(|w| w.clone()).unwrap_or_default()).collect();
-    Played { result, wakes, memory }
+    Played { result, wakes, memory, shown }
 }

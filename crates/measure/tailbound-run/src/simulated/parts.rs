@@ -123,6 +123,9 @@ impl Threads for SimulatedThreads {
     fn recorders(&self) -> impl Iterator<Item = (RecordSlot, &Recorders)> {
         self.all.iter().map(|one| (one.slot, &*one.recorders))
     }
+    fn tid(&self, _: RecordSlot) -> Option<i32> {
+        None
+    }
     fn wake(&self) {
         self.stage.interrupt();
     }

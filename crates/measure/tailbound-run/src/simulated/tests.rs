@@ -16,6 +16,7 @@ use tailbound_core::{EndReason, Outcome, Run, ThreadEnd};
 use super::fate::Fate;
 use super::stage::Wakes;
 use super::{Played, play};
+use crate::view::SamplesTo;
 
 const SEEDS: u64 = 1200;
 
@@ -59,7 +60,7 @@ fn tells_the_truth(run: &Run, fate: &Fate, wakes: &[Wakes]) {
             let in_seconds: u64 = seconds.map(|s| s.n).sum();
             assert_eq!(in_seconds, record.wakeup.n, "every wake-up is in the record of a second");
         }
-        if fate.raw && record.dropped.is_empty() {
+        if fate.raw && fate.samples() == SamplesTo::File && record.dropped.is_empty() {
             let raw: usize = run
                 .raw
                 .iter()
@@ -119,7 +120,7 @@ fn a_cut_file_is_a_shorter_run(bytes: &[u8], fate: &Fate, wakes: &[Wakes]) {
 
 /// How it ended, in words.
 fn holds(fate: &Fate) -> String {
-    let Played { result, wakes, memory } = play(fate);
+    let Played { result, wakes, memory, shown } = play(fate);
     let (bytes, placed, finished, cut, elsewhere) = memory.with(|content| {
         (
             content.bytes.clone(),
@@ -151,6 +152,7 @@ fn holds(fate: &Fate) -> String {
                 run.verdict.as_ref().map(|v| v.outcome)
             );
             tells_the_truth(&run, fate, &wakes);
+            viewer_has_all(&run, fate, &wakes, &shown);
             answers(&run, fate);
             let outcome = run.verdict.map_or(String::new(), |v| v.outcome.to_string());
             format!("{outcome}, {}", run.end.map_or(String::new(), |e| e.reason.to_string()))
@@ -169,6 +171,20 @@ fn holds(fate: &Fate) -> String {
             "saved elsewhere".to_owned()
         }
     }
+}
+
+/// A viewer of samples has every wake-up in its order, and the file has none.
+fn viewer_has_all(run: &Run, fate: &Fate, wakes: &[Wakes], shown: &[Vec<i64>]) {
+    for ((record, wakes), shown) in run.threads.iter().zip(wakes).zip(shown) {
+        match fate.samples() {
+            SamplesTo::File => assert_eq!(shown.len(), 0),
+            SamplesTo::Viewer if record.dropped.is_empty() => {
+                assert_eq!(*shown, observed(wakes, fate).0, "every sample is shown");
+            }
+            SamplesTo::Viewer => {}
+        }
+    }
+    assert!(fate.samples() == SamplesTo::File || run.raw.is_empty());
 }
 
 /// What was only in the first file is missing; counts and extremes are not.
