@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tailbound_core::blame::{Cause, Sureness};
+
 use super::fields::{self, FunctionNames};
 use super::record::{self, TextRecord};
 use super::state::Columns;
@@ -20,18 +22,97 @@ const CPUS_MAX: usize = 4096;
 /// Names of events that are kept.
 const EVENTS_MAX: usize = 256;
 
+/// The bit of a record's state that says that the scheduler was asked for another thread.
+const NEED_RESCHED: u8 = 0x04;
+/// Those that say that it was made in an interrupt, with interrupts disabled, and in a soft interrupt.
+const IN_INTERRUPT: u8 = 0x08 | 0x01;
+const IN_SOFTIRQ: u8 = 0x10;
+
+/// Does a trace have the begins and ends of interrupts?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InterruptEvents {
+    Absent,
+    Present,
+}
+
+/// What is known of a CPU by its last record.
+#[derive(Clone, Copy, Debug, Default)]
+struct CpuContext {
+    /// Interrupts, functions of timers and soft interrupts that have begun by events of their own and not ended.
+    interrupts: u32,
+    timers: u32,
+    softirqs: u32,
+    /// The last record was made in an interrupt.
+    interrupted: bool,
+    flags: Flags,
+    t_ns: u64,
+    pid: i32,
+}
+
+impl CpuContext {
+    /// Counts begins and ends; `true` for one.
+    fn count(&mut self, event: Event) -> bool {
+        match event {
+            Event::IrqEntry { .. } | Event::VectorEntry(_) => {
+                self.interrupts = self.interrupts.saturating_add(1);
+            }
+            Event::IrqExit { .. } | Event::VectorExit(_) => {
+                self.interrupts = self.interrupts.saturating_sub(1);
+            }
+            Event::TimerExpire { .. } => self.timers = 1,
+            Event::TimerExit { .. } => self.timers = 0,
+            Event::SoftirqEntry { .. } => self.softirqs = 1,
+            Event::SoftirqExit { .. } => self.softirqs = 0,
+            // Nothing switches within an interrupt: an end was lost.
+            Event::Switch { .. } => {
+                (self.interrupts, self.timers, self.softirqs) = (0, 0, 0);
+                return false;
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Is it in an interrupt whose end will be recorded?
+    fn is_within(&self) -> bool {
+        self.interrupts > 0
+    }
+
+    /// The state at a record that does not tell it.
+    fn flags(&self, event: Event, interrupts: InterruptEvents) -> Flags {
+        let begins = matches!(event, Event::IrqEntry { .. } | Event::VectorEntry(_));
+        let timer = matches!(event, Event::TimerExpire { .. });
+        // Without any event of interrupts it is not known whether a thread or an interrupt woke it.
+        let either = matches!(event, Event::Waking { .. }) && interrupts == InterruptEvents::Absent;
+        if begins || timer || either || self.interrupts > 0 || self.timers > 0 {
+            return match event {
+                Event::Switch { .. } => Flags::default(),
+                _ => Flags(IN_INTERRUPT),
+            };
+        }
+        let softirq = self.softirqs > 0 || matches!(event, Event::SoftirqEntry { .. });
+        match event {
+            Event::Switch { .. } => Flags::default(),
+            _ if softirq => Flags(IN_SOFTIRQ),
+            _ => Flags::default(),
+        }
+    }
+}
+
 /// A trace of events.
 #[derive(Debug)]
 pub(super) struct EventText {
     follow: Follow,
     columns: Columns,
     names: FunctionNames,
-    /// Interrupts and soft interrupts that are under way on each CPU, where lines do not tell its state.
-    under_way: BTreeMap<u32, (u32, u32)>,
+    cpus: BTreeMap<u32, CpuContext>,
+    /// Events of interrupts were seen.
+    interrupts: InterruptEvents,
+    /// An interrupt's end is in no record.
+    unended: bool,
     seen: BTreeSet<String>,
     last_ns: u64,
     pub(super) records: u64,
-    pub(super) understood: u64,
     /// Lines that go back in time.
     back: u64,
     /// Events whose fields could not be read, and the line of the first.
@@ -53,11 +134,12 @@ impl EventText {
             follow,
             columns: Columns::default(),
             names: FunctionNames::default(),
-            under_way: BTreeMap::new(),
+            cpus: BTreeMap::new(),
+            interrupts: InterruptEvents::Absent,
+            unended: false,
             seen: BTreeSet::new(),
             last_ns: 0,
             records: 0,
-            understood: 0,
             back: 0,
             unread: None,
             passed_over: 0,
@@ -95,31 +177,50 @@ impl EventText {
 
     fn record(&mut self, r: &TextRecord<'_>, number: u64) {
         self.records = self.records.saturating_add(1);
-        let Some((name, text)) = r.event() else { return };
-        if self.seen.len() < EVENTS_MAX && !self.seen.contains(name) {
-            self.seen.insert(name.to_owned());
-        }
-        let Some(event) = self.event(name, text) else {
-            if fields_matter(name) {
-                let (n, line) = self.unread.unwrap_or((0, number));
-                self.unread = Some((n.saturating_add(1), line));
-            }
-            return;
-        };
         if r.t_ns < self.last_ns {
             self.back = self.back.saturating_add(1);
             return;
         }
         self.last_ns = r.t_ns;
-        self.understood = self.understood.saturating_add(1);
         self.stateless |= r.state.is_none();
-        let flags = match r.state {
-            Some(state) => state.flags(),
-            None => self.flags(r.cpu, event),
-        };
+        let event = r.event().and_then(|(name, text)| {
+            if self.seen.len() < EVENTS_MAX && !self.seen.contains(name) {
+                self.seen.insert(name.to_owned());
+            }
+            let event = self.event(name, text);
+            if event.is_none() && fields_matter(name) {
+                let (n, line) = self.unread.unwrap_or((0, number));
+                self.unread = Some((n.saturating_add(1), line));
+            }
+            event
+        });
         if let Some(symbols) = self.names.grown() {
             self.follow.symbols(Arc::new(symbols));
         }
+        let event = event.unwrap_or(Event::Other);
+        let known = self.cpus.len() < CPUS_MAX || self.cpus.contains_key(&r.cpu);
+        if !known {
+            return;
+        }
+        let interrupts = self.interrupts;
+        let cpu = self.cpus.entry(r.cpu).or_default();
+        let flags = match r.state {
+            Some(state) => state.flags(),
+            None => cpu.flags(event, interrupts),
+        };
+        // The end of an interrupt without events of its own is in no record: it counts up to its last one.
+        if cpu.interrupted && !cpu.is_within() && !flags.hardirq() {
+            self.unended = true;
+            let state = Flags(cpu.flags.0 & NEED_RESCHED);
+            let (t_ns, pid) = (cpu.t_ns, cpu.pid);
+            let end = Entry { t_ns, cpu: r.cpu, pid, flags: state, event: Event::Other };
+            self.follow.entry(&end);
+        }
+        if cpu.count(event) {
+            self.interrupts = InterruptEvents::Present;
+        }
+        (cpu.interrupted, cpu.flags) = (flags.hardirq(), flags);
+        (cpu.t_ns, cpu.pid) = (r.t_ns, r.pid);
         self.follow.entry(&Entry { t_ns: r.t_ns, cpu: r.cpu, pid: r.pid, flags, event });
     }
 
@@ -131,28 +232,6 @@ impl EventText {
             return fields::event("sched_waking", text, &mut self.names);
         }
         fields::event(name, text, &mut self.names)
-    }
-
-    /// The state of a CPU that its lines do not tell, by the interrupts that began there.
-    fn flags(&mut self, cpu: u32, event: Event) -> Flags {
-        if self.under_way.len() >= CPUS_MAX && !self.under_way.contains_key(&cpu) {
-            return Flags::default();
-        }
-        let (hard, soft) = self.under_way.entry(cpu).or_default();
-        let before = (*hard, *soft);
-        match event {
-            Event::IrqEntry { .. } | Event::VectorEntry(_) => *hard = hard.saturating_add(1),
-            Event::IrqExit { .. } | Event::VectorExit(_) => *hard = hard.saturating_sub(1),
-            Event::SoftirqEntry { .. } => *soft = 1,
-            Event::SoftirqExit { .. } => *soft = 0,
-            // Nothing switches within an interrupt: an end was lost.
-            Event::Switch { .. } => (*hard, *soft) = (0, 0),
-            _ => {}
-        }
-        let timer = matches!(event, Event::TimerExpire { .. } | Event::TimerExit { .. });
-        let interrupt = timer || before.0.max(*hard) > 0;
-        let softirq = !interrupt && before.1.max(*soft) > 0;
-        Flags(u8::from(interrupt) << 3 | u8::from(softirq) << 4 | u8::from(interrupt))
     }
 
     /// What was found, and what a reader must know of it.
@@ -172,7 +251,15 @@ impl EventText {
             return Err(TextError::Lacking { missing, records: self.records });
         }
         let notes = self.notes();
-        Ok((self.follow.finish(), notes))
+        let mut found = self.follow.finish();
+        if self.unended {
+            let parts = found.records.iter_mut().flat_map(|r| &mut r.parts);
+            let foreign = parts.filter(|p| p.cause.is_foreign() && p.sureness == Sureness::Sure);
+            foreign.filter(|p| p.cause != Cause::Unexplained).for_each(|p| {
+                p.sureness = Sureness::Likely;
+            });
+        }
+        Ok((found, notes))
     }
 
     fn notes(&self) -> Vec<String> {
@@ -192,6 +279,12 @@ impl EventText {
         say(
             self.latency_layout,
             "the latency layout counts whole µs from the begin of the trace, and has eight letters of each name"
+                .to_owned(),
+        );
+        say(
+            self.unended,
+            "ends of interrupts are not in the trace: such an interrupt counts up to its last record, and the time behind it as that \
+             of the thread; nothing of it is sure"
                 .to_owned(),
         );
         let timers =
