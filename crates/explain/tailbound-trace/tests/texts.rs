@@ -173,6 +173,7 @@ fn events_of_kernel_and_tools_give_the_same_answer() {
         ("trace-cmd-report-4.19.txt", 900_000),
         ("trace-6.12.txt", 900_000),
         ("perf-script-6.8.txt", 900_000),
+        ("babeltrace2-lttng-2.13.txt", 900_000),
     ] {
         let blame = told(name);
         let record = one(&blame);

@@ -4,11 +4,11 @@
 //! Not here: who made it late there (`tailbound_trace::blame`), what is said in the end (`blame`).
 
 use std::fs::File;
-use std::io::{BufRead as _, Read as _, Seek as _};
+use std::io::{BufRead, Read as _, Seek as _};
 use std::path::Path;
 
 use serde_json::json;
-use tailbound_files::read::{self, PlainBytes, ReadProgress as _};
+use tailbound_files::read::{self, ReadProgress as _};
 use tailbound_host::Root;
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
@@ -28,7 +28,7 @@ pub(crate) enum ForeignTrace {
     /// A file of trace-cmd.
     Dat(File),
     /// A text, its length where that is known.
-    Text(TextFormat, PlainBytes, Option<u64>),
+    Text(TextFormat, Box<dyn BufRead + Send>, Option<u64>),
 }
 
 /// `path`, if it is a trace.
@@ -40,12 +40,13 @@ pub(crate) fn open(path: &Path) -> Result<Option<ForeignTrace>, Failure> {
     if read.is_err() || dat::is_trace_file(&start) {
         return Ok(read.is_ok().then_some(ForeignTrace::Dat(file)));
     }
-    let Ok((mut source, length)) = read::open(path) else { return Ok(None) };
-    let start = source.fill_buf().unwrap_or_default();
-    if let Some(advice) = text::binary_advice(start) {
+    let Ok((start, source, length)) = read::open_with_start(path, text::START_BYTES) else {
+        return Ok(None);
+    };
+    if let Some(advice) = text::binary_advice(&start) {
         return Err(Failure::usage(format!("{}: {advice}", path.display())));
     }
-    let format = text::recognized(start);
+    let format = text::recognized(&start);
     Ok(format.map(|format| ForeignTrace::Text(format, source, length)))
 }
 

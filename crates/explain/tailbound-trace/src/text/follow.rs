@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tailbound_core::blame::{Cause, Sureness};
 
+use super::babeltrace::{self, BabeltraceLine};
 use super::fields::{self, FunctionNames};
 use super::record::{self, TextRecord};
 use super::state::Columns;
@@ -19,6 +20,8 @@ use crate::symbols::Symbols;
 
 /// Most CPUs whose interrupts are counted.
 const CPUS_MAX: usize = 4096;
+/// A time that is earlier by more than this is of the next day.
+const HALF_DAY_NS: u64 = 12 * 3_600 * 1_000_000_000;
 /// Names of events that are kept.
 const EVENTS_MAX: usize = 256;
 
@@ -106,6 +109,11 @@ pub(super) struct EventText {
     columns: Columns,
     names: FunctionNames,
     cpus: BTreeMap<u32, CpuContext>,
+    /// Of a text that does not name the thread of a record: who has each CPU, records before that was known, and the days
+    /// that have passed.
+    running: BTreeMap<u32, i32>,
+    before_switches: u64,
+    midnights_ns: u64,
     /// Events of interrupts were seen.
     interrupts: InterruptEvents,
     /// An interrupt's end is in no record.
@@ -135,6 +143,9 @@ impl EventText {
             columns: Columns::default(),
             names: FunctionNames::default(),
             cpus: BTreeMap::new(),
+            running: BTreeMap::new(),
+            before_switches: 0,
+            midnights_ns: 0,
             interrupts: InterruptEvents::Absent,
             unended: false,
             seen: BTreeSet::new(),
@@ -167,12 +178,44 @@ impl EventText {
         }
         if let Some(r) = record::timed(line, &self.columns) {
             self.record(&r, number);
+        } else if let Some(b) = babeltrace::parsed(line) {
+            self.babeltrace(&b, number);
         } else if let Some(r) = record::latency(line, &self.columns) {
             self.latency_layout = true;
             self.record(&r, number);
         } else {
             self.passed_over = self.passed_over.saturating_add(1);
         }
+    }
+
+    /// A line of babeltrace tells no thread: it is the last one that its CPU was given to.
+    fn babeltrace(&mut self, b: &BabeltraceLine, number: u64) {
+        let text = format!("{}: {}", b.event, b.fields);
+        let prev = || fields::event(&b.event, &b.fields, &mut FunctionNames::default());
+        let pid = match (self.running.get(&b.cpu), b.event.as_str()) {
+            (_, "sched_switch") => match prev() {
+                Some(Event::Switch { prev, next, .. }) => {
+                    if self.running.len() < CPUS_MAX || self.running.contains_key(&b.cpu) {
+                        self.running.insert(b.cpu, next);
+                    }
+                    prev
+                }
+                _ => 0,
+            },
+            (Some(pid), _) => *pid,
+            (None, _) => {
+                self.before_switches = self.before_switches.saturating_add(1);
+                return;
+            }
+        };
+        // Times of a day begin again at midnight.
+        let mut t_ns = b.t_ns.saturating_add(self.midnights_ns);
+        if t_ns.saturating_add(HALF_DAY_NS) < self.last_ns {
+            self.midnights_ns = self.midnights_ns.saturating_add(HALF_DAY_NS.saturating_mul(2));
+            t_ns = t_ns.saturating_add(HALF_DAY_NS.saturating_mul(2));
+        }
+        let (comm, state, cpu) = ("", None, b.cpu);
+        self.record(&TextRecord { comm, pid, cpu, state, t_ns, text: &text }, number);
     }
 
     fn record(&mut self, r: &TextRecord<'_>, number: u64) {
@@ -252,6 +295,7 @@ impl EventText {
         }
         let notes = self.notes();
         let mut found = self.follow.finish();
+        found.events = self.records;
         if self.unended {
             let parts = found.records.iter_mut().flat_map(|r| &mut r.parts);
             let foreign = parts.filter(|p| p.cause.is_foreign() && p.sureness == Sureness::Sure);
@@ -303,6 +347,13 @@ impl EventText {
             say(true, format!("{n} events could not be read, the first in line {line}"));
         }
         say(self.back > 0, format!("{} events go back in time and were left out", self.back));
+        say(
+            self.before_switches > 0,
+            format!(
+                "{} events lie before the first switch of their CPU and were left out",
+                self.before_switches
+            ),
+        );
         say(self.lost > 0, format!("events were lost at {} places", self.lost));
         say(
             self.passed_over > 0,

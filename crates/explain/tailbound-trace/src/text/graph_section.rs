@@ -43,7 +43,10 @@ pub(super) fn sample(tree: &Tree) -> BlameRecord {
     let begin = tree.end_ns.and_then(|t| i64::try_from(t).ok()).map(|t| t.saturating_sub(ns));
     BlameRecord {
         thread: 0,
-        name: format!("{task}, {function}"),
+        name: match tree.task.as_str() {
+            "" => function.clone(),
+            task => format!("{task}, {function}"),
+        },
         t_ns: begin.unwrap_or(0),
         latency_ns: ns,
         cpu: Some(tree.cpu),

@@ -56,6 +56,8 @@ pub(super) struct Header {
     /// Records in the text and records that were made, as the kernel counted.
     pub(super) counted: Option<(u64, u64)>,
     pub(super) cpu: Option<u32>,
+    /// The kernel is PREEMPT_RT.
+    pub(super) preempt_rt: bool,
     /// The thread: of a section whose time it was, else who was woken.
     pub(super) task: Option<(String, i32)>,
     pub(super) started_at: Option<String>,
@@ -120,6 +122,7 @@ pub(super) struct LatencyTrace {
     pub(super) names: BTreeMap<i32, String>,
     /// Records that were read, and lines that are none.
     pub(super) records: u64,
+    /// Functions of which a record lies within the latency.
     pub(super) functions: u64,
     pub(super) passed_over: u64,
     columns: Columns,
@@ -217,7 +220,9 @@ impl LatencyTrace {
         }
         let state = r.state.unwrap_or_default();
         let says = says(r);
-        self.functions = self.functions.saturating_add(u64::from(r.function().is_some()));
+        let within = t_ns > 0 && self.header.latency_ns.is_none_or(|end| t_ns < end);
+        let within = within && r.function().is_some();
+        self.functions = self.functions.saturating_add(u64::from(within));
         if let Some((from_ns, pid, before, after)) = self.last.take() {
             self.stretch(from_ns, t_ns, (pid, before), (r.pid, state));
             let piece = Piece { from_ns, to_ns: t_ns.max(from_ns), after, until: says.clone() };
@@ -365,6 +370,7 @@ impl Header {
     /// ` 71 us, #168/168, CPU#3 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:4)`
     fn latency(&mut self, text: &str, at: u64) -> Result<(), TextError> {
         let wrong = |what: &str| TextError::Wrong { line: at, reason: what.to_owned() };
+        self.preempt_rt = text.contains("M:preempt_rt");
         let mut parts = text.split('|').next().unwrap_or(text).split(',').map(str::trim);
         let time = parts.next().unwrap_or("");
         let ns =

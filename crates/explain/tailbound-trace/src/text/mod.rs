@@ -4,7 +4,7 @@
 //! ```text
 //! text ─► lines ─► latency ─► section           irqsoff, preemptoff, preemptirqsoff, wakeup, wakeup_rt, wakeup_dl
 //!             ├──► graph ─► graph_section       function_graph
-//!             ├──► record, fields ─► follow     events: the kernel's text, trace-cmd report, perf script
+//!             ├──► record, fields ─► follow     events: the kernel's text, trace-cmd report, perf script, babeltrace2
 //!             ├──► timehist                     perf sched timehist
 //!             └──► auto_analysis                rtla
 //! ```
@@ -14,6 +14,7 @@
 //! Not here: files of trace-cmd (`crate::dat`).
 
 mod auto_analysis;
+mod babeltrace;
 mod fields;
 mod follow;
 mod graph;
@@ -60,7 +61,7 @@ pub enum TextFormat {
     LatencyTrace,
     /// Calls of functions with their lengths.
     FunctionGraph,
-    /// Events: the kernel's own text, `trace-cmd report`, `perf script`.
+    /// Events: the kernel's own text, `trace-cmd report`, `perf script`, `babeltrace2`.
     Events,
     /// `perf sched timehist`.
     Timehist,
@@ -94,19 +95,20 @@ pub fn recognized(start: &[u8]) -> Option<TextFormat> {
             return Some(format);
         }
         // One line may look like a record by accident.
-        let record = record::timed(line, &columns).filter(|r| r.event().is_some());
-        records = records.saturating_add(u32::from(record.is_some()));
+        records = records.saturating_add(u32::from(is_event(line, &columns)));
         if records >= 2 {
             return Some(TextFormat::Events);
         }
     }
     // A text of a single record, and nothing else.
-    let alone = |line: &str| record::timed(line, &columns).is_some_and(|r| r.event().is_some());
-    text.lines()
-        .map(lines::bare)
-        .find(|l| !l.is_empty())
-        .filter(|l| alone(l))
-        .map(|_| TextFormat::Events)
+    let first = text.lines().map(lines::bare).find(|l| !l.is_empty())?;
+    is_event(first, &columns).then_some(TextFormat::Events)
+}
+
+/// Is it a record of an event, whoever printed it?
+fn is_event(line: &str, columns: &Columns) -> bool {
+    let record = record::timed(line, columns);
+    record.is_some_and(|r| r.event().is_some()) || babeltrace::parsed(line).is_some()
 }
 
 /// What a line begins.
@@ -144,7 +146,7 @@ pub fn binary_advice(start: &[u8]) -> Option<&'static str> {
     }
     let ctf = CTF.iter().any(|magic| start.starts_with(magic)) || start.starts_with(b"/* CTF 1");
     ctf.then_some(
-        "a trace in CTF (LTTng) is not read: record the same with `trace-cmd record`, or `perf sched record` and `perf script`",
+        "it is of a trace in CTF (LTTng), which is binary: run `babeltrace2 FOLDER > FILE.txt` and give FILE.txt",
     )
 }
 
@@ -239,11 +241,11 @@ impl TextBlame {
         let facts = &self.facts;
         let kernel = facts.kernel.as_deref().map(|k| format!(", Linux {}", excerpt(k, SHOWN_MAX)));
         format!(
-            "From {}{}: {} lines, {} records.",
+            "From {}{}: {}, {}.",
             facts.format.words(),
             kernel.unwrap_or_default(),
-            grouped(facts.lines),
-            grouped(facts.records)
+            counted(facts.lines, "line"),
+            counted(facts.records, "record")
         )
     }
 }
@@ -338,7 +340,7 @@ impl Reader {
             }
             Open::None => {
                 let columns = Columns::default();
-                if record::timed(line, &columns).is_some() && self.found.is_none() {
+                if is_event(line, &columns) && self.found.is_none() {
                     let mut events = EventText::new(self.request.clone());
                     events.line(line, number);
                     self.open = Open::Events(Box::new(events));
@@ -493,6 +495,12 @@ impl Reader {
         });
         Ok(TextBlame { records, found, notes, facts })
     }
+}
+
+/// `1 line`, `12 lines`
+fn counted(n: u64, what: &str) -> String {
+    let end = if n == 1 { "" } else { "s" };
+    format!("{} {what}{end}", grouped(n))
 }
 
 /// Does a text of `format` have threads that are followed?
