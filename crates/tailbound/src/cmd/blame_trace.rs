@@ -4,11 +4,11 @@
 //! Not here: who made it late there (`tailbound_trace::blame`), what is said in the end (`blame`).
 
 use std::fs::File;
-use std::io::{BufRead, Read as _, Seek as _};
+use std::io::{Read as _, Seek as _};
 use std::path::Path;
 
 use serde_json::json;
-use tailbound_files::read::{self, ReadProgress as _};
+use tailbound_files::read::{self, ReadProgress as _, StartedFile};
 use tailbound_host::Root;
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
@@ -27,8 +27,8 @@ use crate::say::Failure;
 pub(crate) enum ForeignTrace {
     /// A file of trace-cmd.
     Dat(File),
-    /// A text, its length where that is known.
-    Text(TextFormat, Box<dyn BufRead + Send>, Option<u64>),
+    /// A text.
+    Text(TextFormat, StartedFile),
 }
 
 /// `path`, if it is a trace.
@@ -40,14 +40,11 @@ pub(crate) fn open(path: &Path) -> Result<Option<ForeignTrace>, Failure> {
     if read.is_err() || dat::is_trace_file(&start) {
         return Ok(read.is_ok().then_some(ForeignTrace::Dat(file)));
     }
-    let Ok((start, source, length)) = read::open_with_start(path, text::START_BYTES) else {
-        return Ok(None);
-    };
-    if let Some(advice) = text::binary_advice(&start) {
+    let Ok(file) = read::open_with_start(path, text::START_BYTES) else { return Ok(None) };
+    if let Some(advice) = text::binary_advice(&file.start) {
         return Err(Failure::usage(format!("{}: {advice}", path.display())));
     }
-    let format = text::recognized(&start);
-    Ok(format.map(|format| ForeignTrace::Text(format, source, length)))
+    Ok(text::recognized(&file.start).map(|format| ForeignTrace::Text(format, file)))
 }
 
 /// Who made the wake-ups of its threads late.
@@ -72,12 +69,13 @@ pub(crate) fn answer(
     let mut progress = Reading::new(Some(&signals));
     let file = match trace {
         ForeignTrace::Dat(file) => file,
-        ForeignTrace::Text(format, source, length) => {
+        ForeignTrace::Text(format, text_file) => {
             let ground = Ground::default();
-            progress.begins(&name, length);
+            progress.begins(&name, text_file.length);
             let request = TextRequest { watched, wanted, ground };
-            let told = text::read(format, source, request, &mut |bytes| progress.at(bytes))
-                .map_err(|e| failed(&e))?;
+            let told =
+                text::read(format, text_file.source, request, &mut |bytes| progress.at(bytes))
+                    .map_err(|e| failed(&e))?;
             let (trace, origin) = (Some(json!(told.facts)), Some(told.origin()));
             let (records, found, notes) = (told.records, told.found, told.notes);
             return Ok(LateWakeups { name, records, found, notes, trace, origin });

@@ -57,6 +57,15 @@ struct Figure {
     names: Vec<(String, Option<i64>)>,
 }
 
+/// The whole latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Total {
+    /// By a line of its own.
+    Stated(i64),
+    /// By a time and its share.
+    Computed(i64),
+}
+
 /// The section of one CPU.
 #[derive(Debug)]
 pub(super) struct Analysis {
@@ -121,12 +130,12 @@ impl Analysis {
         self.figure(label)?.ns
     }
 
-    /// The whole latency, and whether it is stated.
-    fn total(&self) -> Option<(i64, bool)> {
+    /// The whole latency.
+    fn total(&self) -> Option<Total> {
         let irq = self.figures.iter().rev().find(|f| f.label == Label::IrqLatency);
         let whole = irq.filter(|f| f.share == Some(10_000)).and_then(|f| f.ns);
         if let Some(ns) = self.time(Label::ThreadLatency).or(whole) {
-            return Some((ns, true));
+            return Some(Total::Stated(ns));
         }
         // The largest share has the most digits.
         let shares = self.figures.iter().filter_map(|f| Some((f.share?, f.ns?)));
@@ -134,12 +143,13 @@ impl Analysis {
         let whole = i128::from(ns).checked_mul(10_000)?.checked_div(i128::from(share))?;
         // To a hundredth of a µs, as the analysis prints times.
         let hundredths = whole.checked_add(5)?.checked_div(10)?.checked_mul(10)?;
-        Some((i64::try_from(hundredths).ok()?, false))
+        Some(Total::Computed(i64::try_from(hundredths).ok()?))
     }
 
     /// The sample, and what a reader must know of it; `None` where no time is in the text.
     pub(super) fn sample(&self) -> Option<(BlameRecord, Vec<String>)> {
-        let (stated_ns, stated) = self.total()?;
+        let total = self.total()?;
+        let (Total::Stated(whole_ns) | Total::Computed(whole_ns)) = total;
         let mut record = BlameRecord {
             thread: 0,
             name: format!("timerlat/{}", self.cpu),
@@ -156,12 +166,12 @@ impl Analysis {
         let mut notes = Vec::new();
         self.parts(&mut record);
         let sum = record.parts.iter().map(|p| p.ns).fold(0, i64::saturating_add);
-        record.latency_ns = stated_ns.max(sum);
-        if !stated {
+        record.latency_ns = whole_ns.max(sum);
+        if matches!(total, Total::Computed(_)) {
             notes.push(format!(
                 "the analysis of CPU {} is cut: it has no line `Thread latency`; {} are computed from its shares",
                 self.cpu,
-                micros(stated_ns)
+                micros(whole_ns)
             ));
         }
         let rest = (Cause::Unexplained, "in no line of the analysis".to_owned());
@@ -203,7 +213,7 @@ impl Analysis {
             for (name, ns) in &figure.names {
                 let ns = ns.unwrap_or(0).clamp(0, left);
                 left = left.saturating_sub(ns);
-                part(record, phase.clone(), (cause.clone(), name.clone()), ns, sureness.clone());
+                part(record, phase, (cause, name.clone()), ns, sureness);
             }
             let who = match cause {
                 Cause::InterruptsOff => self.blocking(),

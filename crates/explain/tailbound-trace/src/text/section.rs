@@ -223,7 +223,7 @@ impl LatencyTrace {
         let seen = if s.silent_ns >= SILENCE_NS { Sureness::Likely } else { most };
         let of = |c: &Option<super::latency::Change>| c.as_ref().map(|c| c.of.clone());
         let told = [of(&self.woken), of(&self.switched)].into_iter().flatten();
-        let prio = told.filter(|t| t.pid == s.pid).map(|t| t.prio).last();
+        let prio = told.filter(|t| t.pid == s.pid).map(|t| t.prio).next_back();
         let timer = nth == 0
             && self.wake_stack.as_ref().is_some_and(|(_, f)| f.iter().any(|f| f.contains("timer")));
         match (s.context, target.map(|t| t.prio), prio) {
