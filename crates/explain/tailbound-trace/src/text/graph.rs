@@ -38,7 +38,7 @@ struct GraphLine<'a> {
 
 /// A call that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct GraphCall {
     pub(super) function: String,
     /// Who called it, the nearest first.
     pub(super) callers: Vec<String>,
@@ -49,16 +49,16 @@ pub(super) struct Call {
 
 /// An outermost call that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tree {
+pub(super) struct CallTree {
     pub(super) cpu: u32,
     /// `bash-12`, where the lines name threads.
     pub(super) task: String,
     pub(super) state: Option<CpuState>,
     /// Where the lines have times.
     pub(super) end_ns: Option<u64>,
-    pub(super) top: Call,
+    pub(super) top: GraphCall,
     /// The calls within that took longest by themselves, the longest first.
-    pub(super) longest: Vec<Call>,
+    pub(super) longest: Vec<GraphCall>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -72,7 +72,7 @@ struct CpuCalls {
     open: Vec<Open>,
     /// Calls deeper than are followed.
     deeper: usize,
-    longest: Vec<Call>,
+    longest: Vec<GraphCall>,
     task: String,
     state: Option<CpuState>,
 }
@@ -95,7 +95,7 @@ pub(super) enum GraphItem {
     /// One that ends no outermost call.
     Within,
     /// The end of one.
-    Ended(Box<Tree>),
+    Ended(Box<CallTree>),
 }
 
 impl Graph {
@@ -128,7 +128,7 @@ impl Graph {
                     calls.state = part.state;
                 }
                 let ns = part.ns.unwrap_or(0);
-                Call { function: function.to_owned(), callers: Vec::new(), ns, own_ns: ns }
+                GraphCall { function: function.to_owned(), callers: Vec::new(), ns, own_ns: ns }
             }
             Text::Exit(_) if calls.deeper > 0 => {
                 calls.deeper = calls.deeper.saturating_sub(1);
@@ -147,7 +147,7 @@ impl Graph {
                 let open = open.unwrap_or_default();
                 let function = name.map_or(open.function, str::to_owned);
                 let own_ns = ns.saturating_sub(open.within_ns).max(0);
-                Call { function, callers: Vec::new(), ns, own_ns }
+                GraphCall { function, callers: Vec::new(), ns, own_ns }
             }
         };
         calls.ended(call, part.cpu, part.t_ns)
@@ -161,7 +161,7 @@ impl Graph {
 }
 
 impl CpuCalls {
-    fn ended(&mut self, mut call: Call, cpu: u32, t_ns: Option<u64>) -> GraphItem {
+    fn ended(&mut self, mut call: GraphCall, cpu: u32, t_ns: Option<u64>) -> GraphItem {
         if let Some(outer) = self.open.last_mut() {
             outer.within_ns = outer.within_ns.saturating_add(call.ns);
         }
@@ -177,7 +177,7 @@ impl CpuCalls {
         }
         let longest = std::mem::take(&mut self.longest);
         let (task, state) = (self.task.clone(), self.state);
-        GraphItem::Ended(Box::new(Tree { cpu, task, state, end_ns: t_ns, top: call, longest }))
+        GraphItem::Ended(Box::new(CallTree { cpu, task, state, end_ns: t_ns, top: call, longest }))
     }
 }
 
@@ -258,7 +258,7 @@ fn is_name(b: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn trees(text: &str) -> Vec<Tree> {
+    fn trees(text: &str) -> Vec<CallTree> {
         let mut graph = Graph::default();
         let columns = Columns::default();
         let ended = |line: &str| match graph.line(line, &columns) {

@@ -6,7 +6,7 @@
 
 use tailbound_core::blame::{BlamePart, BlameRecord, Cause, Phase, Sureness};
 
-use super::graph::{Call, Tree};
+use super::graph::{CallTree, GraphCall};
 use super::section::micros;
 use super::state::Context;
 
@@ -14,7 +14,7 @@ use super::state::Context;
 const SENTENCES: usize = 4;
 
 /// `The longest piece within: 31.2 µs in copy_page, called from vfs_read.`
-pub(super) fn call_sentence(call: &Call) -> String {
+pub(super) fn call_sentence(call: &GraphCall) -> String {
     let mut out = format!("{} of it were in {} itself", micros(call.own_ns), call.function);
     for caller in call.callers.iter().take(2) {
         out.push_str(&format!(", called from {caller}"));
@@ -24,7 +24,7 @@ pub(super) fn call_sentence(call: &Call) -> String {
 }
 
 /// An outermost call as a sample.
-pub(super) fn sample(tree: &Tree) -> BlameRecord {
+pub(super) fn sample(tree: &CallTree) -> BlameRecord {
     let (function, ns) = (&tree.top.function, tree.top.ns);
     let task = if tree.task.is_empty() { "a thread that is not named" } else { &tree.task };
     let state = tree.state.unwrap_or_default();

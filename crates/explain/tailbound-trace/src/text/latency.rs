@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::TextError;
-use super::graph::{Call, Graph, GraphItem};
+use super::graph::{Graph, GraphCall, GraphItem};
 use super::record::{self, TextRecord, number};
 use super::stack::{self, FRAMES_MAX};
 use super::state::{Columns, Context, CpuState};
@@ -66,7 +66,7 @@ pub(super) struct Header {
 
 /// Adjoining records of one thread in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct StateStretch {
     pub(super) from_ns: i64,
     pub(super) to_ns: i64,
     pub(super) pid: i32,
@@ -79,7 +79,7 @@ pub(super) struct Stretch {
 
 /// A time between two records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct SilentPiece {
     pub(super) from_ns: i64,
     pub(super) to_ns: i64,
     /// What the record at its begin says, and that at its end.
@@ -89,19 +89,19 @@ pub(super) struct Piece {
 
 /// A thread as a wake-up or a switch tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Task {
+pub(super) struct PrioritizedTask {
     pub(super) pid: i32,
     pub(super) prio: i32,
 }
 
 /// A wake-up or a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct TaskChange {
     pub(super) t_ns: i64,
     pub(super) record_cpu: u32,
     pub(super) context: Context,
-    pub(super) of: Task,
-    pub(super) to: Task,
+    pub(super) of: PrioritizedTask,
+    pub(super) to: PrioritizedTask,
     pub(super) cpu: u32,
 }
 
@@ -111,11 +111,11 @@ pub(super) struct LatencyTrace {
     pub(super) kind: LatencyKind,
     pub(super) tracer: String,
     pub(super) header: Header,
-    pub(super) stretches: Vec<Stretch>,
-    pub(super) pieces: Vec<Piece>,
-    pub(super) calls: Vec<Call>,
-    pub(super) woken: Option<Change>,
-    pub(super) switched: Option<Change>,
+    pub(super) stretches: Vec<StateStretch>,
+    pub(super) pieces: Vec<SilentPiece>,
+    pub(super) calls: Vec<GraphCall>,
+    pub(super) woken: Option<TaskChange>,
+    pub(super) switched: Option<TaskChange>,
     /// The time of the record that has the stack, and its functions.
     pub(super) wake_stack: Option<(i64, Vec<String>)>,
     pub(super) end_stack: Option<(i64, Vec<String>)>,
@@ -225,8 +225,9 @@ impl LatencyTrace {
         self.functions = self.functions.saturating_add(u64::from(within));
         if let Some((from_ns, pid, before, after)) = self.last.take() {
             self.stretch(from_ns, t_ns, (pid, before), (r.pid, state));
-            let piece = Piece { from_ns, to_ns: t_ns.max(from_ns), after, until: says.clone() };
-            let ns = |p: &Piece| p.to_ns.saturating_sub(p.from_ns);
+            let piece =
+                SilentPiece { from_ns, to_ns: t_ns.max(from_ns), after, until: says.clone() };
+            let ns = |p: &SilentPiece| p.to_ns.saturating_sub(p.from_ns);
             let place = self.pieces.partition_point(|p| ns(p) >= ns(&piece));
             if place < PIECES_MAX && ns(&piece) > 0 {
                 self.pieces.insert(place, piece);
@@ -242,7 +243,7 @@ impl LatencyTrace {
             return;
         }
         let beneath = if a.0 == b.0 && b.1.context < a.1.context { b.1 } else { a.1 };
-        let new = Stretch {
+        let new = StateStretch {
             from_ns,
             to_ns,
             pid: a.0,
@@ -252,7 +253,7 @@ impl LatencyTrace {
             silent_ns: to_ns.saturating_sub(from_ns),
         };
         let full = self.stretches.len() >= STRETCHES_MAX;
-        let same = |last: &Stretch| {
+        let same = |last: &StateStretch| {
             (last.pid, last.context, last.irqs_off) == (new.pid, new.context, new.irqs_off)
         };
         match self.stretches.last_mut().filter(|last| full || same(last)) {
@@ -286,7 +287,7 @@ impl LatencyTrace {
             self.names.insert(to.pid, name.to_owned());
         }
         let context = r.state.unwrap_or_default().context;
-        let change = Change { t_ns, record_cpu: r.cpu, context, of, to, cpu };
+        let change = TaskChange { t_ns, record_cpu: r.cpu, context, of, to, cpu };
         let target = self.header.task.as_ref().map(|(_, pid)| *pid);
         let about = target.is_none_or(|pid| pid == change.to.pid);
         match is_switch {
@@ -336,11 +337,11 @@ fn is_digits(text: &str) -> bool {
 }
 
 /// `232:120:R`, and what stands behind it.
-fn task(text: &str) -> Option<(Task, &str)> {
+fn task(text: &str) -> Option<(PrioritizedTask, &str)> {
     let mut parts = text.trim().splitn(3, ':');
     let (pid, prio, rest) = (number(parts.next()?)?, number(parts.next()?)?, parts.next()?);
     let name = rest.trim_start().split_once(char::is_whitespace).map_or("", |(_, name)| name);
-    Some((Task { pid, prio }, name.trim()))
+    Some((PrioritizedTask { pid, prio }, name.trim()))
 }
 
 impl Header {

@@ -10,7 +10,7 @@ const LINE_BYTES_MAX: usize = 16 * 1024;
 
 /// A text, line by line.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct TextLines<R> {
     source: R,
     raw: Vec<u8>,
     text: String,
@@ -22,7 +22,7 @@ pub(super) struct Lines<R> {
     pub(super) open_end: bool,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> TextLines<R> {
     pub(super) fn new(source: R) -> Self {
         Self { source, raw: Vec::new(), text: String::new(), number: 0, bytes: 0, open_end: false }
     }
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_line_without_an_end_is_cut_to_its_bound() {
         let long = vec![b'x'; LINE_BYTES_MAX * 3];
-        let mut lines = Lines::new(&long[..]);
+        let mut lines = TextLines::new(&long[..]);
         assert_eq!(lines.next().unwrap().map(str::len), Some(LINE_BYTES_MAX));
         assert!(lines.open_end && lines.number == 1);
         assert_eq!(lines.next().unwrap(), None);

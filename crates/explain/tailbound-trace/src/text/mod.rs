@@ -40,7 +40,7 @@ use auto_analysis::Analysis;
 use follow::EventText;
 use graph::{Graph, GraphItem};
 use latency::{LatencyKind, LatencyTrace};
-use lines::Lines;
+use lines::TextLines;
 use state::Columns;
 use timehist::Timehist;
 
@@ -290,7 +290,7 @@ pub fn read(
     let (records, notes) = (Vec::new(), Vec::new());
     let (open, found, skips, failed) = (Open::None, None, false, None);
     let mut reader = Reader { request, open, records, found, notes, facts, skips, failed };
-    let mut lines = Lines::new(source);
+    let mut lines = TextLines::new(source);
     loop {
         let number = lines.number.saturating_add(1);
         match lines.next() {

@@ -10,7 +10,7 @@ use tailbound_core::blame::{
 use tailbound_core::number::Real as _;
 use tailbound_core::units::{grouped, trimmed};
 
-use super::latency::{LatencyKind, LatencyTrace, Piece, Stretch};
+use super::latency::{LatencyKind, LatencyTrace, SilentPiece, StateStretch};
 use super::stack;
 use super::state::Context;
 use crate::blame::{BlameNote, BlameNoteKind};
@@ -154,7 +154,7 @@ impl LatencyTrace {
     /// A section with interrupts or preemption disabled.
     fn section(&self, record: &mut BlameRecord) {
         let span = self.span().map_or_else(String::new, |span| format!(", {span}"));
-        let charge = |s: &Stretch| {
+        let charge = |s: &StateStretch| {
             let task = self.name(s.pid);
             let over = || format!("{}, over {task}", span.trim_start_matches(", "));
             let over = || over().trim_start_matches(", ").to_owned();
@@ -217,11 +217,11 @@ impl LatencyTrace {
         push(record, &mut at, latency, Phase::Return, path);
     }
 
-    fn charge(&self, s: &Stretch, nth: usize, most: Sureness) -> (Cause, String, Sureness) {
+    fn charge(&self, s: &StateStretch, nth: usize, most: Sureness) -> (Cause, String, Sureness) {
         let task = self.name(s.pid);
         let target = self.woken.as_ref().or(self.switched.as_ref()).map(|c| &c.to);
         let seen = if s.silent_ns >= SILENCE_NS { Sureness::Likely } else { most };
-        let of = |c: &Option<super::latency::Change>| c.as_ref().map(|c| c.of.clone());
+        let of = |c: &Option<super::latency::TaskChange>| c.as_ref().map(|c| c.of.clone());
         let told = [of(&self.woken), of(&self.switched)].into_iter().flatten();
         let prio = told.filter(|t| t.pid == s.pid).map(|t| t.prio).next_back();
         let timer = nth == 0
@@ -252,11 +252,11 @@ impl LatencyTrace {
             record.chain.push(self.woken_sentence(woken));
         }
         let latency = record.latency_ns;
-        let worth = |p: &&Piece| {
+        let worth = |p: &&SilentPiece| {
             let ns = p.to_ns.min(latency).saturating_sub(p.from_ns);
             p.from_ns < latency && ns.saturating_mul(WORTH) >= latency && ns < latency
         };
-        let mut pieces: Vec<&Piece> = self.pieces.iter().filter(worth).collect();
+        let mut pieces: Vec<&SilentPiece> = self.pieces.iter().filter(worth).collect();
         pieces.sort_by_key(|p| p.from_ns);
         for p in pieces {
             record.chain.push(format!(
@@ -286,7 +286,7 @@ impl LatencyTrace {
         }
     }
 
-    fn woken_sentence(&self, woken: &super::latency::Change) -> String {
+    fn woken_sentence(&self, woken: &super::latency::TaskChange) -> String {
         let over = match woken.context {
             Context::Thread => "by",
             Context::Softirq => "by a soft interrupt over",
@@ -311,7 +311,7 @@ impl LatencyTrace {
         out
     }
 
-    fn switch_sentences(&self, switched: &super::latency::Change, record: &mut BlameRecord) {
+    fn switch_sentences(&self, switched: &super::latency::TaskChange, record: &mut BlameRecord) {
         let (late, other) = (self.name(switched.to.pid), self.name(switched.of.pid));
         record.chain.push(format!(
             "It ran from {} on, on CPU {}: {other} gave the CPU to {late}.",
