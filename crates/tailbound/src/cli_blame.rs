@@ -15,7 +15,7 @@ trace-cmd record -C mono -e sched -e irq -e irq_vectors -e timer sleep 10; tailb
 tailbound blame $(pidof controller) -D 1min --above 100us"
 )]
 pub(crate) struct BlameArgs {
-    /// A run file made with `--blame`, a file of trace-cmd, or the number of a process
+    /// A run file made with `--blame`, a trace (trace.dat, or text of ftrace, trace-cmd, perf, rtla), or the number of a process
     #[arg(value_name = "RUN|TRACE|PID")]
     pub(crate) target: String,
     /// Threads of this name alone; may be given more than once [default: the real-time threads]

@@ -158,6 +158,8 @@ pub enum Event {
     Interrupts { off: bool, caller: i64, parent: i64 },
     /// The same of preemption.
     Preemption { off: bool, caller: i64, parent: i64 },
+    /// Something of no interest: it tells who had the CPU then, and in which state.
+    Other,
 }
 
 /// One record with its time and place.

@@ -30,6 +30,7 @@ pub mod samples;
 pub mod split;
 pub mod stack;
 pub mod symbols;
+pub mod text;
 
 pub use counts::Counts;
 pub use decode::{Decoder, Record, Sample, TimerlatContext};

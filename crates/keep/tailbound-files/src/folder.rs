@@ -59,7 +59,7 @@ pub fn advice(path: &Path) -> Option<&'static str> {
     let mut left = NAMES_MAX;
     if has_metadata(path, DEPTH_MAX, &mut left) {
         return Some(
-            "; it holds a trace in the Common Trace Format (LTTng), which is not read: record the same with `trace-cmd record -e sched -e irq` and use `tailbound blame`",
+            "; it holds a trace in the Common Trace Format (LTTng), which is binary: run `babeltrace2 FOLDER > FILE.txt`, and `tailbound blame FILE.txt`",
         );
     }
     Some("; name one file in it")

@@ -4,7 +4,7 @@
 //! `-` is standard input. A verdict is kept, or made where the file has none.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read, Seek as _};
+use std::io::{BufRead, BufReader, Cursor, Read, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -46,6 +46,29 @@ pub fn open(path: &Path) -> Result<(PlainBytes, Option<u64>), FilesError> {
     // Of a packed one the length is not that of what is in it.
     let length = length(path).filter(|_| packing == Packing::Plain);
     Ok((BufReader::with_capacity(1 << 16, source), length))
+}
+
+/// A file whose first bytes tell what it is.
+pub struct StartedFile {
+    /// These bytes.
+    pub start: Vec<u8>,
+    /// All of it.
+    pub source: Box<dyn BufRead + Send>,
+    /// Its bytes, where they are known.
+    pub length: Option<u64>,
+}
+
+/// As [`open`], with the first `most` bytes apart.
+///
+/// # Errors
+/// It cannot be opened or read, or what packed it is not known.
+pub fn open_with_start(path: &Path, most: usize) -> Result<StartedFile, FilesError> {
+    let (mut source, length) = open(path)?;
+    let mut start = Vec::new();
+    let limit = u64::try_from(most).unwrap_or(u64::MAX);
+    source.by_ref().take(limit).read_to_end(&mut start).map_err(|e| FilesError::of(path, &e))?;
+    let source = Box::new(Cursor::new(start.clone()).chain(source));
+    Ok(StartedFile { start, source, length })
 }
 
 /// Number of bytes of `path`, where it is a file that knows them.

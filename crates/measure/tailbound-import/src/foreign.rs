@@ -18,12 +18,12 @@ pub enum Foreign {
     TraceDat,
     /// What perf recorded.
     #[error(
-        "a recording of perf, which is not read: record the same with `trace-cmd record -e sched -e irq` and use `tailbound blame`"
+        "a recording of perf, which is binary: run `perf script -i FILE > FILE.txt`, and `tailbound blame FILE.txt`"
     )]
     PerfData,
     /// A trace of LTTng or another tool in the Common Trace Format.
     #[error(
-        "a trace in the Common Trace Format (LTTng), which is not read: record the same with `trace-cmd record -e sched -e irq` and use `tailbound blame`"
+        "a trace in the Common Trace Format (LTTng), which is binary: run `babeltrace2 FOLDER > FILE.txt`, and `tailbound blame FILE.txt`"
     )]
     Ctf,
     /// Network packets.

@@ -86,8 +86,12 @@ const OTHERS: &[Hint] = &[
         "a histogram of BCC or bpftrace, in buckets of powers of two without the greatest value: it holds no run that could be judged",
     ),
     (
+        |line| line.contains("wait time") && line.contains("sch delay"),
+        "the table of `perf sched timehist`, no list of latencies: `tailbound blame FILE` explains it",
+    ),
+    (
         |line| line.contains("sched_switch:") && line.contains("==>"),
-        "a trace as text (`trace-cmd report`): `tailbound blame` reads the file `trace.dat` that it was printed from",
+        "a trace of events as text, no list of latencies: `tailbound blame FILE` explains it",
     ),
     (
         |line| line.starts_with("stress-ng-version:"),
@@ -113,7 +117,7 @@ const OTHERS: &[Hint] = &[
     ),
     (
         |line| line.starts_with("# tracer:"),
-        "a kernel trace, not a histogram or a list of latencies; record with trace-cmd and use `tailbound blame`",
+        "a kernel trace, not a histogram or a list of latencies: `tailbound blame FILE` explains it",
     ),
 ];
 

@@ -9,7 +9,9 @@ use tailbound_core::blame::BlameRecord;
 use tailbound_host::Root;
 use tailbound_record::follow_session::{FollowEnd, FollowRequest, follow};
 use tailbound_record::looks::Looks;
-use tailbound_report::blame::{self as words, BlameAnswer, FollowedThreads, ThreadRow};
+use tailbound_report::blame::{
+    self as words, BlameAnswer, FollowedThreads, ThreadPriority, ThreadRow,
+};
 use tailbound_trace::blame::{BlameSelection, BlameSummary};
 
 use super::blame_answer::{LateWakeups, above_ns};
@@ -37,7 +39,7 @@ pub(crate) fn blame(args: &BlameArgs) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("-D: only with the number of a process"));
         }
         _ => match blame_trace::open(path)? {
-            Some(file) => blame_trace::answer(args, path, file)?,
+            Some(trace) => blame_trace::answer(args, path, trace)?,
             None => run_file(args, path)?,
         },
     };
@@ -110,11 +112,7 @@ fn followed(found: &BlameSummary) -> FollowedThreads<'_> {
     let rows = found.threads.iter().map(|(pid, t)| ThreadRow {
         pid: *pid,
         comm: &t.comm,
-        priority: match t.prio {
-            -1 => Some(100),
-            0..=98 => u32::try_from(99 - t.prio).ok(),
-            _ => None,
-        },
+        priority: ThreadPriority::of_kernel(t.prio),
         cpu: (!t.moved).then_some(t.cpu),
         wakeups: &t.wakeups,
     });

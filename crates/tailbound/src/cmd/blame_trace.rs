@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `blame` of a file that trace-cmd recorded.
+//! `blame` of a trace that another tool recorded: a file of trace-cmd, or a text.
 //!
 //! Not here: who made it late there (`tailbound_trace::blame`), what is said in the end (`blame`).
 
@@ -8,12 +8,13 @@ use std::io::{Read as _, Seek as _};
 use std::path::Path;
 
 use serde_json::json;
-use tailbound_files::read::ReadProgress as _;
+use tailbound_files::read::{self, ReadProgress as _, StartedFile};
 use tailbound_host::Root;
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
-use tailbound_trace::blame::{BlameSelection, Ground, RecordedBlame, TraceExtent, WatchFilter};
+use tailbound_trace::blame::{BlameSelection, Ground, RecordedBlame, WatchFilter};
 use tailbound_trace::dat::{self, Info, TraceFile};
+use tailbound_trace::text::{self, TextFormat, TextRequest};
 
 use super::blame_answer::{LateWakeups, above_ns};
 use crate::cli_blame::BlameArgs;
@@ -22,19 +23,37 @@ use crate::looking;
 use crate::reading::Reading;
 use crate::say::Failure;
 
-/// `path`, if it is a file of trace-cmd.
-pub(crate) fn open(path: &Path) -> Result<Option<File>, Failure> {
+/// A trace that another tool recorded.
+pub(crate) enum ForeignTrace {
+    /// A file of trace-cmd.
+    Dat(File),
+    /// A text.
+    Text(TextFormat, StartedFile),
+}
+
+/// `path`, if it is a trace.
+pub(crate) fn open(path: &Path) -> Result<Option<ForeignTrace>, Failure> {
     // What cannot be opened here is told by who reads it as a run.
     let Ok(mut file) = given::open(path) else { return Ok(None) };
     let mut start = Vec::new();
     let read = file.by_ref().take(16).read_to_end(&mut start).and_then(|_| file.rewind());
-    Ok((read.is_ok() && dat::is_trace_file(&start)).then_some(file))
+    if read.is_err() || dat::is_trace_file(&start) {
+        return Ok(read.is_ok().then_some(ForeignTrace::Dat(file)));
+    }
+    let Ok(file) = read::open_with_start(path, text::START_BYTES) else { return Ok(None) };
+    if let Some(advice) = text::binary_advice(&file.start) {
+        return Err(Failure::usage(format!("{}: {advice}", path.display())));
+    }
+    Ok(text::recognized(&file.start).map(|format| ForeignTrace::Text(format, file)))
 }
 
 /// Who made the wake-ups of its threads late.
-pub(crate) fn answer(args: &BlameArgs, path: &Path, file: File) -> Result<LateWakeups, Failure> {
+pub(crate) fn answer(
+    args: &BlameArgs,
+    path: &Path,
+    trace: ForeignTrace,
+) -> Result<LateWakeups, Failure> {
     let failed = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
-    let trace = TraceFile::open(file).map_err(|e| failed(&e))?;
     let wanted = BlameSelection {
         realtime: !args.all && args.comm.is_empty(),
         above_ns: above_ns(args)?,
@@ -45,17 +64,32 @@ pub(crate) fn answer(args: &BlameArgs, path: &Path, file: File) -> Result<LateWa
         (true, true) => WatchFilter::All,
         (true, false) => WatchFilter::Realtime,
     };
-    let ground = Ground { virtual_machine: hypervisor(trace.info()), ..Ground::default() };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let name = input::name(path);
     let mut progress = Reading::new(Some(&signals));
+    let file = match trace {
+        ForeignTrace::Dat(file) => file,
+        ForeignTrace::Text(format, text_file) => {
+            let ground = Ground::default();
+            progress.begins(&name, text_file.length);
+            let request = TextRequest { watched, wanted, ground };
+            let told =
+                text::read(format, text_file.source, request, &mut |bytes| progress.at(bytes))
+                    .map_err(|e| failed(&e))?;
+            let (trace, origin) = (Some(json!(told.facts)), Some(told.origin()));
+            let (records, found, notes) = (told.records, told.found, told.notes);
+            return Ok(LateWakeups { name, records, found, notes, trace, origin });
+        }
+    };
+    let trace = TraceFile::open(file).map_err(|e| failed(&e))?;
+    let ground = Ground { virtual_machine: hypervisor(trace.info()), ..Ground::default() };
     progress.begins(&name, Some(trace.info().bytes));
     let mut told =
         RecordedBlame::of(trace, watched, wanted, ground, &mut |bytes| progress.at(bytes))
             .map_err(|e| failed(&e))?;
     drop(progress);
+    let (trace, origin) = (Some(json!(told.facts())), Some(told.origin()));
     let records = std::mem::take(&mut told.found.records);
-    let (trace, origin) = (Some(for_scripts(&told)), Some(told.origin()));
     Ok(LateWakeups { name, records, found: Some(told.found), notes: told.notes, trace, origin })
 }
 
@@ -74,23 +108,4 @@ fn hypervisor(info: &Info) -> Option<bool> {
     } else {
         None
     }
-}
-
-fn for_scripts(told: &RecordedBlame) -> serde_json::Value {
-    let (info, end) = (&told.info, &told.end);
-    json!({
-        "version": info.version,
-        "clock": info.clock.to_string(),
-        "system": info.uname,
-        "recorder": info.recorder,
-        "cpus": info.cpus,
-        "buffers": info.buffers,
-        "bytes": info.bytes,
-        "records": end.records,
-        "understood": told.found.events,
-        "lost": told.lost(),
-        "lost_at": end.holes,
-        "damaged": end.damaged,
-        "whole": told.extent == TraceExtent::Whole,
-    })
 }

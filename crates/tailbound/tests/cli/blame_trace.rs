@@ -64,3 +64,38 @@ fn a_trace_that_cannot_serve_says_what_to_do() {
         "{text}"
     );
 }
+
+#[test]
+fn traces_as_text_are_told_in_the_same_words() {
+    let folder = folder();
+    let from =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../explain/tailbound-trace/tests/data/texts");
+    for name in ["posted-wakeup_rt-6.5-rt.txt", "irqsoff-4.19.txt", "timehist-4.19.txt"] {
+        std::fs::copy(from.join(name), folder.path().join(name)).unwrap();
+    }
+    let out = call(folder.path(), &["blame", "posted-wakeup_rt-6.5-rt.txt"]);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    let text = stdout(&out);
+    for word in [
+        "kernel code that cannot be preempted",
+        "1.69 ms late on CPU 0 (cyclictest-217)",
+        "(system call munmap)",
+        "Linux 6.5.0-rt6",
+        "What to do",
+    ] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let out = call(folder.path(), &["blame", "irqsoff-4.19.txt"]);
+    let text = stdout(&out);
+    assert!(text.contains("a section of 259 µs on CPU 2 (tar-6143)"), "{text}");
+    let out = call(folder.path(), &["blame", "timehist-4.19.txt", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&out)).unwrap();
+    assert_eq!(json["trace"]["format"], "timehist");
+    assert_eq!(json["records"][0]["latency_ns"], 800_000);
+    assert!(json["threads"][0].get("priority").is_none(), "not known: {json}");
+
+    std::fs::write(folder.path().join("perf.data"), b"PERFILE2\x68\0\0\0\0\0\0\0").unwrap();
+    let out = call(folder.path(), &["blame", "perf.data"]);
+    assert_eq!(status(&out), 2);
+    assert!(stderr(&out).contains("perf script -i FILE > FILE.txt"), "{}", stderr(&out));
+}

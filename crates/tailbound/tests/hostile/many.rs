@@ -215,6 +215,7 @@ macro_rules! tests {
 tests!(
     ALWAYS: trace_file,
     trace_pages,
+    trace_texts,
     captures,
     captured_files,
     plans,

@@ -50,12 +50,13 @@ impl BlameAnswer<'_> {
         if let Some(found) = &self.followed {
             text.push_str(&threads(&found.rows, THREADS_MAX, style));
             text.push_str(&format!("\n{}\n", found.extent()));
-            if let Some(origin) = self.origin {
-                text.push_str(&format!("{origin}\n"));
-            }
-            if found.rows.is_empty() {
-                text.push_str(&found.nobody());
-            }
+        }
+        if let Some(origin) = self.origin {
+            let gap = if self.followed.is_none() { "\n" } else { "" };
+            text.push_str(&format!("{gap}{origin}\n"));
+        }
+        if let Some(found) = self.followed.as_ref().filter(|found| found.rows.is_empty()) {
+            text.push_str(&found.nobody());
         }
         for note in self.notes {
             text.push_str(&format!("Note: {note}.\n", note = note.trim_end_matches('.')));

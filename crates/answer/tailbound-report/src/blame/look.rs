@@ -54,7 +54,7 @@ pub(super) fn colour(phase: Phase) -> &'static str {
         Phase::Timer => "c5",
         Phase::WakeUp => "c2",
         Phase::Switch | Phase::Preempted => "c1",
-        Phase::Return | Phase::Running => "c0",
+        Phase::Return | Phase::Running | Phase::Section => "c0",
         Phase::Blocked => "c3",
         Phase::Unknown(_) => "c6",
     }

@@ -37,7 +37,7 @@ pub(crate) use svg::picture_as;
 pub use text::text;
 pub(crate) use text::{first_up, sample};
 pub(crate) use text::{heading, short};
-pub use threads::{ThreadRow, threads, threads_json};
+pub use threads::{ThreadPriority, ThreadRow, threads, threads_json};
 
 /// Most samples of which a page has a picture.
 pub const PICTURES_MAX: usize = 12;
@@ -58,11 +58,16 @@ pub(crate) fn title(record: &BlameRecord) -> String {
         name => name.to_owned(),
     };
     let (late, at) = (format_ns_i64(record.latency_ns), crate::worst::seconds(record.t_ns, 3));
+    // A trace that counts from the begin of the sample has no time of it.
+    let when = if record.t_ns == 0 { String::new() } else { format!(" at {at} s") };
+    if record.is_section() {
+        return format!("a section of {late}{when}{cpu} ({who})");
+    }
     if marks::is_cycle(record) {
         return format!("a cycle of {late}, released at {at} s{cpu} ({who})");
     }
     let near = if record.near { ", a near miss" } else { "" };
-    format!("{late} late at {at} s{cpu} ({who}){near}")
+    format!("{late} late{when}{cpu} ({who}){near}")
 }
 
 /// What a reader must know about the certainty of a sample.

@@ -14,6 +14,32 @@ use crate::text::Style;
 use crate::text::ink::Ink;
 use crate::text::page::Page;
 
+/// What a thread is to the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadPriority {
+    /// An ordinary thread.
+    Ordinary,
+    /// A real-time priority as POSIX counts it, 1 to 99.
+    Realtime(u32),
+    /// A deadline.
+    Deadline,
+    /// The source does not say.
+    Unknown,
+}
+
+impl ThreadPriority {
+    /// From the kernel's number: 0 to 99 real-time, 0 the highest; 100 and above ordinary; -1 deadline; `i32::MAX` unknown.
+    #[must_use]
+    pub fn of_kernel(prio: i32) -> Self {
+        match prio {
+            -1 => Self::Deadline,
+            0..=98 => Self::Realtime(prio.abs_diff(99)),
+            i32::MAX => Self::Unknown,
+            _ => Self::Ordinary,
+        }
+    }
+}
+
 /// One thread.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadRow<'a> {
@@ -21,8 +47,8 @@ pub struct ThreadRow<'a> {
     pub pid: i32,
     /// Its name.
     pub comm: &'a str,
-    /// Its real-time priority as POSIX counts it, 1 to 99; `None` for an ordinary thread, 100 for a deadline.
-    pub priority: Option<u32>,
+    /// What it is to the scheduler.
+    pub priority: ThreadPriority,
     /// The CPU it woke on, where it was always the same.
     pub cpu: Option<u32>,
     /// How late it got its CPU.
@@ -32,9 +58,10 @@ pub struct ThreadRow<'a> {
 impl ThreadRow<'_> {
     fn priority(&self) -> String {
         match self.priority {
-            None => "ordinary".to_owned(),
-            Some(100) => "deadline".to_owned(),
-            Some(p) => p.to_string(),
+            ThreadPriority::Ordinary => "ordinary".to_owned(),
+            ThreadPriority::Deadline => "deadline".to_owned(),
+            ThreadPriority::Realtime(p) => p.to_string(),
+            ThreadPriority::Unknown => "unknown".to_owned(),
         }
     }
 }
@@ -80,20 +107,29 @@ fn reordered(table: &Table) -> Table {
     }
 }
 
-/// The same for scripts: a list of `pid`, `name`, `priority` (`null` for an ordinary thread), `cpu` (`null` for several),
-/// `wakeups`, `mean_ns`, `max_ns`.
+/// The same for scripts: a list of `pid`, `name`, `priority` (1 to 99, 100 for a deadline, `null` for an ordinary thread;
+/// absent where the source does not say), `cpu` (`null` for several), `wakeups`, `mean_ns`, `max_ns`.
 #[must_use]
 pub fn threads_json(all: &[ThreadRow<'_>]) -> Value {
     let one = |t: &ThreadRow<'_>| {
-        json!({
+        let mut row = json!({
             "pid": t.pid,
             "name": t.comm,
-            "priority": t.priority,
             "cpu": t.cpu,
             "wakeups": t.wakeups.n,
             "mean_ns": t.wakeups.mean(),
             "max_ns": t.wakeups.max_ns,
-        })
+        });
+        let priority = match t.priority {
+            ThreadPriority::Unknown => return row,
+            ThreadPriority::Ordinary => Value::Null,
+            ThreadPriority::Realtime(p) => json!(p),
+            ThreadPriority::Deadline => json!(100),
+        };
+        if let Some(members) = row.as_object_mut() {
+            members.insert("priority".to_owned(), priority);
+        }
+        row
     };
     all.iter().map(one).collect()
 }

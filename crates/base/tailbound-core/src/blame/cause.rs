@@ -24,6 +24,8 @@ open_words! {
         Preempted = "preempted",
         /// In the cycle: asleep.
         Blocked = "blocked",
+        /// No wake-up: a stretch of the kernel's code whose length was measured.
+        Section = "section",
     }
 }
 

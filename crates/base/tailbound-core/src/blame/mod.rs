@@ -15,7 +15,7 @@ mod stack;
 
 pub use cause::{Activity, Cause, Phase, Sureness};
 pub use interrupted::{Interrupted, OnCpu, Sender, TimeTotals};
-pub use ranking::{Culprit, Ranking, without_numbers};
+pub use ranking::{Culprit, Ranking, SampleKind, without_numbers};
 pub use remedy::Remedy;
 
 use serde::{Deserialize, Serialize};
@@ -111,6 +111,12 @@ pub struct BlameSpan {
 }
 
 impl BlameRecord {
+    /// Is it a stretch of the kernel's code, and no wake-up?
+    #[must_use]
+    pub fn is_section(&self) -> bool {
+        self.parts.iter().any(|p| p.phase == Phase::Section)
+    }
+
     /// The cause with the largest share, and who; the kernel's ordinary way and the thread's own
     /// work count only where nothing else is there.
     #[must_use]

@@ -26,6 +26,16 @@ pub struct Culprit {
     pub sureness: Sureness,
 }
 
+/// What the samples of a ranking are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SampleKind {
+    /// Wake-ups or cycles that came late.
+    #[default]
+    Late,
+    /// Sections of the kernel's code, all of them.
+    Section,
+}
+
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranking {
@@ -35,6 +45,8 @@ pub struct Ranking {
     pub near: usize,
     /// They are all there is.
     pub near_only: bool,
+    /// What they are.
+    pub kind: SampleKind,
     /// The earliest of them.
     pub least_ns: i64,
     /// All their lateness.
@@ -171,7 +183,12 @@ impl Ranking {
         culprits.sort_by(|a, b| (rank(b), &a.who).cmp(&(rank(a), &b.who)));
         let total_ns = counted().map(|r| r.latency_ns).fold(0, i64::saturating_add);
         let least_ns = counted().map(|r| r.latency_ns).min().unwrap_or(0);
-        Self { samples: counted().count(), near, near_only, least_ns, total_ns, culprits }
+        let samples = counted().count();
+        let kind = match samples > 0 && counted().all(BlameRecord::is_section) {
+            true => SampleKind::Section,
+            false => SampleKind::Late,
+        };
+        Self { samples, near, near_only, kind, least_ns, total_ns, culprits }
     }
 
     /// The answer in one sentence: `9 ms of the 12 ms that 41 late samples took (73 %; 100 µs or more each): …`. By time, not by number: a
@@ -188,9 +205,10 @@ impl Ranking {
             _ => " (one of several that fit)",
         };
         let least = format_ns_i64(self.least_ns);
-        let (one, many) = match self.near_only {
-            true => ("near miss", "near misses"),
-            false => ("late sample", "late samples"),
+        let (one, many) = match (self.near_only, self.kind) {
+            (true, _) => ("near miss", "near misses"),
+            (false, SampleKind::Late) => ("late sample", "late samples"),
+            (false, SampleKind::Section) => ("section", "sections"),
         };
         let sentence = match (first.samples, self.samples) {
             (_, 1) => format!("the one {one} of {least}: {what}{hedge}"),

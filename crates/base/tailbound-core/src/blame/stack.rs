@@ -6,7 +6,7 @@
 use super::{BlamePart, Cause};
 
 /// Functions that give a lock back, enable interrupts or let the scheduler in: the place is who called them.
-const LETS_GO: [&str; 8] = [
+const LETS_GO: [&str; 10] = [
     "_raw_",
     "__raw_",
     "__local_bh_enable",
@@ -15,6 +15,8 @@ const LETS_GO: [&str; 8] = [
     "__rcu_read_unlock",
     "preempt_count_sub",
     "mutex_unlock",
+    "migrate_enable",
+    "rt_spin_unlock",
 ];
 /// What the functions of system calls are called before the name of the call.
 const CALLS: [&str; 5] = ["__x64_sys_", "__ia32_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_"];

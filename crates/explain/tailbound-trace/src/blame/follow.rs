@@ -48,7 +48,8 @@ pub struct BlameSelection {
 pub struct Followed {
     /// Its name.
     pub comm: String,
-    /// As the kernel counts: 0 to 99 real-time, 0 the highest; 100 and above ordinary; -1 deadline.
+    /// As the kernel counts: 0 to 99 real-time, 0 the highest; 100 and above ordinary; -1 deadline; `i32::MAX` where the
+    /// source does not say.
     pub prio: i32,
     /// The CPU of its last wake-up.
     pub cpu: u32,
@@ -112,6 +113,11 @@ impl Follow {
     /// Where the due times of timers stand on the trace's clock, if it is not `mono`.
     pub fn due_times(&mut self, due_times: DueTimes) {
         self.engine.due_times(due_times);
+    }
+
+    /// The functions that are known from here on, of a trace that names them as they come.
+    pub fn symbols(&mut self, symbols: Arc<Symbols>) {
+        self.engine.symbols = symbols;
     }
 
     /// Gives a thread the name that another source knows.

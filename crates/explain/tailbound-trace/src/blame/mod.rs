@@ -44,7 +44,7 @@ pub(crate) use ground::{since, total};
 pub(crate) use inside::Stretch;
 pub use interruptions::Interruptions;
 pub use note::{BlameNote, BlameNoteKind};
-pub use recorded::{RecordedBlame, RecordedError, TraceExtent};
+pub use recorded::{RecordedBlame, RecordedError, RecordedFacts, TraceExtent};
 pub use wakeup::{At, WakeUp, Waker};
 
 pub use tailbound_core::blame::BlameRecord;

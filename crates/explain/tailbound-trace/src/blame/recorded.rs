@@ -9,6 +9,7 @@ use std::io::{Read, Seek};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 
+use serde::Serialize;
 use tailbound_core::units::grouped;
 
 use super::{BlameSelection, BlameSummary, DueTimes, Follow, Ground, WatchFilter};
@@ -48,6 +49,24 @@ pub struct RecordedBlame {
     pub end: ReadEnd,
     /// How much of it was read.
     pub extent: TraceExtent,
+}
+
+/// What a file is and how much of it was read: for scripts.
+#[derive(Clone, Debug, Serialize)]
+pub struct RecordedFacts {
+    version: u32,
+    clock: String,
+    system: Option<String>,
+    recorder: Option<String>,
+    cpus: Option<u32>,
+    buffers: Vec<String>,
+    bytes: u64,
+    records: u64,
+    understood: u64,
+    lost: u64,
+    lost_at: u64,
+    damaged: u64,
+    whole: bool,
 }
 
 /// How much of a file the figures are of.
@@ -114,6 +133,27 @@ impl RecordedBlame {
             "A file of trace-cmd (version {}){cpus}{system}; clock: {}.",
             info.version, info.clock
         )
+    }
+
+    /// The same for scripts.
+    #[must_use]
+    pub fn facts(&self) -> RecordedFacts {
+        let (info, end) = (&self.info, &self.end);
+        RecordedFacts {
+            version: info.version,
+            clock: info.clock.to_string(),
+            system: info.uname.clone(),
+            recorder: info.recorder.clone(),
+            cpus: info.cpus,
+            buffers: info.buffers.clone(),
+            bytes: info.bytes,
+            records: end.records,
+            understood: self.found.events,
+            lost: self.lost(),
+            lost_at: end.holes,
+            damaged: end.damaged,
+            whole: self.extent == TraceExtent::Whole,
+        }
     }
 
     /// Lost events.

@@ -17,6 +17,7 @@ use tailbound_trace::dat::{MergeItem, TraceFile};
 use tailbound_trace::event::Entry;
 use tailbound_trace::rules::{CallTable, Rules};
 use tailbound_trace::symbols::Symbols;
+use tailbound_trace::text::{self, TextRequest};
 use tailbound_trace::{Decoder, EventDecoder, EventFormat, PageLayout};
 
 use super::{Kind, Reader, sample};
@@ -58,6 +59,47 @@ pub(super) const PAGES: Kind = Kind {
     },
     reader: pages,
 };
+
+pub(super) const TEXTS: Kind = Kind {
+    name: "trace_texts",
+    share: 6,
+    texts: true,
+    samples: || {
+        let folder = "explain/tailbound-trace/tests/data/texts";
+        let names = [
+            "posted-wakeup_rt-6.5-rt",
+            "posted-rtla-auto-analysis",
+            "irqsoff-4.19",
+            "irqsoff-graph-5.15",
+            "function_graph-6.6",
+            "trace-cmd-report-4.19",
+            "trace-6.12",
+            "perf-script-6.8",
+            "babeltrace2-lttng-2.13",
+            "timehist-6.14",
+        ];
+        names.map(|n| sample(&format!("{folder}/{n}.txt"))).into()
+    },
+    reader: || Box::new(texts),
+};
+
+fn texts(bytes: &[u8], random: &mut Random) -> Result<bool, String> {
+    let start = &bytes[..bytes.len().min(text::START_BYTES)];
+    let Some(format) = text::recognized(start) else { return Ok(false) };
+    let wanted = BlameSelection { realtime: false, above_ns: 0, most: 20 };
+    let request = TextRequest { watched: WatchFilter::All, wanted, ground: Ground::default() };
+    match text::read(format, bytes, request, &mut |_| true) {
+        Ok(told) => {
+            adds_up(&told.records)?;
+            if random.below(8) == 0 {
+                drop(blame::text(&told.records, 5, Style::default()));
+                drop(blame::html(&told.records, "x"));
+            }
+            Ok(!told.records.is_empty())
+        }
+        Err(e) => crate::plain(&e.to_string()).map(|()| false),
+    }
+}
 
 /// What follows events, each in its way.
 struct Followers {
