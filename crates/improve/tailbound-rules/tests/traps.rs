@@ -46,7 +46,7 @@ impl Tree {
         sample: Option<Sample>,
         workload: Workload,
     ) -> BTreeMap<&'static str, (Level, String)> {
-        let wanted = CheckScope { rt_cpus: cpus("2-3"), workload, pid: None };
+        let wanted = CheckScope { rt_cpus: cpus("2-3"), workload, ..CheckScope::default() };
         let machine = Machine::read(&self.root(), wanted, sample);
         catalogue()
             .iter()
@@ -313,7 +313,7 @@ fn of_a_machine_that_cannot_be_seen_nothing_is_ok() {
     let dir = tempfile::tempdir().unwrap();
     let mut claimed = Vec::new();
     for workload in [Workload::Cyclic, Workload::Polling] {
-        let wanted = CheckScope { rt_cpus: cpus("2-3"), workload, pid: None };
+        let wanted = CheckScope { rt_cpus: cpus("2-3"), workload, ..CheckScope::default() };
         let machine = Machine::read(&Root::at(dir.path()), wanted, None);
         for check in catalogue() {
             let seen = check.seen(&machine);
