@@ -173,7 +173,7 @@ fn a_tracefs_that_nobody_mounted_is_mounted_for_the_run_alone() {
     };
     assert!([0, 5].contains(&status(&out)), "{}", stderr(&out));
     let run = read(&folder.path().join("r.jsonl"));
-    let tracer = run.header.facts.get("kernel.tracer").and_then(|f| f.as_str());
+    let tracer = run.header.machine.get("kernel.tracer").and_then(|f| f.as_str());
     assert!(tracer.is_some(), "read from it, too");
     let mounts = |when| std::fs::read_to_string(folder.path().join(when)).unwrap();
     assert!(!mounts("before").contains(TRACEFS) && mounts("before") == mounts("after"));
