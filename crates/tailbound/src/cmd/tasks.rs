@@ -77,7 +77,7 @@ fn watched(args: &TasksArgs, typed: Option<u32>) -> Result<Tasks, Failure> {
     notes.iter().for_each(|text| say::note(text));
     if run.tasks.is_empty() {
         let why = format!(
-            "process {pid}: no thread of it had a cycle to the end; watch it for longer (-D)"
+            "process {pid}: no thread of it had a cycle to the end: watch it for longer (-D), or name ordinary threads (--comm)"
         );
         return Err(Failure::cannot(why));
     }
