@@ -224,7 +224,7 @@ impl Hot<'_> {
 
 #[cfg(test)]
 mod tests {
-    use tailbound_core::sampled::{Spent, Whose};
+    use tailbound_core::sampled::{SampleOwner, Spent};
 
     use super::*;
 
@@ -236,9 +236,9 @@ mod tests {
             kind,
             comm: "loop\u{1b}[31m".to_owned(),
         };
-        tally.add(0, (7, Whose::Asked), place("spin", Spent::User), 90);
-        tally.add(0, (7, Whose::Asked), place("", Spent::Kernel), 10);
-        tally.add(1, (0, Whose::Asked), place("halt", Spent::Idle), 100);
+        tally.add(0, (7, SampleOwner::Asked), place("spin", Spent::User), 90);
+        tally.add(0, (7, SampleOwner::Asked), place("", Spent::Kernel), 10);
+        tally.add(1, (0, SampleOwner::Asked), place("halt", Spent::Idle), 100);
         tally
     }
 

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tailbound_core::sampled::{Spent, Whose};
+use tailbound_core::sampled::{SampleOwner, Spent};
 
 /// Quantile of the normal distribution for 95 % in the middle.
 const Z: f64 = 1.959_963_984_540_054;
@@ -126,7 +126,7 @@ pub struct Process {
 
 impl Tally {
     /// `n` samples: on which CPU, of which process, where. Places are kept of those that were asked about.
-    pub fn add(&mut self, cpu: u32, (pid, whose): (i32, Whose), place: SampleSite, n: u64) {
+    pub fn add(&mut self, cpu: u32, (pid, whose): (i32, SampleOwner), place: SampleSite, n: u64) {
         let count = self.cpus.entry(cpu).or_default();
         let slot = match place.kind {
             Spent::Idle => &mut count.idle,
@@ -146,7 +146,7 @@ impl Tally {
         } else {
             self.beyond += n;
         }
-        if whose == Whose::Others {
+        if whose == SampleOwner::Others {
             return;
         }
         self.base += n;
@@ -212,9 +212,9 @@ mod tests {
     #[test]
     fn shares_are_of_what_was_busy_and_idle_is_of_the_cpu_alone() {
         let mut tally = Tally::default();
-        tally.add(0, (0, Whose::Asked), place("halt", "idle thread", Spent::Idle), 60);
-        tally.add(0, (7, Whose::Asked), place("spin", "a", Spent::User), 30);
-        tally.add(1, (8, Whose::Asked), place("copy_page", "b", Spent::Kernel), 10);
+        tally.add(0, (0, SampleOwner::Asked), place("halt", "idle thread", Spent::Idle), 60);
+        tally.add(0, (7, SampleOwner::Asked), place("spin", "a", Spent::User), 30);
+        tally.add(1, (8, SampleOwner::Asked), place("copy_page", "b", Spent::Kernel), 10);
         assert_eq!((tally.all(), tally.busy(), tally.base()), (100, 40, 40));
         let places = tally.places();
         let first = places.first().unwrap();
@@ -228,8 +228,8 @@ mod tests {
     #[test]
     fn of_one_process_the_shares_are_of_its_own_samples() {
         let mut tally = Tally::default();
-        tally.add(0, (7, Whose::Others), place("spin", "a", Spent::User), 30);
-        tally.add(0, (8, Whose::Asked), place("f", "b", Spent::User), 10);
+        tally.add(0, (7, SampleOwner::Others), place("spin", "a", Spent::User), 30);
+        tally.add(0, (8, SampleOwner::Asked), place("f", "b", Spent::User), 10);
         assert_eq!((tally.busy(), tally.base(), tally.places().len()), (40, 10, 1));
         assert_eq!(tally.processes().len(), 2);
     }

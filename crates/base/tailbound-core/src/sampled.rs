@@ -36,9 +36,9 @@ impl Spent {
     }
 }
 
-/// Whose sample it is.
+/// SampleOwner sample it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Whose {
+pub enum SampleOwner {
     /// Of the threads that were asked about; where none were named, of any.
     Asked,
     /// Of others.

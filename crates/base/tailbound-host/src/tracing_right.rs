@@ -26,7 +26,7 @@ pub enum TracingRight {
     /// Another user.
     OrdinaryUser,
     /// The kernel's own words.
-    Refused(SysError),
+    Refused(Box<SysError>),
 }
 
 impl TracingRight {
@@ -50,7 +50,7 @@ impl TracingRight {
             Some(Standing::Namespace) => Self::NamespaceRoot,
             Some(Standing::Root) if !may => Self::RootWithoutCapability,
             Some(Standing::Ordinary) if !may => Self::OrdinaryUser,
-            _ => Self::Refused(refused.clone()),
+            _ => Self::Refused(Box::new(refused.clone())),
         }
     }
 

@@ -4,9 +4,13 @@
 //! Context: SETUP, COLD. No mount point is needed and no table of mounts changes, that of this process neither.
 //! Source: fsopen(2), fsconfig(2), fsmount(2); before Linux 5.2 unshare(2), of one thread.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::OpenOptions;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::thread;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::{io, thread};
 
 use crate::error::{SysError, check};
 use crate::private::own_mounts;
@@ -67,10 +71,11 @@ fn in_a_namespace(kind: &CStr, at: &CStr) -> Result<OwnedFd, SysError> {
             libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), flags, std::ptr::null())
         };
         check(done, "mount", &kind.to_string_lossy()).map_err(|e| e.needs(NEEDS))?;
-        let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        // SAFETY: a NUL-terminated string and flags.
-        let made = unsafe { libc::open(at.as_ptr(), flags) };
-        descriptor(made.into(), "open", &at)
+        let flags = libc::O_PATH | libc::O_DIRECTORY;
+        let folder = Path::new(OsStr::from_bytes(at.as_bytes()));
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(folder);
+        let code = |e: io::Error| e.raw_os_error().unwrap_or(0);
+        opened.map(OwnedFd::from).map_err(|e| SysError::code("open", at.to_string_lossy(), code(e)))
     });
     let thread =
         mounted.map_err(|e| SysError::code("pthread_create", "", e.raw_os_error().unwrap_or(0)))?;

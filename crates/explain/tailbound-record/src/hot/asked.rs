@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tailbound_core::sampled::Whose;
+use tailbound_core::sampled::SampleOwner;
 use tailbound_host::Root;
 
 /// See the module.
@@ -11,7 +11,7 @@ pub(super) struct AskedThreads {
     pid: i32,
     /// All where it is empty.
     comm: Vec<String>,
-    threads: HashMap<i32, Whose>,
+    threads: HashMap<i32, SampleOwner>,
 }
 
 impl AskedThreads {
@@ -27,20 +27,20 @@ impl AskedThreads {
         }
     }
 
-    fn of(&self, name: &str) -> Whose {
+    fn of(&self, name: &str) -> SampleOwner {
         match self.comm.iter().any(|wanted| wanted == name) {
-            true => Whose::Asked,
-            false => Whose::Others,
+            true => SampleOwner::Asked,
+            false => SampleOwner::Others,
         }
     }
 
-    /// Whose sample is it that fell into this thread? One that has ended already has no name and is not asked about.
-    pub(super) fn whose(&mut self, root: &Root, pid: i32, tid: i32) -> Whose {
+    /// SampleOwner sample is it that fell into this thread? One that has ended already has no name and is not asked about.
+    pub(super) fn whose(&mut self, root: &Root, pid: i32, tid: i32) -> SampleOwner {
         if pid != self.pid {
-            return Whose::Others;
+            return SampleOwner::Others;
         }
         if self.comm.is_empty() {
-            return Whose::Asked;
+            return SampleOwner::Asked;
         }
         if let Some(whose) = self.threads.get(&tid) {
             return *whose;
@@ -68,16 +68,16 @@ mod tests {
         file(8, "ctl");
         let root = Root::at(dir.path());
         let mut asked = AskedThreads::new(7, &["ctl".to_owned()]);
-        let mut whose = |asked: &mut AskedThreads, pid, tid| asked.whose(&root, pid, tid);
-        assert_eq!(whose(&mut asked, 7, 8), Whose::Asked);
-        assert_eq!(whose(&mut asked, 7, 7), Whose::Others);
-        assert_eq!(whose(&mut asked, 7, 9), Whose::Others, "it is gone");
-        assert_eq!(whose(&mut asked, 6, 8), Whose::Others, "another process");
+        let whose = |asked: &mut AskedThreads, pid, tid| asked.whose(&root, pid, tid);
+        assert_eq!(whose(&mut asked, 7, 8), SampleOwner::Asked);
+        assert_eq!(whose(&mut asked, 7, 7), SampleOwner::Others);
+        assert_eq!(whose(&mut asked, 7, 9), SampleOwner::Others, "it is gone");
+        assert_eq!(whose(&mut asked, 6, 8), SampleOwner::Others, "another process");
         asked.rename(6, 7, "ctl");
-        assert_eq!(whose(&mut asked, 7, 7), Whose::Others);
+        assert_eq!(whose(&mut asked, 7, 7), SampleOwner::Others);
         asked.rename(7, 7, "ctl");
-        assert_eq!(whose(&mut asked, 7, 7), Whose::Asked);
+        assert_eq!(whose(&mut asked, 7, 7), SampleOwner::Asked);
         let mut all = AskedThreads::new(7, &[]);
-        assert_eq!(whose(&mut all, 7, 9), Whose::Asked);
+        assert_eq!(whose(&mut all, 7, 9), SampleOwner::Asked);
     }
 }

@@ -13,7 +13,7 @@ pub use session::{SamplingEnd, SamplingRequest, SamplingStage, sample};
 
 use std::collections::HashMap;
 
-use tailbound_core::sampled::{Spent, Whose};
+use tailbound_core::sampled::{SampleOwner, Spent};
 use tailbound_host::Root;
 use tailbound_sys::SysError;
 use tailbound_sys::perf::Source;
@@ -47,8 +47,8 @@ pub struct Moment<'a> {
     pub function: &'a str,
     /// The program, library, or `kernel`.
     pub object: &'a str,
-    /// Whose.
-    pub whose: Whose,
+    /// SampleOwner.
+    pub whose: SampleOwner,
     /// So many samples of the same.
     pub n: u64,
 }
@@ -63,7 +63,7 @@ pub struct Sampler {
     names: HashMap<i32, String>,
     asked: Option<AskedThreads>,
     /// Samples of programs whose files were not read yet: CPU, process, whose, file, place in the file.
-    pending: HashMap<(u32, i32, Whose, u32, u64), u64>,
+    pending: HashMap<(u32, i32, SampleOwner, u32, u64), u64>,
     taken: u64,
     lost: u64,
     notes: Vec<String>,
@@ -216,7 +216,7 @@ impl Sampler {
         }
         let whose = match &mut self.asked {
             Some(asked) => asked.whose(&self.root, s.pid, s.tid),
-            None => Whose::Asked,
+            None => SampleOwner::Asked,
         };
         if s.mode == Mode::User
             && let Some((file, offset)) = self.places.locate(&self.root, s.pid, s.address)

@@ -22,7 +22,7 @@ pub struct SamplingRequest<'a> {
     pub cpus: &'a [u32],
     /// Samples a second of each.
     pub frequency_hz: u64,
-    /// Whose samples are asked about; it is over when this process is.
+    /// SampleOwner samples are asked about; it is over when this process is.
     pub pid: Option<u32>,
     /// Its threads of these names alone, or all.
     pub comm: &'a [String],
