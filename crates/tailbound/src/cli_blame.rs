@@ -12,15 +12,14 @@ use clap::Args;
 nothing about it is changed. It needs root and tracefs. Examples:\n  \
 tailbound run --blame -D 10min -o run.tailbound.jsonl && tailbound blame run.tailbound.jsonl\n  \
 trace-cmd record -C mono -e sched -e irq -e irq_vectors -e timer sleep 10; tailbound blame trace.dat --comm controller\n  \
-tailbound blame $(pidof controller) -D 1min --above 100us"
+tailbound blame --comm controller -D 1min --above 100us"
 )]
 pub(crate) struct BlameArgs {
     /// A run file made with `--blame`, a trace (trace.dat, or text of ftrace, trace-cmd, perf, rtla), or the number of a process
-    #[arg(value_name = "RUN|TRACE|PID")]
-    pub(crate) target: String,
-    /// Threads of this name alone; may be given more than once [default: the real-time threads]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) comm: Vec<String>,
+    #[arg(value_name = "RUN|TRACE|PID", conflicts_with = "pid", required_unless_present_any = ["pid", "comm"])]
+    pub(crate) target: Option<String>,
+    #[command(flatten)]
+    pub(crate) process: crate::cli_process::ProcessArgs,
     /// Ordinary threads too, not the real-time ones alone
     #[arg(long, conflicts_with = "comm")]
     pub(crate) all: bool,

@@ -46,8 +46,10 @@ pub(crate) struct CheckArgs {
     )]
     pub(crate) workload: WorkloadArg,
     /// The program that is to be in time: checks its threads too
-    #[arg(long, value_name = "PID")]
-    pub(crate) pid: Option<u32>,
+    #[arg(value_name = "PID", conflicts_with = "pid")]
+    pub(crate) target: Option<u32>,
+    #[command(flatten)]
+    pub(crate) process: crate::cli_process::ProcessArgs,
     /// Watch interrupts, steal and throttling for this time too
     #[arg(long, value_name = "TIME", conflicts_with = "root")]
     pub(crate) sample: Option<String>,
@@ -79,8 +81,10 @@ pub(crate) struct CaptureArgs {
     #[arg(long)]
     pub(crate) force: bool,
     /// Capture what the checks of this program read, too
-    #[arg(long, value_name = "PID")]
-    pub(crate) pid: Option<u32>,
+    #[arg(value_name = "PID", conflicts_with = "pid")]
+    pub(crate) target: Option<u32>,
+    #[command(flatten)]
+    pub(crate) process: crate::cli_process::ProcessArgs,
     /// CPUs for real-time work that will be asked about [default: all but CPU 0]
     #[arg(short = 'c', long, value_name = "LIST")]
     pub(crate) rt_cpus: Option<String>,

@@ -19,8 +19,10 @@ pub(crate) struct HotArgs {
     #[arg(short = 'c', long, value_name = "LIST")]
     pub(crate) cpus: Option<String>,
     /// Functions of this process alone
-    #[arg(long, value_name = "PID")]
-    pub(crate) pid: Option<u32>,
+    #[arg(value_name = "PID", conflicts_with = "pid")]
+    pub(crate) target: Option<u32>,
+    #[command(flatten)]
+    pub(crate) process: crate::cli_process::ProcessArgs,
     /// How long
     #[arg(short = 'D', long, value_name = "TIME", default_value = "10s")]
     pub(crate) duration: String,

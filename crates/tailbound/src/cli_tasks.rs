@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Command-line arguments of `tasks`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 /// Arguments of `tasks`.
@@ -15,9 +13,14 @@ tailbound response run.tailbound.jsonl --deadline control=5ms\n  \
 tailbound response tasks.toml --what-if priority:control=80 --what-if add:name=log,period=10ms,wcet=1ms,priority=20"
 )]
 pub(crate) struct TasksArgs {
-    /// A run file of watched threads, or a model written by hand (TOML)
-    #[arg(value_name = "RUN|FILE.toml")]
-    pub(crate) file: PathBuf,
+    /// A run file of watched threads, a model written by hand (TOML), or the number of a process to watch first
+    #[arg(value_name = "RUN|FILE.toml|PID", conflicts_with = "pid", required_unless_present_any = ["pid", "comm"])]
+    pub(crate) target: Option<String>,
+    #[command(flatten)]
+    pub(crate) process: crate::cli_process::ProcessArgs,
+    /// How long a process is watched [default: 10s]
+    #[arg(short = 'D', long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
     /// What would change: `priority:NAME=80`, `cpu:NAME=1`, `add:name=x,period=5ms,wcet=1ms,priority=60`; may be given more than once
     #[arg(long, value_name = "CHANGE")]
     pub(crate) what_if: Vec<String>,

@@ -9,28 +9,27 @@ use clap::{ArgGroup, Args};
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
 #[command(
-    group = ArgGroup::new("what").required(true).args(["pid", "command"]),
+    group = ArgGroup::new("what").required(true).multiple(true).args(["target", "pid", "comm", "command"]),
     after_help = "How cycles are found and what the parts mean: docs/watch.md. The program is watched by the kernel's events \
 alone: it is not stopped, traced by ptrace or changed. Needs root and tracefs. Ctrl-C ends it, with the result so far.\n\
 Exit status: 0, and with --deadline: 0 every response in time; 1 one was later; 5 undecided; with --rules 1 where one was broken. 2 usage; 3 this machine or user cannot. \
 That of CMD is said, and is `command` in the JSON.\n\
 Examples:\n  \
 tailbound watch -- ./controller --config plant.toml\n  \
-tailbound watch --pid $(pidof controller) -D 1min --deadline 2ms -o controller.tailbound.jsonl\n  \
+tailbound watch --comm controller -D 1min --deadline 2ms -o controller.tailbound.jsonl\n  \
 tailbound watch --rules --pid $(pidof controller) -D 10s\n  \
 tailbound watch --pid $(pidof controller) -D 1min --latency-bound 45us\n  \
 tailbound watch --comm ctl --html ctl.html -- ./robot"
 )]
 pub(crate) struct WatchArgs {
     /// Watch the threads of this running process
-    #[arg(short, long, value_name = "PID")]
-    pub(crate) pid: Option<u32>,
+    #[arg(value_name = "PID", conflicts_with = "pid")]
+    pub(crate) target: Option<u32>,
+    #[command(flatten)]
+    pub(crate) process: crate::cli_process::ProcessArgs,
     /// Watch for this long [default: until the program ends, or Ctrl-C]
     #[arg(short = 'D', long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// Threads of this name alone, real-time or not; may be given more than once [default: the real-time threads]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) comm: Vec<String>,
     /// Ordinary threads too, not the real-time ones alone
     #[arg(long, conflicts_with = "comm")]
     pub(crate) all: bool,
@@ -84,6 +83,6 @@ pub(crate) struct WatchArgs {
     #[command(flatten)]
     pub(crate) color: crate::cli_color::ColorArg,
     /// The program to start, and its arguments
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["target", "pid"])]
     pub(crate) command: Vec<OsString>,
 }

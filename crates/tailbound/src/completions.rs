@@ -32,7 +32,7 @@ fn offer(verb: &str, arg: Arg) -> Arg {
     }
     let Some(placeholder) = named(&arg) else { return arg };
     let hint = match placeholder.as_str() {
-        "RUN" | "FILE" | "PATH" => ValueHint::FilePath,
+        "RUN" | "FILE" | "PATH" | "RUN|TRACE|PID" | "RUN|FILE.toml|PID" => ValueHint::FilePath,
         "RUN|FOLDER" => ValueHint::AnyPath,
         "DIR" | "FOLDER" => ValueHint::DirPath,
         "CMD" => ValueHint::CommandString,

@@ -2,6 +2,7 @@
 //! Values of flags: what is wrong with one is told with the name of its flag.
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use tailbound_core::units::{format_ns_i64, parse_ns};
 
@@ -20,6 +21,11 @@ pub(crate) fn time(flag: &str, text: &str) -> Result<i64, Failure> {
 /// A time in ns, where one is given.
 pub(crate) fn given_time(flag: &str, text: Option<&String>) -> Result<Option<i64>, Failure> {
     text.map(|text| time(flag, text)).transpose()
+}
+
+/// The text of `-D` as a length of time.
+pub(crate) fn length(text: &str) -> Result<Duration, Failure> {
+    Ok(Duration::from_nanos(positive_time("-D", text)?.unsigned_abs()))
 }
 
 /// A time above zero, in ns.

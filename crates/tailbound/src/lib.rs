@@ -42,6 +42,7 @@ mod cli_lab_why;
 mod cli_monitor;
 mod cli_plan;
 mod cli_probe;
+mod cli_process;
 mod cli_run;
 mod cli_serve;
 #[cfg(feature = "server")]
@@ -62,7 +63,6 @@ mod help;
 mod input;
 mod lazy;
 mod live;
-mod looking;
 mod machine;
 mod measuring;
 mod names;

@@ -3,7 +3,7 @@
 //!
 //! Shares have intervals: what lies within them is not told apart by so many samples.
 //! JSON, schema `tailbound-hot/1` (members are added, never renamed or removed): `schema`, `source`, `frequency_hz`,
-//! `seconds`, `samples`, `busy`, `lost`, `pid` (`null` for all), `cpus` (`cpu`, counts), `functions` (`function`, `object`, `kind`,
+//! `seconds`, `samples`, `busy`, `lost`, `pid` (`null` for all), `threads` (names; none for all), `cpus` (`cpu`, counts), `functions` (`function`, `object`, `kind`,
 //! `comm`, `n`, `share`, `low`, `high`), `processes` (`pid`, `comm`, and the same), `notes`.
 
 use serde_json::{Value, json};
@@ -37,6 +37,8 @@ pub struct Hot<'a> {
     pub lost: u64,
     /// One process alone.
     pub pid: Option<u32>,
+    /// Threads of these names alone.
+    pub comm: &'a [String],
     /// What a reader must know.
     pub notes: &'a [String],
 }
@@ -66,6 +68,9 @@ impl Hot<'_> {
     fn sentence(&self) -> String {
         let places = self.tally.places();
         let of = match self.pid {
+            Some(pid) if !self.comm.is_empty() => {
+                format!("the threads {} of process {pid}", self.comm.join(", "))
+            }
             Some(pid) => format!("process {pid}"),
             None => "the busy time".to_owned(),
         };
@@ -208,7 +213,7 @@ impl Hot<'_> {
             "samples": self.tally.all(),
             "busy": self.tally.busy(),
             "lost": self.lost,
-            "pid": self.pid,
+            "pid": self.pid, "threads": self.comm,
             "cpus": self.tally.cpus.iter().map(cpu).collect::<Vec<_>>(),
             "functions": functions,
             "processes": processes,
@@ -219,21 +224,21 @@ impl Hot<'_> {
 
 #[cfg(test)]
 mod tests {
-    use tailbound_stats::hot::Kind;
+    use tailbound_core::sampled::{SampleOwner, Spent};
 
     use super::*;
 
     fn tally() -> Tally {
-        let mut tally = Tally::new(None);
+        let mut tally = Tally::default();
         let place = |function: &str, kind| SampleSite {
             function: function.to_owned(),
             object: "<b>".to_owned(),
             kind,
             comm: "loop\u{1b}[31m".to_owned(),
         };
-        tally.add(0, 7, place("spin", Kind::User), 90);
-        tally.add(0, 7, place("", Kind::Kernel), 10);
-        tally.add(1, 0, place("halt", Kind::Idle), 100);
+        tally.add(0, (7, SampleOwner::Asked), place("spin", Spent::User), 90);
+        tally.add(0, (7, SampleOwner::Asked), place("", Spent::Kernel), 10);
+        tally.add(1, (0, SampleOwner::Asked), place("halt", Spent::Idle), 100);
         tally
     }
 
@@ -245,6 +250,7 @@ mod tests {
             seconds: 2.0,
             lost: 3,
             pid: None,
+            comm: &[],
             notes,
         }
     }

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tailbound_core::sampled::{SampleOwner, Spent};
 
 /// Quantile of the normal distribution for 95 % in the middle.
 const Z: f64 = 1.959_963_984_540_054;
@@ -78,39 +79,6 @@ impl CpuCount {
     }
 }
 
-/// What a sample's time went to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Nothing.
-    Idle,
-    /// A program.
-    User,
-    /// The kernel.
-    Kernel,
-    /// A soft interrupt.
-    Softirq,
-    /// An interrupt.
-    Interrupt,
-    /// A guest or a hypervisor.
-    Other,
-}
-
-impl Kind {
-    /// For people.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::User => "user",
-            Self::Kernel => "kernel",
-            Self::Softirq => "softirq",
-            Self::Interrupt => "interrupt",
-            Self::Other => "other",
-        }
-    }
-}
-
 /// Where a sample fell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SampleSite {
@@ -119,7 +87,7 @@ pub struct SampleSite {
     /// The program, library, or `kernel`.
     pub object: String,
     /// What the time went to.
-    pub kind: Kind,
+    pub kind: Spent,
     /// The name of the process.
     pub comm: String,
 }
@@ -133,7 +101,7 @@ pub struct Tally {
     processes: BTreeMap<(i32, String), u64>,
     /// Samples of places or processes beyond the limit.
     pub beyond: u64,
-    wanted: Option<i32>,
+    base: u64,
 }
 
 /// One row of a table.
@@ -157,25 +125,19 @@ pub struct Process {
 }
 
 impl Tally {
-    /// Of all processes, or places of one alone.
-    #[must_use]
-    pub fn new(wanted: Option<i32>) -> Self {
-        Self { wanted, ..Self::default() }
-    }
-
-    /// `n` samples: on which CPU, of which process, where.
-    pub fn add(&mut self, cpu: u32, pid: i32, place: SampleSite, n: u64) {
+    /// `n` samples: on which CPU, of which process, where. Places are kept of those that were asked about.
+    pub fn add(&mut self, cpu: u32, (pid, whose): (i32, SampleOwner), place: SampleSite, n: u64) {
         let count = self.cpus.entry(cpu).or_default();
         let slot = match place.kind {
-            Kind::Idle => &mut count.idle,
-            Kind::User => &mut count.user,
-            Kind::Kernel => &mut count.kernel,
-            Kind::Softirq => &mut count.softirq,
-            Kind::Interrupt => &mut count.interrupt,
-            Kind::Other => &mut count.other,
+            Spent::Idle => &mut count.idle,
+            Spent::User => &mut count.user,
+            Spent::Kernel => &mut count.kernel,
+            Spent::Softirq => &mut count.softirq,
+            Spent::Interrupt => &mut count.interrupt,
+            Spent::Other => &mut count.other,
         };
         *slot += n;
-        if place.kind == Kind::Idle {
+        if place.kind == Spent::Idle {
             return;
         }
         let process = (pid, place.comm.clone());
@@ -184,9 +146,10 @@ impl Tally {
         } else {
             self.beyond += n;
         }
-        if self.wanted.is_some_and(|w| w != pid) {
+        if whose == SampleOwner::Others {
             return;
         }
+        self.base += n;
         if self.places.len() < PLACES_MAX || self.places.contains_key(&place) {
             *self.places.entry(place).or_default() += n;
         } else {
@@ -206,13 +169,10 @@ impl Tally {
         self.cpus.values().map(CpuCount::all).sum()
     }
 
-    /// What the shares of places are of: the busy samples, of the process where one was asked for.
+    /// What the shares of places are of: the busy samples of those that were asked about.
     #[must_use]
     pub fn base(&self) -> u64 {
-        match self.wanted {
-            None => self.busy(),
-            Some(w) => self.processes.iter().filter(|((p, _), _)| *p == w).map(|(_, n)| n).sum(),
-        }
+        self.base
     }
 
     /// Functions, the hottest first.
@@ -244,17 +204,17 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn place(function: &str, comm: &str, kind: Kind) -> SampleSite {
-        let object = if kind == Kind::User { "program" } else { "kernel" };
+    fn place(function: &str, comm: &str, kind: Spent) -> SampleSite {
+        let object = if kind == Spent::User { "program" } else { "kernel" };
         SampleSite { function: function.into(), object: object.into(), kind, comm: comm.into() }
     }
 
     #[test]
     fn shares_are_of_what_was_busy_and_idle_is_of_the_cpu_alone() {
-        let mut tally = Tally::new(None);
-        tally.add(0, 0, place("halt", "idle thread", Kind::Idle), 60);
-        tally.add(0, 7, place("spin", "a", Kind::User), 30);
-        tally.add(1, 8, place("copy_page", "b", Kind::Kernel), 10);
+        let mut tally = Tally::default();
+        tally.add(0, (0, SampleOwner::Asked), place("halt", "idle thread", Spent::Idle), 60);
+        tally.add(0, (7, SampleOwner::Asked), place("spin", "a", Spent::User), 30);
+        tally.add(1, (8, SampleOwner::Asked), place("copy_page", "b", Spent::Kernel), 10);
         assert_eq!((tally.all(), tally.busy(), tally.base()), (100, 40, 40));
         let places = tally.places();
         let first = places.first().unwrap();
@@ -267,9 +227,9 @@ mod tests {
 
     #[test]
     fn of_one_process_the_shares_are_of_its_own_samples() {
-        let mut tally = Tally::new(Some(8));
-        tally.add(0, 7, place("spin", "a", Kind::User), 30);
-        tally.add(0, 8, place("f", "b", Kind::User), 10);
+        let mut tally = Tally::default();
+        tally.add(0, (7, SampleOwner::Others), place("spin", "a", Spent::User), 30);
+        tally.add(0, (8, SampleOwner::Asked), place("f", "b", Spent::User), 10);
         assert_eq!((tally.busy(), tally.base(), tally.places().len()), (40, 10, 1));
         assert_eq!(tally.processes().len(), 2);
     }

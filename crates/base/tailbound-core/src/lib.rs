@@ -52,6 +52,7 @@ pub mod requirement;
 pub mod rules;
 pub mod run;
 pub mod runfile;
+pub mod sampled;
 pub mod spec;
 pub mod stated;
 pub mod stretches;

@@ -3,7 +3,7 @@
 //!
 //! Source: sched(7), capabilities(7), user_namespaces(7), Documentation/scheduler/sched-rt-group.rst.
 
-use crate::capabilities::{Capabilities, Capability};
+use crate::capabilities::{Capabilities, Capability, Standing};
 use crate::cgroups::Process;
 use crate::group_limits::group_limits;
 use crate::root::Root;
@@ -21,7 +21,7 @@ pub enum RealtimeRight {
         /// The group.
         path: String,
     },
-    /// Root of a user namespace: an ordinary user to the scheduler.
+    /// In a user namespace, where root too is an ordinary user to the scheduler.
     NamespaceRoot,
     /// Root without CAP_SYS_NICE, as in most containers.
     RootWithoutCapability,
@@ -35,9 +35,9 @@ impl RealtimeRight {
     /// Why this process was refused.
     #[must_use]
     pub fn refused(root: &Root) -> Self {
-        let status = root.text("/proc/self/status").unwrap_or_default();
-        let user = status.lines().find_map(|l| l.strip_prefix("Uid:")?.split_whitespace().next());
-        let (Some(user), Ok(capabilities)) = (user, Capabilities::of(root, Process::Own)) else {
+        let (Some(standing), Ok(capabilities)) =
+            (Standing::own(root), Capabilities::of(root, Process::Own))
+        else {
             return Self::Unknown;
         };
         let limits = group_limits(root, Process::Own);
@@ -46,17 +46,14 @@ impl RealtimeRight {
         {
             return Self::NoBudget { file: budget.file };
         }
-        let whole = root.text("/proc/self/uid_map").unwrap_or_default();
-        let inner =
-            !whole.is_empty() && whole.split_ascii_whitespace().ne(["0", "0", "4294967295"]);
-        match (user, capabilities.has(Capability::SysNice)) {
-            (_, true) if inner => Self::NamespaceRoot,
+        match (standing, capabilities.has(Capability::SysNice)) {
+            (Standing::Namespace, _) => Self::NamespaceRoot,
             (_, true) => match limits {
                 Ok(l) if l.version == 2 && l.path != "/" => Self::InnerGroup { path: l.path },
                 _ => Self::Unknown,
             },
-            ("0", false) => Self::RootWithoutCapability,
-            (_, false) => Self::OrdinaryUser,
+            (Standing::Root, false) => Self::RootWithoutCapability,
+            (Standing::Ordinary, false) => Self::OrdinaryUser,
         }
     }
 
@@ -71,7 +68,7 @@ impl RealtimeRight {
                 "root with CAP_SYS_NICE was refused: with CONFIG_RT_GROUP_SCHED no control group of version 2 below the root has a budget for real-time threads, and this is {path}; or a seccomp filter refuses it"
             ),
             Self::NamespaceRoot => {
-                "root of a user namespace is an ordinary user to the scheduler".to_owned()
+                "in a user namespace root too is an ordinary user to the scheduler".to_owned()
             }
             Self::RootWithoutCapability => {
                 "root lacks CAP_SYS_NICE, as in a container".to_owned()
@@ -146,5 +143,7 @@ mod tests {
         assert_eq!(inner, RealtimeRight::InnerGroup { path: "/user.slice/a".into() });
         assert_eq!(refused(0, ALL, "0::/\n", "0 1000 1\n"), RealtimeRight::NamespaceRoot);
         assert_eq!(refused(0, ALL, "0::/\n", whole), RealtimeRight::Unknown);
+        // A rootless container: a capability more would not help.
+        assert_eq!(refused(0, NOBODY, "0::/\n", "0 1000 1\n"), RealtimeRight::NamespaceRoot);
     }
 }

@@ -22,6 +22,7 @@ use tailbound_core::CpuSet;
 use tailbound_sys::given;
 
 use crate::kconfig::KernelConfig;
+use crate::kernel_files;
 pub use crate::missing::{Found, Missing, empty_if_absent};
 use crate::root_tree::Tree;
 
@@ -169,11 +170,13 @@ impl Root {
         self.real
     }
 
-    /// `path` (with or without its leading `/`) under this root; of a [`Tree`] a path at which nothing can be.
+    /// `path` (with or without its leading `/`) under this root; of a [`Tree`] a path at which nothing can be. What
+    /// lies in tracefs or debugfs, and nobody mounted them, is where this process alone finds it.
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
         self.note(path);
-        self.base.join(path.trim_start_matches('/'))
+        let own = if self.real { kernel_files::path(path) } else { None };
+        own.unwrap_or_else(|| self.base.join(path.trim_start_matches('/')))
     }
 
     fn note(&self, path: &str) {

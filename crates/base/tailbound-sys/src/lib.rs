@@ -20,6 +20,7 @@ pub mod cobalt;
 pub mod companion;
 pub mod counter;
 pub mod deadline;
+pub mod detached;
 mod duplicate;
 pub mod environment;
 pub mod error;

@@ -19,6 +19,7 @@ pub mod looks;
 mod measured_thread;
 pub mod observe;
 mod own_trace;
+pub mod progress_line;
 pub mod recording;
 pub mod rules;
 pub mod section_trace;

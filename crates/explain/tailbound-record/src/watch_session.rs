@@ -41,6 +41,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Most threads of a line of progress.
 const SHOWN: usize = 3;
 
+/// The longest cycles that are kept of each thread where nobody says how many.
+const WORST: usize = 10;
+
 /// What is to be watched, and how.
 pub struct WatchRequest<'a> {
     /// The threads; without a process the program of `command` is started.
@@ -61,6 +64,31 @@ pub struct WatchRequest<'a> {
     pub rules: Option<RuleCheck>,
     /// When it began, on the trace's clock.
     pub begin_ns: i64,
+}
+
+impl<'a> WatchRequest<'a> {
+    /// The real-time threads of the process `pid`, or its threads of these names, held against nothing.
+    #[must_use]
+    pub fn of_process(
+        pid: u32,
+        comm: &[String],
+        calls: &'a [(i64, &'static str)],
+        virtual_machine: Option<bool>,
+        begin_ns: i64,
+    ) -> Self {
+        let (comm, realtime) = (comm.to_vec(), comm.is_empty());
+        Self {
+            target: Target { pid: Some(pid), descendants: true, comm, realtime },
+            command: &[],
+            name: format!("process {pid}"),
+            calls,
+            wish: Wish { worst: WORST, ..Wish::default() },
+            plain: false,
+            virtual_machine,
+            rules: None,
+            begin_ns,
+        }
+    }
 }
 
 /// What watching came to.

@@ -5,6 +5,8 @@
 //! Not here: the ring they come from (`tailbound_sys::perf_cpu`), names of functions (`tailbound-record`).
 //! Source: perf_event_open(2), include/uapi/linux/perf_event.h.
 
+use tailbound_core::sampled::Spent;
+
 /// What a sample has: address, thread, time, CPU, callers (bits of `sample_type`).
 pub const FIELDS: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 5;
 
@@ -136,23 +138,6 @@ pub fn record(kind: u32, misc: u16, bytes: &[u8]) -> Option<PerfRecord> {
         }
         _ => return None,
     })
-}
-
-/// What a CPU's time went to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Spent {
-    /// Nothing.
-    Idle,
-    /// A program.
-    User,
-    /// The kernel, for a thread.
-    Kernel,
-    /// A soft interrupt.
-    Softirq,
-    /// An interrupt.
-    Interrupt,
-    /// A guest or a hypervisor.
-    Other,
 }
 
 const SOFTIRQ: [&str; 3] = ["handle_softirqs", "__do_softirq", "run_ksoftirqd"];

@@ -68,7 +68,7 @@ impl Capture {
     /// It cannot be packed.
     pub fn of(root: &Root, rt_cpus: &CpuSet, pid: Option<u32>) -> std::io::Result<Self> {
         for workload in [Workload::Cyclic, Workload::Polling] {
-            let wanted = CheckScope { rt_cpus: rt_cpus.clone(), workload, pid };
+            let wanted = CheckScope { rt_cpus: rt_cpus.clone(), workload, pid, comm: Vec::new() };
             drop(Answers::of(&Machine::read(root, wanted, None)));
         }
         let (bytes, files) = archive(root)?;

@@ -37,6 +37,8 @@ pub struct CheckScope {
     pub workload: Workload,
     /// The program that is to be in time.
     pub pid: Option<u32>,
+    /// Its threads of these names alone, or all.
+    pub comm: Vec<String>,
 }
 
 /// One machine.
@@ -231,14 +233,20 @@ impl Machine {
     /// Threads of the program that is to be in time.
     pub(crate) fn target(&self) -> Result<Vec<&Thread>, CheckOutcome> {
         let Some(pid) = self.wanted.pid else {
-            return Err(CheckOutcome::not_applicable("no program was named with --pid"));
+            return Err(CheckOutcome::not_applicable("no program was named (PID, --comm)"));
         };
+        let comm = &self.wanted.comm;
+        let named = |t: &&Thread| comm.is_empty() || comm.contains(&t.name);
         let own: Vec<&Thread> = self.threads()?.iter().filter(|t| t.pid == pid).collect();
         if own.is_empty() {
-            Err(CheckOutcome::unknown(format!("there is no process {pid}")))
-        } else {
-            Ok(own)
+            return Err(CheckOutcome::unknown(format!("there is no process {pid}")));
         }
+        let own: Vec<&Thread> = own.into_iter().filter(named).collect();
+        if own.is_empty() {
+            let names = comm.join(" or ");
+            return Err(CheckOutcome::unknown(format!("process {pid} has no thread {names}")));
+        }
+        Ok(own)
     }
 
     /// The real-time CPUs among `cpus`.
@@ -263,7 +271,7 @@ impl Machine {
                     "a virtual machine ({kind}): the host decides"
                 ))
             }),
-            Need::Target if self.wanted.pid.is_none() => not("no program was named with --pid"),
+            Need::Target if self.wanted.pid.is_none() => not("no program was named (PID, --comm)"),
             Need::Polling if self.wanted.workload != Workload::Polling => {
                 not("for programs that never sleep (--workload polling)")
             }

@@ -46,7 +46,7 @@ impl Tree {
         sample: Option<Sample>,
         workload: Workload,
     ) -> BTreeMap<&'static str, (Level, String)> {
-        let wanted = CheckScope { rt_cpus: cpus("2-3"), workload, pid: None };
+        let wanted = CheckScope { rt_cpus: cpus("2-3"), workload, ..CheckScope::default() };
         let machine = Machine::read(&self.root(), wanted, sample);
         catalogue()
             .iter()
@@ -313,7 +313,7 @@ fn of_a_machine_that_cannot_be_seen_nothing_is_ok() {
     let dir = tempfile::tempdir().unwrap();
     let mut claimed = Vec::new();
     for workload in [Workload::Cyclic, Workload::Polling] {
-        let wanted = CheckScope { rt_cpus: cpus("2-3"), workload, pid: None };
+        let wanted = CheckScope { rt_cpus: cpus("2-3"), workload, ..CheckScope::default() };
         let machine = Machine::read(&Root::at(dir.path()), wanted, None);
         for check in catalogue() {
             let seen = check.seen(&machine);
@@ -409,4 +409,121 @@ fn what_cannot_be_read_is_not_taken_for_nothing() {
     assert_eq!(tree.level("mm.writeback").0, Level::Ok);
     tree.file("proc/sys/vm/dirty_bytes", "many");
     assert_eq!(tree.level("mm.writeback").0, Level::Unknown);
+}
+
+#[test]
+fn efi_services_are_off_by_the_last_word_on_them_or_kept_to_other_cpus() {
+    let tree = Tree::new("6.12.1");
+    assert_eq!(tree.level("hw.efi-runtime").0, Level::NotApplicable, "no EFI");
+    tree.folder("sys/firmware/efi");
+    assert_eq!(tree.level("hw.efi-runtime").0, Level::Unknown, "no configuration");
+    tree.file("boot/config-6.12.1", "CONFIG_EFI_DISABLE_RUNTIME=y");
+    assert_eq!(tree.level("hw.efi-runtime").0, Level::Ok);
+    tree.file("proc/cmdline", "efi=noruntime quiet efi=debug,runtime");
+    assert_eq!(tree.level("hw.efi-runtime").0, Level::Warn);
+    tree.file("proc/cmdline", "efi=runtime,noruntime");
+    assert_eq!(tree.level("hw.efi-runtime").0, Level::Ok);
+    // The queue is there while they are on, whatever the command line says.
+    let queue = "sys/devices/virtual/workqueue/efi_runtime/cpumask";
+    tree.file(queue, "f");
+    let (level, found) = tree.level("hw.efi-runtime");
+    assert!(level == Level::Warn && found.contains("0-3"), "{found}");
+    tree.file(queue, "3");
+    assert_eq!(tree.level("hw.efi-runtime").0, Level::Ok);
+    let old = Tree::new("5.15.0");
+    old.folder("sys/firmware/efi");
+    old.file("proc/sys/kernel/version", "#1 SMP PREEMPT_RT Debian");
+    old.file("boot/config-5.15.0", "CONFIG_EFI=y");
+    assert_eq!(old.level("hw.efi-runtime").0, Level::Ok, "without the option");
+}
+
+#[test]
+fn a_secure_world_is_told_by_its_kind() {
+    let tree = Tree::new("6.12.1");
+    assert_eq!(tree.level("hw.op-tee").0, Level::NotApplicable);
+    tree.folder("sys/class/tee/teepriv0");
+    tree.folder("sys/class/tee/tee0");
+    assert_eq!(tree.level("hw.op-tee").0, Level::Unknown, "which one is not told");
+    tree.file("sys/class/tee/tee0/implementation_id", "2");
+    assert_eq!(tree.level("hw.op-tee").0, Level::Ok, "of AMD");
+    tree.file("sys/class/tee/tee0/implementation_id", "1");
+    let (level, found) = tree.level("hw.op-tee");
+    assert!(level == Level::Warn && found.contains("/dev/tee0"), "{found}");
+}
+
+#[test]
+fn memory_that_is_scrubbed_is_told_where_a_driver_tells() {
+    let tree = Tree::new("6.12.1");
+    assert_eq!(tree.level("hw.memory-scrub").0, Level::Unknown);
+    tree.file("sys/devices/system/edac/mc/mc0/mc_name", "skx");
+    assert_eq!(tree.level("hw.memory-scrub").0, Level::Unknown, "a driver that cannot tell");
+    tree.file("sys/devices/system/edac/mc/mc0/sdram_scrub_rate", "0");
+    assert_eq!(tree.level("hw.memory-scrub").0, Level::Ok);
+    tree.file("sys/devices/system/edac/mc/mc1/sdram_scrub_rate", "24480000");
+    let (level, found) = tree.level("hw.memory-scrub");
+    assert!(level == Level::Warn && found.contains("mc1 at 24480000"), "{found}");
+    let newer = Tree::new("6.15.0");
+    let scrub = "sys/bus/edac/devices/cxl_mem0/scrub0/enable_background";
+    newer.file(scrub, "0");
+    assert_eq!(newer.level("hw.memory-scrub").0, Level::Ok);
+    newer.file(scrub, "1");
+    assert_eq!(newer.level("hw.memory-scrub").0, Level::Warn);
+}
+
+#[test]
+fn graphics_are_in_the_processor_where_intels_are() {
+    let tree = Tree::new("6.12.1");
+    assert_eq!(tree.level("hw.graphics").0, Level::NotApplicable, "no PCI");
+    tree.folder("sys/bus/pci/drivers/xe/0000:03:00.0");
+    assert_eq!(tree.level("hw.graphics").0, Level::Ok, "a card");
+    tree.folder("sys/bus/pci/drivers/amdgpu/module");
+    assert_eq!(tree.level("hw.graphics").0, Level::Ok, "no device of it");
+    tree.folder("sys/bus/pci/drivers/amdgpu/0000:0c:00.0");
+    assert_eq!(tree.level("hw.graphics").0, Level::Unknown);
+    tree.folder("sys/bus/pci/drivers/i915/0000:00:02.0");
+    assert_eq!(tree.level("hw.graphics").0, Level::Warn);
+}
+
+#[test]
+fn latency_tracers_are_told_by_the_configuration_or_by_the_kernels_list() {
+    let tree = Tree::new("6.12.1");
+    assert_eq!(tree.level("kern.latency-tracers").0, Level::Unknown);
+    tree.file("sys/kernel/tracing/available_tracers", "function preemptoff nop");
+    let (level, found) = tree.level("kern.latency-tracers");
+    assert!(level == Level::Warn && found.contains("CONFIG_PREEMPT_TRACER"), "{found}");
+    tree.file("boot/config-6.12.1", "CONFIG_TRACING=y");
+    assert_eq!(tree.level("kern.latency-tracers").0, Level::Ok);
+    tree.file("boot/config-6.12.1", "CONFIG_IRQSOFF_TRACER=y");
+    assert_eq!(tree.level("kern.latency-tracers").0, Level::Warn);
+}
+
+#[test]
+fn pressure_is_counted_where_it_can_be_read() {
+    let tree = Tree::new("6.12.1");
+    assert_eq!(tree.level("sched.psi").0, Level::NotApplicable);
+    tree.file("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0");
+    assert_eq!(tree.level("sched.psi").0, Level::Warn);
+}
+
+#[test]
+fn timers_of_guests_must_not_run_on_real_time_cpus() {
+    let tree = Tree::new("6.12.1");
+    let thread = |allowed: &str| {
+        let dir = "proc/812/task/812";
+        // PF_KTHREAD is the field behind the terminal's.
+        let stat = format!("812 (kvm-pit/811) S 2 0 0 0 -1 2097216 {}", "0 ".repeat(40));
+        tree.file(&format!("{dir}/stat"), stat.trim_end());
+        let status = format!("Name:\tkvm-pit/811\nTgid:\t812\nCpus_allowed_list:\t{allowed}");
+        tree.file(&format!("{dir}/status"), &status);
+    };
+    thread("0-3");
+    let (level, found) = tree.level("virt.kvm-pit");
+    assert!(level == Level::Bad && found.contains("kvm-pit/811"), "{found}");
+    thread("0-1");
+    assert_eq!(tree.level("virt.kvm-pit").0, Level::Ok);
+    tree.file(
+        "proc/812/task/812/stat",
+        &format!("812 (kvm-pit/8) S 1 0 0 0 -1 0 {}", "0 ".repeat(40)),
+    );
+    assert_eq!(tree.level("virt.kvm-pit").0, Level::NotApplicable, "a program of that name");
 }

@@ -8,11 +8,11 @@ use std::process::ExitStatus;
 
 use tailbound_core::Run;
 use tailbound_core::record::{Clocks, Facts};
-use tailbound_host::Root;
+use tailbound_host::{Root, is_virtual_machine};
 use tailbound_record::RecordError;
 use tailbound_record::looks::{LookProgress, Looks};
 use tailbound_record::watch_session::{self, ThreadJobs, WatchRequest};
-use tailbound_sys::clock;
+use tailbound_sys::{calls, clock};
 
 use crate::watched::{About, run_of, without_cycles};
 use crate::watched_tasks::TaskModels;
@@ -26,6 +26,16 @@ pub struct WatchGround {
     pub machine: Facts,
     /// What the clocks read when it began.
     pub began: Clocks,
+}
+
+impl WatchGround {
+    /// This machine, now.
+    #[must_use]
+    pub fn here(root: &Root) -> Self {
+        let command = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+        let machine = tailbound_host::inventory(root);
+        Self { command, machine, began: clocks() }
+    }
 }
 
 /// A program that was watched.
@@ -44,13 +54,31 @@ pub struct WatchedRun {
 }
 
 /// What the clocks read now.
-#[must_use]
-pub fn clocks() -> Clocks {
+fn clocks() -> Clocks {
     Clocks {
         monotonic_ns: clock::now_ns(clock::CLOCK_MONOTONIC),
         boottime_ns: clock::now_ns(clock::CLOCK_BOOTTIME),
         realtime_ns: clock::now_ns(clock::CLOCK_REALTIME),
     }
+}
+
+/// Watches the real-time threads of the process `pid`, or its threads of these names, and holds them against nothing.
+///
+/// # Errors
+/// [`RecordError`]; nothing is left behind then.
+pub fn watch_process(
+    root: Root,
+    exe: &Path,
+    (pid, comm): (u32, &[String]),
+    looks: Looks,
+    progress: &mut dyn LookProgress,
+) -> Result<WatchedRun, RecordError> {
+    let ground = WatchGround::here(&root);
+    let calls = calls::names();
+    let begin_ns = ground.began.monotonic_ns;
+    let machine = is_virtual_machine(&ground.machine);
+    let request = WatchRequest::of_process(pid, comm, &calls, machine, begin_ns);
+    watch(root, exe, request, looks, ground, progress)
 }
 
 /// Watches. `exe trace-guard` removes the trace if this process is killed.

@@ -9,6 +9,7 @@ use tailbound_core::blame::BlameRecord;
 use tailbound_host::Root;
 use tailbound_record::follow_session::{FollowEnd, FollowRequest, follow};
 use tailbound_record::looks::Looks;
+use tailbound_record::progress_line::ProgressLine;
 use tailbound_report::blame::{
     self as words, BlameAnswer, FollowedThreads, ThreadPriority, ThreadRow,
 };
@@ -17,8 +18,9 @@ use tailbound_trace::blame::{BlameSelection, BlameSummary};
 use super::blame_answer::{LateWakeups, above_ns};
 use super::blame_trace;
 use crate::cli_blame::BlameArgs;
+use crate::cli_process::Subject;
+use crate::flags;
 use crate::input::{self, Existing};
-use crate::looking::{self, ProgressLine};
 use crate::say::{self, Failure};
 
 /// Most records of a trace that are kept.
@@ -32,13 +34,12 @@ pub(crate) fn blame(args: &BlameArgs) -> Result<ExitCode, Failure> {
     for page in args.html.iter().chain(&args.perfetto) {
         input::may_write(page, Existing::replaced_if(args.force))?;
     }
-    let path = Path::new(&args.target);
-    let answer = match args.target.parse::<u32>() {
-        Ok(pid) if !path.exists() => process(args, pid)?,
-        _ if args.duration.is_some() => {
-            return Err(Failure::usage("-D: only with the number of a process"));
+    let answer = match args.process.subject(args.target.as_deref()) {
+        Subject::Process(typed) => process(args, typed)?,
+        Subject::File(_) if args.duration.is_some() => {
+            return Err(Failure::usage("-D: only with a process"));
         }
-        _ => match blame_trace::open(path)? {
+        Subject::File(path) => match blame_trace::open(path)? {
             Some(trace) => blame_trace::answer(args, path, trace)?,
             None => run_file(args, path)?,
         },
@@ -51,46 +52,38 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<LateWakeups, Failure> {
     let above = above_ns(args)?;
     let run = input::run_without(path, &["raw", "window", "second", "block"])?;
     if run.blames.is_empty() {
-        let text = match run.header.plan.blame {
-            Some(plan) => words::none_taken_apart(&run, plan.above_ns),
-            None => format!(
+        let Some(plan) = run.header.plan.blame else {
+            return Err(Failure::usage(format!(
                 "{}: the run was made without --blame, so nothing is known about its causes; measure again with `tailbound run --blame`",
                 path.display()
-            ),
+            )));
         };
-        return match run.header.plan.blame {
-            Some(_) => Ok(LateWakeups {
-                name: input::name(path),
-                notes: vec![text],
-                ..LateWakeups::default()
-            }),
-            None => Err(Failure::usage(text)),
-        };
+        let notes = vec![words::none_taken_apart(&run, plan.above_ns)];
+        return Ok(LateWakeups { name: input::name(path), notes, ..LateWakeups::default() });
     }
     let wanted = |r: &BlameRecord| {
-        r.latency_ns > above && (args.comm.is_empty() || args.comm.contains(&r.name))
+        r.latency_ns > above
+            && (args.process.comm.is_empty() || args.process.comm.contains(&r.name))
     };
     let notes = words::findings_of(&run);
     let records = run.blames.into_iter().filter(wanted).collect();
     Ok(LateWakeups { name: input::name(path), records, notes, ..LateWakeups::default() })
 }
 
-fn process(args: &BlameArgs, pid: u32) -> Result<LateWakeups, Failure> {
-    let length = looking::length(args.duration.as_deref().unwrap_or("10s"))?;
+fn process(args: &BlameArgs, typed: Option<u32>) -> Result<LateWakeups, Failure> {
+    let length = flags::length(args.duration.as_deref().unwrap_or("10s"))?;
     let root = Root::real();
-    if !root.exists(&format!("/proc/{pid}")) {
-        return Err(Failure::usage(format!("{pid}: there is no file and no process of that name")));
-    }
+    let pid = args.process.find_one(&root, typed)?;
     let above_ns = above_ns(args)?;
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let looks = Looks::begin(Some(length)).map_err(Failure::cannot)?;
-    let realtime = !args.all && args.comm.is_empty();
+    let realtime = !args.all && args.process.comm.is_empty();
     let request = FollowRequest {
         pid,
-        comm: args.comm.clone(),
+        comm: args.process.comm.clone(),
         wanted: BlameSelection { realtime, above_ns, most: args.keep },
         plain: args.plain,
-        virtual_machine: looking::virtual_machine(&tailbound_host::inventory(&root)),
+        virtual_machine: tailbound_host::is_virtual_machine(&tailbound_host::inventory(&root)),
     };
     let mut line = ProgressLine::new(say::progress(false));
     let ended = follow(root, &exe, request, looks, &mut line);
@@ -99,7 +92,7 @@ fn process(args: &BlameArgs, pid: u32) -> Result<LateWakeups, Failure> {
         ended.map_err(|e| Failure::cannot(format!("blame {pid}: {e}")))?;
     let mut notes = vec![format!(
         "only the way from each wake-up to the CPU is judged here: what delays this program within its cycles (locks, system \
-         calls, its own work) is told by `tailbound watch --pid {pid}`"
+         calls, its own work) is told by `tailbound watch {pid}`"
     )];
     notes.extend(told);
     let records = std::mem::take(&mut found.records);

@@ -19,7 +19,6 @@ use tailbound_trace::text::{self, TextFormat, TextRequest};
 use super::blame_answer::{LateWakeups, above_ns};
 use crate::cli_blame::BlameArgs;
 use crate::input;
-use crate::looking;
 use crate::reading::Reading;
 use crate::say::Failure;
 
@@ -55,12 +54,12 @@ pub(crate) fn answer(
 ) -> Result<LateWakeups, Failure> {
     let failed = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
     let wanted = BlameSelection {
-        realtime: !args.all && args.comm.is_empty(),
+        realtime: !args.all && args.process.comm.is_empty(),
         above_ns: above_ns(args)?,
         most: args.keep,
     };
-    let watched = match (args.comm.is_empty(), args.all) {
-        (false, _) => WatchFilter::Named(args.comm.clone()),
+    let watched = match (args.process.comm.is_empty(), args.all) {
+        (false, _) => WatchFilter::Named(args.process.comm.clone()),
         (true, true) => WatchFilter::All,
         (true, false) => WatchFilter::Realtime,
     };
@@ -104,7 +103,7 @@ fn hypervisor(info: &Info) -> Option<bool> {
         std::env::consts::ARCH
     );
     if info.uname.as_deref() == Some(this.as_str()) {
-        looking::virtual_machine(&tailbound_host::inventory(&root))
+        tailbound_host::is_virtual_machine(&tailbound_host::inventory(&root))
     } else {
         None
     }

@@ -12,6 +12,7 @@ use tailbound_host::smi;
 use tailbound_host::{Cpus, Root, preemptirq};
 use tailbound_paths::machine::{CpuEvents, Names};
 use tailbound_record::looks::Looks;
+use tailbound_record::progress_line::ProgressLine;
 use tailbound_record::section_trace::{SectionEvent, SectionTrace};
 use tailbound_report::theory::RecordedBound;
 use tailbound_rules::{CheckScope, Machine, RecordingCounts, assumptions};
@@ -21,7 +22,6 @@ use tailbound_sys::{clock, sched};
 use super::bound_theory::Theory;
 use crate::cli_bound::BoundArgs;
 use crate::flags;
-use crate::looking::{self, ProgressLine};
 use crate::say::{self, Failure};
 
 /// How long it is recorded where nobody says.
@@ -33,7 +33,7 @@ const DURATION: Duration = Duration::from_secs(10);
 /// Words that are wrong; a kernel without the events, or a user who may not have them.
 pub(super) fn record(args: &BoundArgs) -> Result<Theory, Failure> {
     let cannot = |e: &dyn std::fmt::Display| Failure::cannot(format!("bound --theory here: {e}"));
-    let duration = args.duration.as_deref().map(looking::length).transpose()?.unwrap_or(DURATION);
+    let duration = args.duration.as_deref().map(flags::length).transpose()?.unwrap_or(DURATION);
     let root = Root::real();
     let machine = Cpus::read(&root).map_err(Failure::cannot)?;
     let mut notes = Vec::new();

@@ -27,8 +27,8 @@ pub(super) fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     if rt_cpus.is_empty() {
         rt_cpus = online.iter().filter(|c| *c != 0).collect();
     }
-    let Capture { bytes, files: n } =
-        Capture::of(&root, &rt_cpus, args.pid).map_err(Failure::cannot)?;
+    let pid = args.process.find(&Root::real(), args.target)?;
+    let Capture { bytes, files: n } = Capture::of(&root, &rt_cpus, pid).map_err(Failure::cannot)?;
     // A machine of a hundred thousand threads has more than is read: better told here than at the desk.
     check::tree(bytes.as_slice())
         .map_err(|e| Failure::cannot(format!("the capture could not be read back: {e}")))?;

@@ -33,7 +33,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
             WorkloadArg::Cyclic => Workload::Cyclic,
             WorkloadArg::Polling => Workload::Polling,
         },
-        pid: args.pid,
+        pid: args.process.find(&root, args.target)?,
+        comm: args.process.comm.clone(),
     };
     let online = tailbound_host::Cpus::read(&root)
         .map_err(|e| match &args.root {

@@ -10,14 +10,12 @@ use tailbound_record::hot::{
     Moment, SamplingEnd, SamplingRequest, SamplingStage, sample, sees_every_process,
 };
 use tailbound_report::hot::Hot;
-use tailbound_stats::hot::{Kind, SampleSite, Tally};
+use tailbound_stats::hot::{SampleSite, Tally};
 use tailbound_sys::signal::Signals;
-use tailbound_trace::samples::Spent;
 
 use crate::cli_hot::HotArgs;
 use crate::flags;
 use crate::input::{self, Existing};
-use crate::looking;
 use crate::say::{self, Failure};
 
 /// The kernel takes no more than this by itself.
@@ -25,7 +23,7 @@ const FREQUENCY_MAX: u64 = 20_000;
 
 /// `tailbound hot`
 pub(crate) fn hot(args: &HotArgs) -> Result<ExitCode, Failure> {
-    let length = looking::length(&args.duration)?;
+    let length = flags::length(&args.duration)?;
     if args.frequency == 0 || args.frequency > FREQUENCY_MAX {
         let wrong = args.frequency;
         return Err(Failure::usage(format!("--frequency: {wrong} is not 1 to {FREQUENCY_MAX}")));
@@ -34,17 +32,14 @@ pub(crate) fn hot(args: &HotArgs) -> Result<ExitCode, Failure> {
         input::may_write(page, Existing::replaced_if(args.force))?;
     }
     let root = Root::real();
-    if let Some(pid) = args.pid.filter(|pid| !root.exists(&format!("/proc/{pid}"))) {
-        return Err(Failure::usage(format!("--pid: there is no process {pid}")));
-    }
+    let pid = args.process.find(&root, args.target)?;
     let cpus = cpus(args, &root)?;
     sees_every_process(&root).map_err(|e| Failure::cannot(format!("hot: {e}")))?;
-    let pid = args.pid.and_then(|p| i32::try_from(p).ok());
-    let mut tally = Tally::new(pid);
-    let request =
-        SamplingRequest { cpus: &cpus, frequency_hz: args.frequency, pid: args.pid, length };
+    let mut tally = Tally::default();
+    let (frequency_hz, comm) = (args.frequency, args.process.comm.as_slice());
+    let request = SamplingRequest { cpus: &cpus, frequency_hz, pid, comm, length };
     let taken = taken(root, &request, &mut tally)?;
-    tell(args, &tally, &taken)?;
+    tell(args, pid, &tally, &taken)?;
     Ok(if tally.all() > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -86,31 +81,29 @@ fn taken(
 }
 
 fn add(tally: &mut Tally, m: &Moment<'_>) {
-    let kind = match m.spent {
-        Spent::Idle => Kind::Idle,
-        Spent::User => Kind::User,
-        Spent::Kernel => Kind::Kernel,
-        Spent::Softirq => Kind::Softirq,
-        Spent::Interrupt => Kind::Interrupt,
-        Spent::Other => Kind::Other,
-    };
     let place = SampleSite {
         function: m.function.to_owned(),
         object: m.object.to_owned(),
-        kind,
+        kind: m.spent,
         comm: m.comm.to_owned(),
     };
-    tally.add(m.cpu, m.pid, place, m.n);
+    tally.add(m.cpu, (m.pid, m.whose), place, m.n);
 }
 
-fn tell(args: &HotArgs, tally: &Tally, taken: &SamplingEnd) -> Result<(), Failure> {
+fn tell(
+    args: &HotArgs,
+    pid: Option<u32>,
+    tally: &Tally,
+    taken: &SamplingEnd,
+) -> Result<(), Failure> {
     let hot = Hot {
         tally,
         source: taken.source,
         frequency_hz: args.frequency,
         seconds: taken.seconds,
         lost: taken.lost,
-        pid: args.pid,
+        pid,
+        comm: &args.process.comm,
         notes: &taken.notes,
     };
     if let Some(page) = &args.html {

@@ -8,16 +8,16 @@ use serde_json::json;
 use tailbound_host::{Cpus, Root};
 use tailbound_record::interruption_session::{InterruptionEnd, interruptions as record};
 use tailbound_record::looks::Looks;
+use tailbound_record::progress_line::ProgressLine;
 use tailbound_report::blame::{interruptions as text, interruptions_json};
 
 use crate::cli_interruptions::InterruptionsArgs;
 use crate::flags;
-use crate::looking::{self, ProgressLine};
 use crate::say::{self, Failure};
 
 /// `tailbound irqs`
 pub(crate) fn interruptions(args: &InterruptionsArgs) -> Result<ExitCode, Failure> {
-    let length = looking::length(&args.duration)?;
+    let length = flags::length(&args.duration)?;
     let root = Root::real();
     let machine = Cpus::read(&root).map_err(|e| Failure::cannot(e.to_string()))?;
     let mut notes = Vec::new();

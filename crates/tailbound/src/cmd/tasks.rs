@@ -5,14 +5,19 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::tasks::{Model, TaskRecord, parse};
+use tailbound_host::Root;
+use tailbound_record::looks::Looks;
+use tailbound_record::progress_line::ProgressLine;
 use tailbound_report::tasks::{self as words, TaskReport};
+use tailbound_run::watch::WatchedRun;
 use tailbound_stats::tasks::{Change, analyse, deadline, of_run};
 
 use super::latency_bound;
+use crate::cli_process::Subject;
 use crate::cli_tasks::TasksArgs;
 use crate::flags;
 use crate::input;
-use crate::say::{Failure, Form};
+use crate::say::{self, Failure, Form};
 
 /// Lines of a run that are not about tasks.
 const UNUSED: [&str; 6] = ["window", "block", "raw", "load", "second", "exceedance"];
@@ -24,7 +29,10 @@ pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
         .collect::<Result<_, _>>()?;
     let latency = args.latency_bound.as_deref().map(|text| latency_bound::read(text, None));
     let latency = latency.transpose()?;
-    let (mut model, records) = read(&args.file)?;
+    let (name, mut model, records) = match args.process.subject(args.target.as_deref()) {
+        Subject::Process(typed) => watched(args, typed)?,
+        Subject::File(path) => read(path)?,
+    };
     if let Some(latency) = &latency {
         model = model.with_latency_bound(latency.ns);
     }
@@ -38,7 +46,7 @@ pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
     let answer = analyse(&model);
     let after = (!changes.is_empty()).then(|| analyse(&then));
     let told = TaskReport {
-        name: input::name(&args.file),
+        name,
         model: &model,
         answer: &answer,
         records: &records,
@@ -52,12 +60,37 @@ pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(outcome.exit_status()))
 }
 
-fn read(path: &Path) -> Result<(Model, Vec<TaskRecord>), Failure> {
+type Tasks = (String, Model, Vec<TaskRecord>);
+
+/// The real-time threads of a process, which is watched for a while.
+fn watched(args: &TasksArgs, typed: Option<u32>) -> Result<Tasks, Failure> {
+    let length = flags::length(args.duration.as_deref().unwrap_or("10s"))?;
+    let root = Root::real();
+    let pid = args.process.find_one(&root, typed)?;
+    let looks = Looks::begin(Some(length)).map_err(Failure::cannot)?;
+    let exe = std::env::current_exe().map_err(Failure::cannot)?;
+    let mut line = ProgressLine::new(say::progress(false));
+    let target = (pid, args.process.comm.as_slice());
+    let ended = tailbound_run::watch::watch_process(root, &exe, target, looks, &mut line);
+    drop(line);
+    let WatchedRun { run, notes, .. } = ended.map_err(super::watch::failure)?;
+    notes.iter().for_each(|text| say::note(text));
+    if run.tasks.is_empty() {
+        let why = format!(
+            "process {pid}: no thread of it had a cycle to the end: watch it for longer (-D), or name ordinary threads (--comm)"
+        );
+        return Err(Failure::cannot(why));
+    }
+    Ok((format!("process {pid}"), of_run(&run), run.tasks))
+}
+
+fn read(path: &Path) -> Result<Tasks, Failure> {
+    let name = input::name(path);
     if path.extension().is_some_and(|e| e == "toml") {
         let bytes = input::bytes(path)?;
         let text = String::from_utf8_lossy(&bytes);
         let model = parse(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
-        return Ok((model, Vec::new()));
+        return Ok((name, model, Vec::new()));
     }
     let run = input::run_without(path, &UNUSED)?;
     if run.tasks.is_empty() {
@@ -67,5 +100,5 @@ fn read(path: &Path) -> Result<(Model, Vec<TaskRecord>), Failure> {
             path.display()
         )));
     }
-    Ok((of_run(&run), run.tasks))
+    Ok((name, of_run(&run), run.tasks))
 }

@@ -3,18 +3,20 @@
 //!
 //! Not here: the watching (`tailbound_record::watch_session`), the run that is made of it (`tailbound_run::watch`).
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 
 use tailbound_core::runfile;
-use tailbound_host::Root;
+use tailbound_host::{Root, is_virtual_machine};
 use tailbound_record::RecordError;
 use tailbound_record::looks::Looks;
+use tailbound_record::progress_line::ProgressLine;
 use tailbound_record::rules::{RuleCheck, UserStacks};
 use tailbound_record::watch::Target;
 use tailbound_record::watch_session::WatchRequest;
 use tailbound_report::cycles::{self as words, CommandEnd, WatchAnswer, WatchQuestions};
-use tailbound_run::watch::{WatchGround, WatchedRun, clocks};
+use tailbound_run::watch::{WatchGround, WatchedRun};
 use tailbound_sys::{calls, process};
 use tailbound_trace::cycle::Wish;
 
@@ -22,7 +24,6 @@ use super::latency_bound;
 use crate::cli_watch::WatchArgs;
 use crate::flags;
 use crate::input::{self, Existing};
-use crate::looking::{self, ProgressLine};
 use crate::say::{self, Failure};
 
 /// Most longest cycles of a thread.
@@ -54,47 +55,45 @@ fn wish(args: &WatchArgs, names: &[(i64, &'static str)]) -> Result<Wish, Failure
 pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let calls = calls::names();
     let wish = wish(args, &calls)?;
-    let duration = args.duration.as_deref().map(looking::length).transpose()?;
+    let duration = args.duration.as_deref().map(flags::length).transpose()?;
     for file in args.html.iter().chain(&args.out) {
         input::may_write(file, Existing::replaced_if(args.force))?;
     }
     let root = Root::real();
-    if let Some(pid) = args.pid
-        && !root.exists(&format!("/proc/{pid}"))
-    {
-        return Err(Failure::usage(format!("--pid: there is no process {pid}")));
-    }
+    let pid = match args.command.first() {
+        None => args.process.find(&root, args.target)?,
+        Some(_) => None,
+    };
+    let name = name(pid, &args.command);
     let release = root.text("/proc/sys/kernel/osrelease").map(|r| r.trim().to_owned()).ok();
     let latency = args.latency_bound.as_deref();
     let latency = latency.map(|text| latency_bound::read(text, release.as_deref())).transpose()?;
     let looks = Looks::begin(duration).map_err(Failure::cannot)?;
-    let machine = tailbound_host::inventory(&root);
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
-    let began = clocks();
+    let ground = WatchGround::here(&root);
+    let begin_ns = ground.began.monotonic_ns;
     let deadline_ns = wish.deadline_ns;
     let request = WatchRequest {
         target: Target {
-            pid: args.pid,
+            pid,
             descendants: true,
-            comm: args.comm.clone(),
-            realtime: !args.all && args.comm.is_empty(),
+            comm: args.process.comm.clone(),
+            realtime: !args.all && args.process.comm.is_empty(),
         },
         command: &args.command,
-        name: name(args),
+        name: name.clone(),
         calls: &calls,
         wish,
         plain: args.plain,
-        virtual_machine: looking::virtual_machine(&machine),
-        rules: check(args, &root, began.monotonic_ns)?,
-        begin_ns: began.monotonic_ns,
+        virtual_machine: is_virtual_machine(&ground.machine),
+        rules: check(args, &root, begin_ns)?,
+        begin_ns,
     };
-    let command = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
-    let ground = WatchGround { command, machine, began };
     let mut line = ProgressLine::new(say::progress(args.quiet));
     let watched = tailbound_run::watch::watch(root, &exe, request, looks, ground, &mut line);
     drop(line);
     let WatchedRun { run, notes, events, event_ns, status } = watched.map_err(failure)?;
-    let asked = WatchQuestions { name: name(args), deadline_ns, rules: args.rules, latency };
+    let asked = WatchQuestions { name, deadline_ns, rules: args.rules, latency };
     let command = status.map(command_end);
     tell(args, &WatchAnswer { asked, run: &run, notes: &notes, events, event_ns, command })?;
     let is_judged = deadline_ns.is_some() || !run.violations.is_empty();
@@ -102,7 +101,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(judged.map_or(0, |v| v.outcome.exit_status())))
 }
 
-fn failure(e: RecordError) -> Failure {
+pub(super) fn failure(e: RecordError) -> Failure {
     match e {
         RecordError::Observe(e) => Failure::cannot(format!("watch: {e}")),
         e => Failure::new(e.kind(), e),
@@ -122,8 +121,8 @@ fn check(args: &WatchArgs, root: &Root, begin_ns: i64) -> Result<Option<RuleChec
     Ok(Some(check))
 }
 
-fn name(args: &WatchArgs) -> String {
-    match (args.pid, args.command.first()) {
+fn name(pid: Option<u32>, command: &[OsString]) -> String {
+    match (pid, command.first()) {
         (Some(pid), _) => format!("process {pid}"),
         (None, Some(program)) => input::name(Path::new(program)),
         (None, None) => String::new(),

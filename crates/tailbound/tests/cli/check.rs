@@ -54,7 +54,7 @@ fn every_check_answers_says_why_and_the_exit_status_follows() {
         &[][..],
         &["--rt-cpus", &cpu],
         &["--rt-cpus", &cpu, "--workload", "polling", "--pid", &own, "--sample", "50ms"],
-        &["--pid", "4194304"],
+        &[&own],
     ] {
         let (answer, exit) = checked(folder.path(), words);
         let rows = answer["checks"].as_array().unwrap();

@@ -151,12 +151,35 @@ fn a_wrong_name_gets_the_one_that_was_meant() {
 fn an_option_of_another_verb_is_named_with_it() {
     let folder = folder();
     let told = |words: &[&str]| stderr(&call(folder.path(), words));
-    let text = told(&["response", "--pid", "1"]);
-    assert!(text.contains("--pid is an option of") && text.contains("`tailbound check`"), "{text}");
+    let text = told(&["response", "--workload", "1"]);
+    assert!(
+        text.contains("--workload is an option of") && text.contains("`tailbound check`"),
+        "{text}"
+    );
     assert!(!text.contains("as a value"), "{text}");
     // One that nobody has gets no tip, and a similar one is named.
     let text = told(&["response", "-m"]);
     assert!(!text.contains("as a value") && !text.contains("tip"), "{text}");
     let text = told(&["run", "--intervall", "1ms"]);
     assert!(text.contains("'--interval'"), "{text}");
+}
+
+#[test]
+fn a_process_is_named_alike_to_every_verb_that_looks_at_one() {
+    // Above the highest that there can be (proc_sys_kernel(5), pid_max).
+    const NOBODY: &str = "4194305";
+    let folder = folder();
+    for verb in ["blame", "watch", "hot", "check", "response"] {
+        for (words, why) in [
+            (&[verb, NOBODY][..], "no process 4194305"),
+            (&[verb, "--pid", NOBODY], "no process 4194305"),
+            (&[verb, "-p", NOBODY, "--comm", "a"], "no process 4194305"),
+            (&[verb, "--comm", "no-such", "--comm", "name"], "no thread is named no-such or name"),
+            (&[verb, NOBODY, "--pid", "1"], "cannot be used with"),
+        ] {
+            let out = call(folder.path(), words);
+            let said = stderr(&out);
+            assert!(status(&out) == 2 && said.contains(why), "{words:?}: {said}");
+        }
+    }
 }

@@ -21,6 +21,7 @@ mod virt;
 pub(crate) use cpu::siblings;
 pub(crate) use power::{cpu_dma_latency, states as idle_states};
 pub(crate) use sched::{FAIR_SERVER_SINCE, server};
+pub use virt::is_virtual_machine;
 
 use std::sync::Arc;
 

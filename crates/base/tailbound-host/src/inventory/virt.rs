@@ -6,6 +6,8 @@
 //! Source: Documentation/virt/kvm/x86/cpuid.rst, Documentation/ABI/stable/sysfs-hypervisor-xen,
 //! include/linux/proc_ns.h (PROC_PID_INIT_INO).
 
+use tailbound_core::record::{Fact, Facts};
+
 use super::{Sheet, machine};
 use crate::procstat;
 use crate::root::{Found, Missing, Root};
@@ -131,4 +133,10 @@ fn steal(root: &Root, kind: &Found<String>) -> Found<bool> {
                 .to_owned(),
         )),
     }
+}
+
+/// Is a hypervisor beneath, by the facts of an inventory?
+#[must_use]
+pub fn is_virtual_machine(facts: &Facts) -> Option<bool> {
+    facts.get("virt.kind").and_then(Fact::as_str).map(|kind| kind != "none")
 }

@@ -17,21 +17,21 @@ pub use instance::{Instance, NAME_PREFIX, Switch};
 use std::fs;
 use std::io;
 
+use crate::kernel_files::TRACEFS;
 use crate::root::{Found, Missing, Root};
+use crate::tracing_right::TracingRight;
 
 /// Where tracefs is mounted: by itself, else within debugfs.
-const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+const MOUNTS: [&str; 2] = [TRACEFS, "/sys/kernel/debug/tracing"];
 /// Tracers that share the settings under `osnoise/` and the one thread per CPU.
 const EXCLUSIVE: [&str; 3] = ["timerlat", "osnoise", "hwlat"];
 
 /// Why the kernel's tracing cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TracefsError {
-    /// It is not mounted, or this kernel has none.
-    #[error(
-        "tracefs is not mounted: mount it with `mount -t tracefs tracefs /sys/kernel/tracing` (the kernel needs CONFIG_FTRACE)"
-    )]
-    NotMounted,
+    /// It is not there, and could not be mounted for this process alone.
+    #[error("tracefs: {}. A run without --observe and --blame needs none", .0.remedy())]
+    Lacking(TracingRight),
     /// This user may not.
     #[error(
         "{path}: permission denied; tracing needs root, and a kernel that is not locked down for confidentiality (/sys/kernel/security/lockdown)"
@@ -92,7 +92,7 @@ impl Tracefs {
                 _ => {}
             }
         }
-        Err(refused.unwrap_or(TracefsError::NotMounted))
+        Err(refused.unwrap_or_else(|| TracefsError::Lacking(TracingRight::lacking(root))))
     }
 
     /// A path below tracefs as people know it.
@@ -236,8 +236,7 @@ mod tests {
     fn an_empty_mount_point_is_no_tracefs() {
         let (_dir, root) = tree(&[("sys/kernel/tracing/README", "")]);
         let why = Tracefs::find(&root).map(drop);
-        assert_eq!(why, Err(TracefsError::NotMounted));
-        assert!(TracefsError::NotMounted.to_string().contains("mount -t tracefs"));
+        assert_eq!(why, Err(TracefsError::Lacking(TracingRight::NotCaptured)));
     }
 
     #[test]

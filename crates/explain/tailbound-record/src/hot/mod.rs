@@ -5,6 +5,7 @@
 //! process that ends between two looks is known by the files that it mapped.
 //! Not here: the tally (`tailbound-stats`), the events themselves (`tailbound_sys::perf_cpu`).
 
+mod asked;
 mod places;
 mod session;
 
@@ -12,16 +13,18 @@ pub use session::{SamplingEnd, SamplingRequest, SamplingStage, sample};
 
 use std::collections::HashMap;
 
+use tailbound_core::sampled::{SampleOwner, Spent};
 use tailbound_host::Root;
 use tailbound_sys::SysError;
 use tailbound_sys::perf::Source;
 use tailbound_sys::perf_cpu::CpuSamples;
-use tailbound_trace::samples::{FIELDS, Mode, PerfRecord, Sample, Spent, record, spent, time_ns};
+use tailbound_trace::samples::{FIELDS, Mode, PerfRecord, Sample, record, spent, time_ns};
 use tailbound_trace::symbols::Symbols;
 
 use crate::blame::setup::kallsyms;
 use crate::error::ObserveError;
 use crate::own_trace::first_pid_namespace;
+use asked::AskedThreads;
 use places::Places;
 
 /// Most names of processes that are kept.
@@ -44,6 +47,8 @@ pub struct Moment<'a> {
     pub function: &'a str,
     /// The program, library, or `kernel`.
     pub object: &'a str,
+    /// SampleOwner.
+    pub whose: SampleOwner,
     /// So many samples of the same.
     pub n: u64,
 }
@@ -56,8 +61,9 @@ pub struct Sampler {
     symbols: Symbols,
     places: Places,
     names: HashMap<i32, String>,
-    /// Samples of programs whose files were not read yet: CPU, process, file, place in the file.
-    pending: HashMap<(u32, i32, u32, u64), u64>,
+    asked: Option<AskedThreads>,
+    /// Samples of programs whose files were not read yet: CPU, process, whose, file, place in the file.
+    pending: HashMap<(u32, i32, SampleOwner, u32, u64), u64>,
     taken: u64,
     lost: u64,
     notes: Vec<String>,
@@ -76,7 +82,8 @@ impl Sampler {
     ///
     /// # Errors
     /// Not allowed, or the kernel has no such events.
-    pub fn begin(root: Root, cpus: &[u32], frequency: u64) -> Result<Self, SysError> {
+    pub fn begin(root: Root, request: &SamplingRequest<'_>) -> Result<Self, SysError> {
+        let (cpus, frequency) = (request.cpus, request.frequency_hz);
         let open = |source| -> Result<Vec<CpuSamples>, SysError> {
             cpus.iter().map(|cpu| CpuSamples::open(*cpu, source, frequency, FIELDS)).collect()
         };
@@ -97,6 +104,7 @@ impl Sampler {
             symbols,
             places: Places::default(),
             names: HashMap::new(),
+            asked: request.pid.map(|pid| AskedThreads::new(pid, request.comm)),
             pending: HashMap::new(),
             taken: 0,
             lost: 0,
@@ -157,12 +165,15 @@ impl Sampler {
         for (_, one) in all {
             match one {
                 PerfRecord::Sample(sample) => self.tell(&sample, each),
-                PerfRecord::Comm(pid, tid, name) if pid == tid => {
+                PerfRecord::Comm(pid, tid, name) if pid != tid => {
+                    self.asked.iter_mut().for_each(|asked| asked.rename(pid, tid, &name));
+                }
+                PerfRecord::Comm(pid, tid, name) => {
+                    self.asked.iter_mut().for_each(|asked| asked.rename(pid, tid, &name));
                     // It may have become another program.
                     self.places.forget(pid);
                     self.name(pid, name);
                 }
-                PerfRecord::Comm(..) => {}
                 PerfRecord::Fork(pid, parent) => {
                     self.places.fork(pid, parent);
                     if let Some(name) = self.names.get(&parent).filter(|_| pid != parent) {
@@ -183,11 +194,11 @@ impl Sampler {
 
     /// Hands over the rest: the files of programs are read for it, which may take a second.
     pub fn finish(&mut self, each: &mut dyn FnMut(&Moment<'_>)) {
-        for ((cpu, pid, file, offset), n) in std::mem::take(&mut self.pending) {
+        for ((cpu, pid, whose, file, offset), n) in std::mem::take(&mut self.pending) {
             let (function, object) = self.places.name(&self.root, pid, file, offset);
             let comm = self.names.get(&pid).map_or("", String::as_str);
             let function = &function;
-            each(&Moment { cpu, pid, comm, spent: Spent::User, function, object, n });
+            each(&Moment { cpu, pid, comm, spent: Spent::User, function, object, whose, n });
         }
     }
 
@@ -203,10 +214,14 @@ impl Sampler {
             let comm = self.root.text(&format!("/proc/{}/comm", s.pid)).unwrap_or_default();
             self.name(s.pid, comm.trim_end().to_owned());
         }
+        let whose = match &mut self.asked {
+            Some(asked) => asked.whose(&self.root, s.pid, s.tid),
+            None => SampleOwner::Asked,
+        };
         if s.mode == Mode::User
             && let Some((file, offset)) = self.places.locate(&self.root, s.pid, s.address)
         {
-            *self.pending.entry((s.cpu, s.pid, file, offset)).or_default() += 1;
+            *self.pending.entry((s.cpu, s.pid, whose, file, offset)).or_default() += 1;
             return;
         }
         let comm = match s.pid {
@@ -219,6 +234,6 @@ impl Sampler {
             Mode::Kernel => (self.symbols.name(s.address).unwrap_or(""), "kernel"),
             _ => ("", ""),
         };
-        each(&Moment { cpu: s.cpu, pid: s.pid, comm, spent, function, object, n: 1 });
+        each(&Moment { cpu: s.cpu, pid: s.pid, comm, spent, function, object, whose, n: 1 });
     }
 }

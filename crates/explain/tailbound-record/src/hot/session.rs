@@ -22,8 +22,10 @@ pub struct SamplingRequest<'a> {
     pub cpus: &'a [u32],
     /// Samples a second of each.
     pub frequency_hz: u64,
-    /// It is over when this process is.
+    /// SampleOwner samples are asked about; it is over when this process is.
     pub pid: Option<u32>,
+    /// Its threads of these names alone, or all.
+    pub comm: &'a [String],
     /// How long.
     pub length: Duration,
 }
@@ -68,7 +70,7 @@ pub fn sample(
 ) -> Result<SamplingEnd, SysError> {
     let process = request.pid.map(|pid| format!("/proc/{pid}"));
     let there = root.clone();
-    let mut sampler = Sampler::begin(root, request.cpus, request.frequency_hz)?;
+    let mut sampler = Sampler::begin(root, request)?;
     let mut notes = sampler.take_notes();
     sampler.start()?;
     let begin = Instant::now();

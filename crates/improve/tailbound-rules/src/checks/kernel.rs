@@ -103,6 +103,14 @@ pub(super) static CHECKS: &[Check] = &[
         ..PLAIN
     },
     Check {
+        id: "kern.latency-tracers",
+        why: "built in, they cost time in each section with interrupts or preemption off, also while they are off",
+        for_good: "a kernel without CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER",
+        source: "Documentation/core-api/real-time/kernel-configuration.rst",
+        look: latency_tracers,
+        ..PLAIN
+    },
+    Check {
         id: "kern.rv-monitors",
         why: "runtime-verification monitors find page faults and unsuitable sleeps in real-time threads",
         for_good: "CONFIG_RV=y with CONFIG_RV_MON_RTAPP",
@@ -271,6 +279,29 @@ fn tracing_left_on(m: &Machine) -> Look {
         CheckOutcome::ok("nothing is traced")
     } else {
         CheckOutcome::bad(found.join("; "))
+    })
+}
+
+fn latency_tracers(m: &Machine) -> Look {
+    const TRACERS: [(&str, &str); 2] =
+        [("IRQSOFF_TRACER", "irqsoff"), ("PREEMPT_TRACER", "preemptoff")];
+    // Where the configuration is not kept, the kernel's own list tells.
+    let listed = m.root.tracefs("available_tracers");
+    let mut found = Vec::new();
+    for (option, tracer) in TRACERS {
+        let built_in = match (m.config(option), &listed) {
+            (Ok(value), _) => value.as_deref() == Some("y"),
+            (Err(_), Ok(all)) => all.split_ascii_whitespace().any(|t| t == tracer),
+            (Err(why), Err(_)) => return Err(why),
+        };
+        if built_in {
+            found.push(format!("CONFIG_{option}"));
+        }
+    }
+    Ok(if found.is_empty() {
+        CheckOutcome::ok("not built in")
+    } else {
+        CheckOutcome::warn(format!("built with {}", found.join(", ")))
     })
 }
 

@@ -5,6 +5,7 @@ mod application;
 mod background;
 mod clocks;
 mod devices;
+mod firmware;
 mod hardware;
 mod interrupts;
 mod isolation;
@@ -46,6 +47,7 @@ pub fn catalogue() -> Vec<&'static Check> {
         power::CHECKS,
         clocks::CHECKS,
         hardware::CHECKS,
+        firmware::CHECKS,
         virtual_machines::CHECKS,
         devices::CHECKS,
         application::CHECKS,

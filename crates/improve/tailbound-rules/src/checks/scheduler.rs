@@ -148,6 +148,17 @@ pub(super) static CHECKS: &[Check] = &[
         ..CHECK
     },
     Check {
+        id: "sched.psi",
+        why: "the scheduler counts pressure (PSI) at each switch and wake-up, and a work item sums it up every 2 s",
+        for_good: "boot with psi=0, where no systemd-oomd or Kubernetes needs it",
+        source: "Documentation/core-api/real-time/kernel-configuration.rst",
+        look: |m| {
+            m.root.read_trimmed("/proc/pressure/cpu")?;
+            Ok(CheckOutcome::warn("it is on"))
+        },
+        ..CHECK
+    },
+    Check {
         id: "sched.rseq-slice",
         why: "since Linux 7.0 an ordinary thread may ask for a longer time slice in a critical section",
         source: "Documentation/userspace-api/rseq.rst",

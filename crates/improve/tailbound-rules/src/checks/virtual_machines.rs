@@ -48,6 +48,17 @@ pub(super) static CHECKS: &[Check] = &[
         look: kvm_host,
         ..CHECK
     },
+    Check {
+        id: "virt.kvm-pit",
+        why: "a kernel thread for each guest plays its old timer, on any CPU",
+        now: "tailbound tune set kernel-threads=housekeeping --rt-cpus {rt}",
+        for_good: "guests without it: -machine pit=off",
+        undo: "tailbound tune undo",
+        source: "arch/x86/kvm/i8254.c",
+        needs: &[Need::RtCpus],
+        look: kvm_pit,
+        ..CHECK
+    },
 ];
 
 fn steal(m: &Machine) -> Look {
@@ -90,6 +101,25 @@ fn kvm_host(m: &Machine) -> Look {
         CheckOutcome::ok("set for real-time guests")
     } else {
         CheckOutcome::warn(found.join(", "))
+    })
+}
+
+fn kvm_pit(m: &Machine) -> Look {
+    let threads = m.threads()?.iter().filter(|t| t.kernel && t.name.starts_with("kvm-pit/"));
+    let (mut any, mut inside) = (false, Vec::new());
+    for thread in threads {
+        any = true;
+        let allowed = thread.allowed.as_ref().map_err(|e| CheckOutcome::from(e.clone()))?;
+        if !m.rt_in(allowed).is_empty() {
+            inside.push(thread.name.clone());
+        }
+    }
+    Ok(match (any, inside.is_empty()) {
+        (false, _) => CheckOutcome::not_applicable("no guest has one"),
+        (true, true) => CheckOutcome::ok("they run elsewhere"),
+        (true, false) => {
+            CheckOutcome::bad(format!("on real-time CPUs: {}", super::few(&inside, 3)))
+        }
     })
 }
 

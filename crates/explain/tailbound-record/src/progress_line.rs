@@ -1,41 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The line of progress of what is looked at for a while, redrawn on a terminal and now and then in a pipe.
 //!
-//! Drawn to standard error: standard output is for the answer.
-//! Not here: the looks (`tailbound_record::looks`), the live view of a run (`live`), the reading of files (`reading`).
+//! Not here: the looks ([`crate::looks`]); where it is written to.
 
 use std::time::{Duration, Instant};
 
 use tailbound_core::progress_writer::ProgressWriter;
-use tailbound_core::record::{Fact, Facts};
-use tailbound_record::looks::LookProgress;
 
-use crate::flags;
-use crate::say::Failure;
+use crate::looks::LookProgress;
 
 /// Before this nothing is said.
 const QUIET: Duration = Duration::from_secs(2);
 /// From one line to the next, on a terminal and into a pipe.
 const EVERY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
 
-/// The text of `-D` as a length of time.
-pub(crate) fn length(text: &str) -> Result<Duration, Failure> {
-    Ok(Duration::from_nanos(flags::positive_time("-D", text)?.unsigned_abs()))
-}
-
-/// Is a hypervisor beneath?
-pub(crate) fn virtual_machine(facts: &Facts) -> Option<bool> {
-    facts.get("virt.kind").and_then(Fact::as_str).map(|k| k != "none")
-}
-
 /// See the module.
-pub(crate) struct ProgressLine {
+#[derive(Debug)]
+pub struct ProgressLine {
     writer: Option<ProgressWriter>,
     said: Option<Instant>,
 }
 
 impl ProgressLine {
-    pub(crate) fn new(writer: Option<ProgressWriter>) -> Self {
+    /// A line that `writer` draws; without one nothing is said.
+    #[must_use]
+    pub fn new(writer: Option<ProgressWriter>) -> Self {
         Self { writer, said: None }
     }
 }
