@@ -17,6 +17,8 @@ pub(crate) enum BoxVerb {
     Answer(Lazy<AnswerArgs>),
     /// Send pulses from outside and time the answers of the machine
     Run(Lazy<BoxRunArgs>),
+    /// Join the run of a box with that of who answered: where did the time of the latest pulses go?
+    Join(Lazy<BoxJoinArgs>),
     /// Check the box against itself: wires from outputs to inputs, its crystal, its connection
     Check(Lazy<ViaArgs>),
     /// Write the firmware of the box to a board that was plugged in with BOOTSEL pressed
@@ -95,6 +97,18 @@ pub(crate) struct BoxRunArgs {
     /// No progress
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
+}
+
+/// Arguments of `box join`.
+#[derive(Debug, Args)]
+pub(crate) struct BoxJoinArgs {
+    /// The run file of `box run`
+    pub(crate) run: PathBuf,
+    /// The run file of `box answer`
+    pub(crate) answers: PathBuf,
+    /// The joined run file [default: beside RUN]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// Arguments of `box flash`.

@@ -40,6 +40,7 @@ pub mod pictures;
 pub mod planning;
 pub mod precision;
 pub mod rules;
+mod split;
 pub mod svg;
 pub mod sweep;
 pub mod table;

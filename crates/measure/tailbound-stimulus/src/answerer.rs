@@ -7,14 +7,16 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
+use std::io::{BufReader, Read as _, Seek as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use tailbound_box::stimulus::StimulusPlan;
+use tailbound_core::Run;
 use tailbound_core::limits::CONSOLE_BYTES_MAX;
+use tailbound_core::runfile::read_run;
 use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns};
 use tailbound_sys::environment::Environment;
 use tailbound_sys::new_file::{Existing, NewFile};
@@ -23,6 +25,7 @@ use tailbound_sys::spawn::Spawn;
 use tailbound_sys::{ipc, program};
 
 use crate::error::StimulusError;
+use crate::join::{join, refuse};
 
 /// It answers so much longer than pulses are planned for.
 const LONGER_NS: i64 = 10_000_000_000;
@@ -141,18 +144,26 @@ impl Answerer {
         Ok(this)
     }
 
-    /// Its run file, which may be cut off; waits until it is whole where the pulses were sent as planned.
+    /// Its run file, which may be cut off; waits until it is whole where the pulses were sent as planned. The longest
+    /// pulses of `run` are joined with its answers.
     ///
     /// # Errors
     /// It cannot be waited for.
-    pub fn finish(mut self, pulses: Pulses) -> Result<PathBuf, StimulusError> {
-        if pulses == Pulses::Ended {
+    pub fn finish(mut self, run: &mut Run) -> Result<PathBuf, StimulusError> {
+        if !run.ended_as_planned() {
             self.end();
         }
         while !self.has_ended()? && now_ns(CLOCK_MONOTONIC) < self.until_ns {
             ipc::wait_readable(&[], LOOK_MS)?;
         }
-        Ok(std::mem::take(&mut self.file))
+        let file = std::mem::take(&mut self.file);
+        let read = File::open(&file).map_err(|e| e.to_string());
+        let read = read.and_then(|f| read_run(BufReader::new(f)).map_err(|e| e.to_string()));
+        match read {
+            Ok(answers) => join(run, &answers),
+            Err(e) => refuse(run, &format!("the run file of who answered cannot be read: {e}")),
+        }
+        Ok(file)
     }
 
     fn has_ended(&mut self) -> Result<bool, StimulusError> {
@@ -187,15 +198,6 @@ impl Drop for Answerer {
             process::wait(pid);
         }
     }
-}
-
-/// Whether all pulses were sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pulses {
-    /// As planned.
-    Whole,
-    /// Not so many.
-    Ended,
 }
 
 fn has_line(run: &File) -> bool {

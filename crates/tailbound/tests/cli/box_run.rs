@@ -147,6 +147,22 @@ fn one_command_starts_who_answers_too_and_both_run_files_are_there() {
     let counted = answers.figures.iter().find(|f| f.name == "answered").map(|f| f.value);
     assert!(counted >= Some(run.threads[0].wakeup.n as f64), "{counted:?}");
     assert_eq!(answers.end.as_ref().map(|e| e.reason), Some(EndReason::Complete));
+    let [join] = run.pulse_joins.as_slice() else { panic!("one channel") };
+    assert_eq!((join.answers.as_str(), join.worst), (answers.header.id.as_str(), 200));
+    assert!(!join.splits.is_empty(), "{:?}", join.not_joined);
+    for split in &join.splits {
+        let parts = split.start_ns + split.work_ns + split.rest_ns;
+        assert_eq!(parts, split.outside_ns, "{split:?}");
+    }
+    assert!(stdout(&out).contains("longest pulses are joined"), "{}", stdout(&out));
+    // Both files are enough to join them later, and the answer is the same.
+    let files = ["box", "join", "run.jsonl", "run.answers.tailbound.jsonl", "-o", "again.jsonl"];
+    let out = call(here.path(), &files);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    assert_eq!(read(&here.path().join("again.jsonl")).pulse_joins, run.pulse_joins);
+    let out = call(here.path(), &["report", "again.jsonl", "--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(value["pulse_joins"][0]["worst"], 200);
 }
 
 #[test]

@@ -9,6 +9,7 @@
 mod findings;
 pub(crate) mod gpio;
 mod gpio_sim;
+mod kept;
 pub(crate) mod uart;
 pub(crate) mod udp;
 
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use tailbound_core::Context;
 use tailbound_core::policy::Policy;
+use tailbound_rt::answer::kept::KeptPulses;
 use tailbound_rt::answer::sequence::Sequences;
 use tailbound_rt::answer::{self, Logs, PulseLine, PulseTally};
 use tailbound_sys::SysError;
@@ -44,6 +46,10 @@ pub(crate) trait Answering: PulseLine + Send + 'static {
     fn forget(&mut self) -> Result<(), SysError>;
     /// From where to where it times, and what only this line counts.
     fn output(&self, tally: &PulseTally) -> ProbeOutput;
+    /// Its edges, where pulses are told by these.
+    fn edges(&self) -> Option<kept::EdgeTotals> {
+        None
+    }
 }
 
 /// Reads `--by`.
@@ -107,6 +113,7 @@ impl<L: Answering> Body<L> {
         let mut sequences = Sequences::default();
         let (mut is_measuring, mut overdue) = (false, None);
         let mut tally = None;
+        let mut kept = Box::<KeptPulses>::default();
         self.line.forget()?;
         let finished = thread.phases(|schedule, whole| {
             let [start, work] = [&self.start, &self.work].map(|r| match is_measuring {
@@ -114,15 +121,25 @@ impl<L: Answering> Body<L> {
                 false => &*r.warm_up,
             });
             let logs = Logs { whole, start, work };
-            let (sequences, stop) = (&mut sequences, thread.stop());
-            let (ended, counts) =
-                answer::run(&mut self.line, schedule, &logs, sequences, &mut overdue, stop);
+            kept.clear();
+            let (line, sequences) = (&mut self.line, &mut sequences);
+            let (ended, counts) = answer::run(
+                line,
+                schedule,
+                &logs,
+                sequences,
+                &mut kept,
+                &mut overdue,
+                thread.stop(),
+            );
             tally = is_measuring.then_some(counts);
             is_measuring = true;
             ended
         })?;
         if let Some(tally) = tally {
-            let own = self.line.output(&tally);
+            let mut own = self.line.output(&tally);
+            let first_ns = thread.measurement().first_ns;
+            own.pulses.extend(kept::record(&kept, self.line.edges(), first_ns));
             thread.output(|output| {
                 output.append(own);
                 output.append(findings::output(&tally));

@@ -117,7 +117,8 @@ impl LinuxSender {
         let begun_ns = now_ns(CLOCK_MONOTONIC);
         let (phase, ..) =
             self.phase(line, slots, goes_on, &mut |shared| samples.take(shared, begun_ns), stop)?;
-        let outcome = record::SenderReport { sender: self, plan, to, own_error, memory };
+        let outcome =
+            record::SenderReport { sender: self, plan, to, sends: goes_on, own_error, memory };
         Ok(outcome.record(&phase, samples))
     }
 

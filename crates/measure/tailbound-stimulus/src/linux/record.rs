@@ -7,12 +7,12 @@ use std::net::SocketAddr;
 
 use tailbound_box::TimeBase;
 use tailbound_box::stimulus::{
-    LinkLosses, SourceLimit, StimulusChannel, StimulusCounters, StimulusEnd, StimulusOrigin,
-    StimulusPlan, StimulusRecord, StimulusSchedule, StimulusShape,
+    LinkLosses, SenderNumbers, SourceLimit, StimulusChannel, StimulusCounters, StimulusEnd,
+    StimulusOrigin, StimulusPlan, StimulusRecord, StimulusSchedule, StimulusShape,
 };
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_rt::LoopEnd;
-use tailbound_rt::answer::sender::{SenderTally, StampPair};
+use tailbound_rt::answer::sender::{SenderPlan, SenderTally, StampPair};
 
 use tailbound_sys::error::SysError;
 
@@ -30,6 +30,8 @@ pub(super) struct SenderReport<'a> {
     pub(super) sender: &'a LinuxSender,
     pub(super) plan: &'a StimulusPlan,
     pub(super) to: SocketAddr,
+    /// What its pulses are marked with.
+    pub(super) sends: SenderPlan,
     pub(super) own_error: Option<OwnError>,
     /// Whether the sender's memory was locked.
     pub(super) memory: Result<(), SysError>,
@@ -38,6 +40,7 @@ pub(super) struct SenderReport<'a> {
 impl SenderReport<'_> {
     pub(super) fn record(&self, phase: &Phase, samples: SampleFeed<'_>) -> StimulusRecord {
         let Phase { ended, tally, shared } = phase;
+        let token = samples.first_ns().cast_unsigned();
         let (cells, streamed, worst) = samples.finish(shared);
         let extremes = shared.answered.wakeups();
         let extremes = extremes.min_ns.zip(extremes.max_ns);
@@ -73,6 +76,11 @@ impl SenderReport<'_> {
                 worst,
                 extremes: extremes.map(|(least, greatest)| (ticks(least), ticks(greatest))),
                 streamed: Some(streamed),
+                numbers: Some(SenderNumbers {
+                    sender: self.sends.sender,
+                    first: self.sends.first_number,
+                    token,
+                }),
             }],
             limits: self.limits(tally, shared),
             link: LinkLosses::default(),

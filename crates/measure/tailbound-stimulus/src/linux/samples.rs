@@ -102,6 +102,11 @@ impl<'a> SampleFeed<'a> {
         self.worst.insert(at, sample);
     }
 
+    /// When the first one was sent, by which the others are told.
+    pub(super) fn first_ns(&self) -> i64 {
+        self.first_ns.unwrap_or(0)
+    }
+
     /// What the sink was not given, from all that the sending thread counted; which numbers came; the longest.
     pub(super) fn finish(self, shared: &Shared) -> (CellTable, SampleAccount, Vec<StimulusSample>) {
         let table = CellTable {
