@@ -5,7 +5,7 @@
 //! place on the line, and only where both sides counted the same edges and neither saw one too many or too few. What is
 //! not certain is not joined, and the reason is counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tailbound_core::Run;
 use tailbound_core::pulses::{
@@ -84,7 +84,7 @@ fn joined(run: &Run, thread: u32, answers: &Run) -> PulseJoin {
         }
     }
     join.not_joined = reasons.into_iter().map(|(reason, n)| NotJoined { n, reason }).collect();
-    if let Some(reason) = pair.contradiction(&worst) {
+    if let Some(reason) = pair.contradiction(run, &worst) {
         join.not_joined = all_alike(reason);
         join.splits.clear();
     }
@@ -172,7 +172,7 @@ impl<'a> Pair<'a> {
     }
 
     /// What shows that edges were counted apart after all: they have nothing else that tells them.
-    fn contradiction(&self, worst: &[&ExceedanceRecord]) -> Option<String> {
+    fn contradiction(&self, run: &Run, worst: &[&ExceedanceRecord]) -> Option<String> {
         self.sent.edges?;
         let all: Vec<_> = worst.iter().map(|sent| self.split(sent)).collect();
         if all.iter().any(|split| split.as_ref().is_err_and(|why| *why == Unjoined::LongerInside)) {
@@ -180,6 +180,9 @@ impl<'a> Pair<'a> {
                 "the answers are not those of these pulses: one took longer inside than outside"
                     .to_owned(),
             );
+        }
+        if self.is_longer_than_all(run, worst) {
+            return Some("the answers are not those of these pulses: one that took longer inside than others outside is none of the longest".to_owned());
         }
         let mut fits = all.iter().filter_map(|split| split.as_ref().ok());
         let (first, answer) = fits.next()?;
@@ -194,6 +197,28 @@ impl<'a> Pair<'a> {
         });
         is_off.then(|| {
             "the answers are not those of these pulses: their distances in time differ".to_owned()
+        })
+    }
+}
+
+impl Pair<'_> {
+    /// A pulse that took longer inside than the least of the longest outside would be among these.
+    fn is_longer_than_all(&self, run: &Run, worst: &[&ExceedanceRecord]) -> bool {
+        let own = run.threads.iter().find(|t| t.thread == self.sent.thread);
+        let counted = |name| own.and_then(|t| t.counters.get(name)).copied().unwrap_or(0);
+        // Of those the outside does not know the time.
+        if ["unanswered", "unknown", "not_known"].into_iter().any(|name| counted(name) > 0) {
+            return false;
+        }
+        let Some(least) = worst.last() else { return false };
+        let all: BTreeSet<u64> = worst.iter().map(|e| e.activation).collect();
+        // The last one may have been in flight.
+        let last = self.sent.n.saturating_sub(1);
+        self.answered.kept.iter().filter(|pulse| pulse.number < last).any(|pulse| {
+            let inside_ns = pulse.start_ns.unwrap_or(0).saturating_add(pulse.work_ns);
+            let may_ns = pulse.error_ns.saturating_add(self.resolution_ns);
+            let may_ns = may_ns.saturating_add(inside_ns / DRIFT_PART);
+            inside_ns.saturating_sub(may_ns) > least.error_ns && !all.contains(&pulse.number)
         })
     }
 }

@@ -10,6 +10,7 @@
 
 mod answerer;
 mod check;
+mod copy_pace;
 mod error;
 pub mod flash;
 mod join;
