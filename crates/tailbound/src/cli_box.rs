@@ -55,8 +55,7 @@ pub(crate) struct ViaArgs {
 /// Arguments of `box run`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  tailbound box run --via pico:/dev/ttyACM0 -i 100us -D 12h -d 100us\n  \
-tailbound box run --via pico:/dev/ttyACM0 -i 100us -D 12h -d 100us --answer ssh:board -- --chip gpiochip0 --in 17 --answer 27 -p fifo:90\n  \
+    after_help = "Examples:\n  tailbound box run --via pico:/dev/ttyACM0 -i 100us -D 12h -d 100us --answer ssh:board -- --chip gpiochip0 --in 17 --answer 27 -p fifo:90\n  \
 tailbound box run --via linux:192.168.1.7:2307,policy=fifo:90,cpu=3 -D 1h -d 500us\n  \
 tailbound box run --via latmon:192.168.1.9 -D 1h -d 100us\n  \
 tailbound box run --via capture:sigrok.vcd --stimulus D0 --answer D1 -d 200us"

@@ -50,7 +50,7 @@ impl KeptPulse {
     }
 }
 
-/// The longest until now: 60 KiB, for a box.
+/// The longest until now: 72 KiB, for a box.
 #[derive(Debug)]
 pub struct KeptPulses {
     /// The shortest is the first; the two behind `i` are at `2i + 1` and `2i + 2`.
@@ -80,8 +80,9 @@ impl KeptPulses {
         self.others_ns.filter(|_| !self.unstamped)
     }
 
-    /// Forgets all.
+    /// Forgets all, every page of it touched.
     pub fn clear(&mut self) {
+        self.heap.fill(KeptPulse::NONE);
         self.length = 0;
         self.others_ns = None;
         self.unstamped = false;

@@ -96,7 +96,7 @@ fn begin_beside<L: Answering>(
     let mut thread = threads.thread(slot(0, Context::User))?;
     let start = thread.beside(slot(1, Context::Start))?;
     let work = thread.beside(slot(2, Context::Work))?;
-    let body = Body { line, start, work };
+    let body = Body { line, start, work, kept: Box::default() };
     thread.start(thread_spec(setup.plan.policy, cpus), move |thread| body.run(thread))?;
     helpers(&mut threads)?;
     threads.release()
@@ -106,6 +106,7 @@ struct Body<L> {
     line: L,
     start: Arc<Recorders>,
     work: Arc<Recorders>,
+    kept: Box<KeptPulses>,
 }
 
 impl<L: Answering> Body<L> {
@@ -113,7 +114,6 @@ impl<L: Answering> Body<L> {
         let mut sequences = Sequences::default();
         let (mut is_measuring, mut overdue) = (false, None);
         let mut tally = None;
-        let mut kept = Box::<KeptPulses>::default();
         self.line.forget()?;
         let finished = thread.phases(|schedule, whole| {
             let [start, work] = [&self.start, &self.work].map(|r| match is_measuring {
@@ -121,14 +121,14 @@ impl<L: Answering> Body<L> {
                 false => &*r.warm_up,
             });
             let logs = Logs { whole, start, work };
-            kept.clear();
+            self.kept.clear();
             let (line, sequences) = (&mut self.line, &mut sequences);
             let (ended, counts) = answer::run(
                 line,
                 schedule,
                 &logs,
                 sequences,
-                &mut kept,
+                &mut self.kept,
                 &mut overdue,
                 thread.stop(),
             );
@@ -139,7 +139,7 @@ impl<L: Answering> Body<L> {
         if let Some(tally) = tally {
             let mut own = self.line.output(&tally);
             let first_ns = thread.measurement().first_ns;
-            own.pulses.extend(kept::record(&kept, self.line.edges(), first_ns));
+            own.pulses.extend(kept::record(&self.kept, self.line.edges(), first_ns));
             thread.output(|output| {
                 output.append(own);
                 output.append(findings::output(&tally));
