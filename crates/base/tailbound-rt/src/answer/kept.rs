@@ -62,6 +62,7 @@ pub struct KeptPulses {
 }
 
 impl Default for KeptPulses {
+    #[expect(clippy::large_stack_arrays, reason = "evaluated into boxes")]
     fn default() -> Self {
         Self { heap: [KeptPulse::NONE; KEPT], length: 0, others_ns: None, unstamped: false }
     }
