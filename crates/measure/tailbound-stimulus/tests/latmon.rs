@@ -130,7 +130,8 @@ fn a_kill_leaves_the_frames_that_came_a_while_before() {
     let (at, there) = played(|mut stream| {
         asked(&mut stream);
         stream.write_all(&second(1000, 0).bytes()).unwrap();
-        std::thread::sleep(Duration::from_millis(1_200));
+        stream.set_read_timeout(Some(Duration::from_millis(1_200))).unwrap();
+        assert!(stream.read(&mut [0; 8]).is_err(), "nothing is asked meanwhile");
         stream.write_all(&second(990, 10).bytes()).unwrap();
     });
     let mut kept = Kept::default();
