@@ -17,6 +17,8 @@ pub(crate) enum BoxVerb {
     Answer(Lazy<AnswerArgs>),
     /// Send pulses from outside and time the answers of the machine
     Run(Lazy<BoxRunArgs>),
+    /// Join the run of a box with that of who answered: where did the time of the latest pulses go?
+    Join(Lazy<BoxJoinArgs>),
     /// Check the box against itself: wires from outputs to inputs, its crystal, its connection
     Check(Lazy<ViaArgs>),
     /// Write the firmware of the box to a board that was plugged in with BOOTSEL pressed
@@ -53,8 +55,7 @@ pub(crate) struct ViaArgs {
 /// Arguments of `box run`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  tailbound box run --via pico:/dev/ttyACM0 -i 100us -D 12h -d 100us\n  \
-tailbound box run --via pico:/dev/ttyACM0 -i 100us -D 12h -d 100us --answer ssh:board -- --chip gpiochip0 --in 17 --answer 27 -p fifo:90\n  \
+    after_help = "Examples:\n  tailbound box run --via pico:/dev/ttyACM0 -i 100us -D 12h -d 100us --answer ssh:board -- --chip gpiochip0 --in 17 --answer 27 -p fifo:90\n  \
 tailbound box run --via linux:192.168.1.7:2307,policy=fifo:90,cpu=3 -D 1h -d 500us\n  \
 tailbound box run --via latmon:192.168.1.9 -D 1h -d 100us\n  \
 tailbound box run --via capture:sigrok.vcd --stimulus D0 --answer D1 -d 200us"
@@ -95,6 +96,18 @@ pub(crate) struct BoxRunArgs {
     /// No progress
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
+}
+
+/// Arguments of `box join`.
+#[derive(Debug, Args)]
+pub(crate) struct BoxJoinArgs {
+    /// The run file of `box run`
+    pub(crate) run: PathBuf,
+    /// The run file of `box answer`
+    pub(crate) answers: PathBuf,
+    /// The joined run file [default: beside RUN]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// Arguments of `box flash`.

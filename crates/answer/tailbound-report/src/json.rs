@@ -27,6 +27,7 @@
 //! | `rules` | rules for real-time programs that watched threads broke: [`crate::rules::json`]; else `null` |
 //! | `cycles` | cycles of threads that were watched, where some were: [`crate::cycles::json`]; else `null` |
 //! | `blame` | who made late wake-ups late, where some were taken apart: [`crate::blame::ranking`]; else `null` |
+//! | `pulse_joins` | a list: the latest pulses from outside, taken apart by the run of who answered, as in the run file |
 //! | `lab`, `virtual_time` | for a run of the lab, all that it is a function of and what its times are; else `null` |
 //!
 //! A summary is [`tailbound_stats::Summary`]; its `quantiles` are pairs of probability and
@@ -100,6 +101,7 @@ pub fn json(analysis: &Analysis<'_>) -> Value {
         "rules": (!run.violations.is_empty()).then(|| crate::rules::json(&run.violations)),
         "cycles": (!run.cycles.is_empty()).then(|| crate::cycles::json(&run.cycles)),
         "paths": run.paths.as_deref().map(|p| crate::paths::json(p, crate::label::lab_kernel(run))),
+        "pulse_joins": run.pulse_joins,
         "blame": (!run.blames.is_empty()).then(|| crate::blame::ranking(&run.blames)),
     })
 }

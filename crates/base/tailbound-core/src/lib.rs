@@ -46,6 +46,7 @@ pub mod progress;
 pub mod progress_writer;
 pub mod protobuf;
 pub mod published;
+pub mod pulses;
 pub mod purpose;
 pub mod record;
 pub mod requirement;

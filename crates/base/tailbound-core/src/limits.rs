@@ -50,6 +50,8 @@ pub const CYCLE_JOBS_MAX: usize = 1 << 16;
 pub const STACK_FRAMES_MAX: usize = 1 << 10;
 /// Most sections, wake-ups or points of a `paths` line, and lines of one of its trees.
 pub const PATHS_LIST_MAX: usize = 1 << 12;
+/// Most pulses of an `answered-pulses` or `pulse-join` line.
+pub const PULSES_MAX: usize = 1 << 12;
 /// Most samples of one `raw` line.
 pub const RAW_SAMPLES_MAX: u64 = 1 << 20;
 

@@ -10,10 +10,11 @@ use crate::distribution::Distribution;
 use crate::disturbance::DisturbanceRecord;
 use crate::limits::{
     BLAME_PARTS_MAX, BLAME_SPANS_MAX, CONTEXTS_MAX, CYCLE_CAUSES_MAX, CYCLE_JOBS_MAX, FINDINGS_MAX,
-    LimitError, PATHS_LIST_MAX, PLAN_MAX, RAW_SAMPLES_MAX, ROUNDS_MAX, SECOND_MAX,
+    LimitError, PATHS_LIST_MAX, PLAN_MAX, PULSES_MAX, RAW_SAMPLES_MAX, ROUNDS_MAX, SECOND_MAX,
     STACK_FRAMES_MAX, TASK_LIST_MAX, THREADS_MAX, TOTAL_MAX, beyond, count, ns,
 };
 use crate::paths::PathsRecord;
+use crate::pulses::{AnsweredPulse, AnsweredPulses, PulseJoin, PulseSplit, SentPulses};
 use crate::record::{Header, Line, SecondRecord, ThreadRecord};
 use crate::rules::ViolationRecord;
 use crate::sums_as_text::is_bounded;
@@ -45,6 +46,9 @@ pub fn check(line: &Line) -> Result<(), LimitError> {
         Line::Violation(v) => violation(v),
         Line::Paths(p) => paths(p),
         Line::Disturbance(d) => disturbance(d),
+        Line::SentPulses(p) => sent_pulses(p),
+        Line::AnsweredPulses(p) => answered_pulses(p),
+        Line::PulseJoin(j) => pulse_join(j),
         Line::Load(l) => ns("t_ns", [l.t_ns, l.span_ns]).and_then(|()| count("count", [l.count])),
         Line::Benchmark(w) => {
             ns("real_ns", [w.real_ns, w.user_ns, w.sys_ns])?;
@@ -238,6 +242,29 @@ fn paths(p: &PathsRecord) -> Result<(), LimitError> {
     let own = behind.clone().filter_map(|b| b.own_ns);
     ns("a section in the way", behind.map(|b| b.ns).chain(own))?;
     ns("a point of the curve", p.curve.iter().map(|point| point.ns))
+}
+
+fn sent_pulses(p: &SentPulses) -> Result<(), LimitError> {
+    let first = p.datagrams.as_ref().map_or(0, |d| d.first);
+    count("pulses", [p.n, p.edges.unwrap_or(0), first])
+}
+
+fn answered_pulses(p: &AnsweredPulses) -> Result<(), LimitError> {
+    if p.kept.len() > PULSES_MAX {
+        return Err(beyond("pulses that are kept", PULSES_MAX));
+    }
+    count("edges", [p.edges.unwrap_or(0), p.unseen])?;
+    let of = |a: &AnsweredPulse| [a.t_ns, a.start_ns.unwrap_or(0), a.work_ns, a.error_ns];
+    ns("the time of an answer", p.kept.iter().flat_map(of).chain(p.others_at_most_ns))
+}
+
+fn pulse_join(j: &PulseJoin) -> Result<(), LimitError> {
+    if j.splits.len().max(j.not_joined.len()) > PULSES_MAX {
+        return Err(beyond("pulses that are joined", PULSES_MAX));
+    }
+    count("pulses", j.not_joined.iter().map(|n| n.n).chain([j.worst]))?;
+    let of = |s: &PulseSplit| [s.t_ns, s.outside_ns, s.start_ns, s.work_ns, s.rest_ns, s.error_ns];
+    ns("a part of a pulse", j.splits.iter().flat_map(of))
 }
 
 fn cycle(c: &CycleRecord) -> Result<(), LimitError> {

@@ -20,6 +20,7 @@ use crate::histogram::SparseHistogram;
 use crate::lab::LabRecord;
 use crate::paths::PathsRecord;
 use crate::plan::Plan;
+use crate::pulses::{AnsweredPulses, PulseJoin, SentPulses};
 use crate::purpose::Purpose;
 use crate::requirement::Requirement;
 use crate::rules::ViolationRecord;
@@ -432,6 +433,12 @@ pub enum Line {
     Paths(Box<PathsRecord>),
     /// Once a look of the supervisor, where something was taken of a measured CPU.
     Disturbance(DisturbanceRecord),
+    /// At the end, where pulses were sent: their numbers.
+    SentPulses(SentPulses),
+    /// At the end, where pulses were answered: the longest answers.
+    AnsweredPulses(Box<AnsweredPulses>),
+    /// In the run of who sent: its longest pulses, joined with their answers.
+    PulseJoin(Box<PulseJoin>),
     /// Once a second and load.
     Load(LoadRecord),
     /// After the measurement, once per repetition of a benchmark.

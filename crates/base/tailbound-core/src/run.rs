@@ -11,6 +11,7 @@ use crate::disturbance::DisturbanceRecord;
 use crate::ended::EndReason;
 use crate::finding::Finding;
 use crate::paths::PathsRecord;
+use crate::pulses::{AnsweredPulses, PulseJoin, SentPulses};
 use crate::record::{
     BenchmarkRecord, BlockRecord, End, Event, ExceedanceRecord, Facts, FigureRecord, Header, Line,
     LoadRecord, RawRecord, SecondRecord, SelfCost, ThreadRecord, TimelineRecord, WindowRecord,
@@ -47,6 +48,12 @@ pub struct Run {
     pub paths: Option<Box<PathsRecord>>,
     /// What was taken of the measured CPUs, look by look.
     pub disturbances: Vec<DisturbanceRecord>,
+    /// Numbers of pulses that were sent.
+    pub sent_pulses: Vec<SentPulses>,
+    /// The longest answers to pulses.
+    pub answered_pulses: Vec<AnsweredPulses>,
+    /// The longest pulses, joined with their answers.
+    pub pulse_joins: Vec<PulseJoin>,
     /// Achieved load.
     pub loads: Vec<LoadRecord>,
     /// Benchmarks and what they cost.
@@ -88,6 +95,9 @@ impl Run {
             violations: Vec::new(),
             paths: None,
             disturbances: Vec::new(),
+            sent_pulses: Vec::new(),
+            answered_pulses: Vec::new(),
+            pulse_joins: Vec::new(),
             loads: Vec::new(),
             benchmarks: Vec::new(),
             figures: Vec::new(),
@@ -122,6 +132,9 @@ impl Run {
             Line::Violation(v) => self.violations.push(*v),
             Line::Paths(p) => self.paths = Some(p),
             Line::Disturbance(d) => self.disturbances.push(d),
+            Line::SentPulses(p) => self.sent_pulses.push(p),
+            Line::AnsweredPulses(p) => self.answered_pulses.push(*p),
+            Line::PulseJoin(j) => self.pulse_joins.push(*j),
             Line::Load(l) => self.loads.push(l),
             Line::Benchmark(w) => self.benchmarks.push(w),
             Line::Figure(f) => self.figures.push(f),
@@ -161,6 +174,9 @@ impl Run {
             .chain(self.violations.iter().cloned().map(|v| Line::Violation(Box::new(v))))
             .chain(self.paths.iter().cloned().map(Line::Paths))
             .chain(self.disturbances.iter().cloned().map(Line::Disturbance))
+            .chain(self.sent_pulses.iter().cloned().map(Line::SentPulses))
+            .chain(self.answered_pulses.iter().map(|p| Line::AnsweredPulses(Box::new(p.clone()))))
+            .chain(self.pulse_joins.iter().map(|j| Line::PulseJoin(Box::new(j.clone()))))
             .chain(self.loads.iter().cloned().map(Line::Load))
             .chain(self.raw.iter().cloned().map(Line::Raw))
             .chain(self.threads.iter().map(|t| Line::Thread(Box::new(t.clone()))))

@@ -122,7 +122,7 @@ fn the_page_names_the_limits() {
     let page =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/run-file.md"));
     let page = page.unwrap_or_default();
-    let held: [(&str, u64); 22] = [
+    let held: [(&str, u64); 23] = [
         ("LINE_BYTES_MAX", limits::LINE_BYTES_MAX as u64),
         ("COUNT_MAX", limits::COUNT_MAX),
         ("TOTAL_MAX", limits::TOTAL_MAX),
@@ -140,6 +140,7 @@ fn the_page_names_the_limits() {
         ("BLAME_SPANS_MAX", limits::BLAME_SPANS_MAX as u64),
         ("TASK_LIST_MAX", limits::TASK_LIST_MAX as u64),
         ("PATHS_LIST_MAX", limits::PATHS_LIST_MAX as u64),
+        ("PULSES_MAX", limits::PULSES_MAX as u64),
         ("RAW_SAMPLES_MAX", limits::RAW_SAMPLES_MAX),
         ("TEXT_BYTES_MAX", limits::TEXT_BYTES_MAX),
         ("RESULT_BYTES_MAX", limits::RESULT_BYTES_MAX),

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 
+use tailbound_rt::answer::kept::{KeptPulses, PulseMark};
 use tailbound_rt::answer::sequence::{Sequence, Sequences};
 use tailbound_rt::answer::{
     self, AnswerRefusal, Arrival, Logs, Pulse, PulseLine, PulseTally, Stamp,
@@ -65,6 +66,7 @@ fn pulse(after_ns: i64, late_ns: i64, number: u64) -> Script {
         stamp: Stamp::Kernel { arrived_ns: late_ns, error_ns: 40 },
         ran_ns: 0,
         sequence: Some(Sequence { sender: 1, number, bits: 64 }),
+        mark: Some(PulseMark { sender: 1, number, token: 9 }),
         dropped: 0,
     });
     Script { after_ns, arrival, answer: Ok(2_000) }
@@ -78,6 +80,11 @@ const SCHEDULE: Schedule =
     Schedule { first_ns: 1_000_000, interval_ns: 1_000_000, activations: 3_000 };
 
 fn play(script: &[Script]) -> (LoopEnd, PulseTally, [Box<Recorder>; 3]) {
+    let (ended, tally, recorders, _) = play_kept(script);
+    (ended, tally, recorders)
+}
+
+fn play_kept(script: &[Script]) -> (LoopEnd, PulseTally, [Box<Recorder>; 3], Box<KeptPulses>) {
     let mut line = Played {
         now_ns: SCHEDULE.first_ns,
         script: script.iter().copied().collect(),
@@ -88,8 +95,21 @@ fn play(script: &[Script]) -> (LoopEnd, PulseTally, [Box<Recorder>; 3]) {
     let logs = Logs { whole, start, work };
     let stop = AtomicBool::new(false);
     let mut sequences = Sequences::default();
-    let (ended, tally) = answer::run(&mut line, &SCHEDULE, &logs, &mut sequences, &mut None, &stop);
-    (ended, tally, recorders)
+    let mut kept = Box::default();
+    let (ended, tally) =
+        answer::run(&mut line, &SCHEDULE, &logs, &mut sequences, &mut kept, &mut None, &stop);
+    (ended, tally, recorders, kept)
+}
+
+#[test]
+fn the_longest_answers_are_kept_with_their_numbers_and_what_came_twice_says_so() {
+    let script = [pulse(500_000, 7_000, 4), pulse(1_000_000, 30_000, 5), pulse(2_000, 1, 4)];
+    let (.., kept) = play_kept(&script);
+    let mut all: Vec<_> =
+        kept.entries().iter().map(|k| (k.mark.number, k.whole_ns(), k.repeated)).collect();
+    all.sort_unstable();
+    assert_eq!(all, [(4, 2_001, true), (4, 9_000, true), (5, 32_000, false)]);
+    assert_eq!(kept.others_at_most_ns(), None, "all are kept");
 }
 
 #[test]
@@ -102,13 +122,20 @@ fn a_pulse_that_ends_the_warm_up_is_of_the_measurement() {
     let mut line = Played { now_ns: SCHEDULE.first_ns, script, answer: Ok(0) };
     let (mut sequences, mut overdue) = (Sequences::default(), None);
     let stop = AtomicBool::new(false);
-    let mut answered = Vec::new();
+    let (mut answered, mut kept) = (Vec::new(), Box::<KeptPulses>::default());
     for schedule in [SCHEDULE, then] {
         let recorders: [Box<Recorder>; 3] = std::array::from_fn(|_| Box::default());
         let [whole, start, work] = &recorders;
         let logs = Logs { whole, start, work };
-        let (_, tally) =
-            answer::run(&mut line, &schedule, &logs, &mut sequences, &mut overdue, &stop);
+        let (_, tally) = answer::run(
+            &mut line,
+            &schedule,
+            &logs,
+            &mut sequences,
+            &mut kept,
+            &mut overdue,
+            &stop,
+        );
         assert_eq!((tally.answered, tally.lost()), (whole.wakeups().n, 0));
         answered.push(tally.answered);
     }

@@ -292,11 +292,11 @@ fn answers_to_pulses_allocate_nothing() {
             std::array::from_fn(|_| Prefaulted::<Recorder>::new().expect("memory"));
         let logs = Logs { whole: &whole, start: &start, work: &work };
         let stop = AtomicBool::new(false);
-        let mut sequences = Sequences::default();
+        let (mut sequences, mut kept) = (Sequences::default(), Box::default());
         let before = ALLOCATIONS.get();
         HOT.set(true);
         let (ended, tally) =
-            answer::run(&mut line, &schedule(), &logs, &mut sequences, &mut None, &stop);
+            answer::run(&mut line, &schedule(), &logs, &mut sequences, &mut kept, &mut None, &stop);
         HOT.set(false);
         assert_eq!(ended, LoopEnd::Complete);
         assert_eq!((tally.answered, tally.foreign, tally.lost()), (50, 50, 0), "{by:?}");

@@ -174,6 +174,8 @@ pub(crate) fn finish<W: World>(
     }
     output.figures.into_iter().for_each(|f| journal.line(Line::Figure(f)));
     output.timelines.into_iter().for_each(|t| journal.line(Line::Timeline(t)));
+    let pulses = output.pulses.into_iter().map(|p| Line::AnsweredPulses(Box::new(p)));
+    pulses.for_each(|line| journal.line(line));
     output.findings.into_iter().for_each(|f| journal.finding(f));
     let ended =
         if by_rule { Some(EndReason::Rule) } else { interrupted.map(|_| EndReason::Interrupted) };

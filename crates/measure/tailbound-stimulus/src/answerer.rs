@@ -7,14 +7,17 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
-use std::os::fd::AsFd as _;
+use std::io::{BufReader, PipeWriter, Read as _, Seek as _};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::str::FromStr;
 
 use tailbound_box::stimulus::StimulusPlan;
+use tailbound_core::Run;
 use tailbound_core::limits::CONSOLE_BYTES_MAX;
+use tailbound_core::runfile::read_run;
 use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns};
 use tailbound_sys::environment::Environment;
 use tailbound_sys::new_file::{Existing, NewFile};
@@ -23,6 +26,7 @@ use tailbound_sys::spawn::Spawn;
 use tailbound_sys::{ipc, program};
 
 use crate::error::StimulusError;
+use crate::join::{join, refuse};
 
 /// It answers so much longer than pulses are planned for.
 const LONGER_NS: i64 = 10_000_000_000;
@@ -31,6 +35,10 @@ const BEGINS_WITHIN_NS: i64 = 60_000_000_000;
 /// Until it has ended, beyond the time that it was to answer.
 const ENDS_WITHIN_NS: i64 = 30_000_000_000;
 const LOOK_MS: i32 = 50;
+/// ssh(1): "ssh exits with the exit status of the remote command or with 255 if an error occurred".
+const SSH_FAILED: i32 = 255;
+/// Of a shell that finds no such program.
+const NOT_FOUND: i32 = 127;
 
 /// Where the answers are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +77,9 @@ pub struct Answerer {
     said: NewFile,
     file: PathBuf,
     until_ns: i64,
+    /// Of ssh: it answers until this is closed.
+    asks: Option<PipeWriter>,
+    status: Option<ExitStatus>,
 }
 
 impl Answerer {
@@ -96,20 +107,27 @@ impl Answerer {
             "-",
         ];
         all.extend(own.map(str::to_owned));
-        let (path, arguments, place) = command(place, all)?;
+        let at = place;
+        let (path, arguments, place) = command(at, all)?;
         let refused = |reason: std::io::Error| StimulusError::Unreachable {
             place: file.display().to_string(),
             reason: reason.to_string(),
         };
         let mut run = NewFile::open(file, existing).map_err(refused)?;
-        let nothing = File::open("/dev/null").map_err(refused)?;
+        let (hears, asks) = match at {
+            AnswerPlace::Here => (File::open("/dev/null").map_err(refused)?.into(), None),
+            AnswerPlace::Ssh(_) => {
+                let (hears, asks) = std::io::pipe().map_err(refused)?;
+                (OwnedFd::from(hears), Some(asks))
+            }
+        };
         let folder = file.parent().unwrap_or(Path::new("."));
         // It never gets its name.
         let said = NewFile::open(&folder.join("answer.log"), Existing::Replace).map_err(refused)?;
         let child = Spawn {
             program: &path,
             arguments: &arguments,
-            descriptors: &[(nothing.as_fd(), 0), (run.file().as_fd(), 1), (said.file().as_fd(), 2)],
+            descriptors: &[(hears.as_fd(), 0), (run.file().as_fd(), 1), (said.file().as_fd(), 2)],
             pid_namespace: false,
             // Ctrl-C ends the pulses first.
             new_session: true,
@@ -119,12 +137,16 @@ impl Answerer {
         };
         let begun_ns = now_ns(CLOCK_MONOTONIC);
         let pid = Some(child.start()?);
+        // It has its own: the end of ours is the end of all.
+        drop(hears);
         let mut this = Self {
             pid,
             place,
             said,
             file: file.to_owned(),
             until_ns: begun_ns.saturating_add(BEGINS_WITHIN_NS),
+            asks,
+            status: None,
         };
         while !has_line(run.file()) {
             if this.has_ended()? {
@@ -141,29 +163,46 @@ impl Answerer {
         Ok(this)
     }
 
-    /// Its run file, which may be cut off; waits until it is whole where the pulses were sent as planned.
+    /// Its run file, which may be cut off; waits until it is whole where the pulses were sent as planned. The longest
+    /// pulses of `run` are joined with its answers.
     ///
     /// # Errors
     /// It cannot be waited for.
-    pub fn finish(mut self, pulses: Pulses) -> Result<PathBuf, StimulusError> {
-        if pulses == Pulses::Ended {
+    pub fn finish(mut self, run: &mut Run) -> Result<PathBuf, StimulusError> {
+        if !run.ended_as_planned() {
             self.end();
+            self.until_ns = now_ns(CLOCK_MONOTONIC).saturating_add(ENDS_WITHIN_NS);
         }
         while !self.has_ended()? && now_ns(CLOCK_MONOTONIC) < self.until_ns {
             ipc::wait_readable(&[], LOOK_MS)?;
         }
-        Ok(std::mem::take(&mut self.file))
+        let file = std::mem::take(&mut self.file);
+        let read = File::open(&file).map_err(|e| e.to_string());
+        let read = read.and_then(|f| read_run(BufReader::new(f)).map_err(|e| e.to_string()));
+        match read {
+            Ok(answers) => join(run, &answers),
+            Err(e) => refuse(run, &format!("the run file of who answered cannot be read: {e}")),
+        }
+        Ok(file)
     }
 
     fn has_ended(&mut self) -> Result<bool, StimulusError> {
         let Some(pid) = self.pid else { return Ok(true) };
-        if process::try_wait(pid)?.is_some() {
+        self.status = process::try_wait(pid)?;
+        if self.status.is_some() {
             self.pid = None;
         }
         Ok(self.pid.is_none())
     }
 
-    fn end(&self) {
+    fn end(&mut self) {
+        // Of ssh a signal would end the connection, and what the other side has yet to say were lost.
+        if self.asks.take().is_none() {
+            self.kill();
+        }
+    }
+
+    fn kill(&self) {
         // It may have ended just now.
         drop(self.pid.map(|pid| process::kill(pid, SIGTERM)));
     }
@@ -175,27 +214,25 @@ impl Answerer {
         drop(file.rewind().and_then(|()| file.take(CONSOLE_BYTES_MAX).read_to_end(&mut said)));
         let said = String::from_utf8_lossy(&said);
         let said = said.trim();
-        let reason = if said.is_empty() { what.to_owned() } else { format!("{what}: {said}") };
+        let mut reason = if said.is_empty() { what.to_owned() } else { format!("{what}: {said}") };
+        let code = self.status.and_then(|status| status.code());
+        reason.push_str(match code.filter(|_| self.asks.is_some()) {
+            Some(SSH_FAILED) => "\nssh itself failed: try `ssh -o BatchMode=yes` with this host; it may ask for nothing, so a key must be known to its agent",
+            Some(NOT_FOUND) => "\nthat host has no `tailbound` in the PATH of a command by ssh: install it there",
+            _ => "",
+        });
         StimulusError::Unreachable { place: self.place.clone(), reason }
     }
 }
 
 impl Drop for Answerer {
     fn drop(&mut self) {
-        self.end();
+        self.asks = None;
+        self.kill();
         if let Some(pid) = self.pid.take() {
             process::wait(pid);
         }
     }
-}
-
-/// Whether all pulses were sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pulses {
-    /// As planned.
-    Whole,
-    /// Not so many.
-    Ended,
 }
 
 fn has_line(run: &File) -> bool {
@@ -222,12 +259,22 @@ fn command(
                 place: host.clone(),
                 reason: e.to_string(),
             })?;
-            let remote: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-            let remote = format!("tailbound {}", remote.join(" "));
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            let remote = format!("exec sh -c {}", quoted(&remote(&words.join(" "))));
             let arguments = ["-o", "BatchMode=yes", "--", host, &remote].map(OsString::from);
             Ok((ssh, arguments.into(), format!("box answer at {host}")))
         }
     }
+}
+
+/// Runs `tailbound` at the other end until it has ended or the standard input is closed: a connection that breaks ends
+/// it too, and what it says until then comes back.
+fn remote(words: &str) -> String {
+    format!(
+        "exec 3<&0; tailbound {words} </dev/null 3<&- & p=$!; \
+         {{ cat <&3; kill $p; }} >/dev/null 2>&1 & c=$!; \
+         wait $p; s=$?; kill $c 2>/dev/null; exit $s"
+    )
 }
 
 /// One word for the shell at the other end.

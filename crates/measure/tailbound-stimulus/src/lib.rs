@@ -10,8 +10,10 @@
 
 mod answerer;
 mod check;
+mod copy_pace;
 mod error;
 pub mod flash;
+mod join;
 mod latmon;
 mod linux;
 mod measure;
@@ -21,9 +23,10 @@ mod run_facts;
 mod stopped;
 mod via;
 
-pub use answerer::{AnswerPlace, Answerer, Pulses, UnknownPlace};
+pub use answerer::{AnswerPlace, Answerer, UnknownPlace};
 pub use check::{check, check_json, check_text};
 pub use error::StimulusError;
+pub use join::join;
 pub use latmon::{
     LatmonHost, LatmonServer, PulseSource, ServedConnection, ServedEnd, serve_latmon,
 };

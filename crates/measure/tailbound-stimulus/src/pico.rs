@@ -14,6 +14,7 @@ use tailbound_sys::error::SysError;
 use tailbound_sys::serial::{SerialPort, Wanted};
 use tailbound_sys::signal;
 
+use crate::copy_pace::CopyPace;
 use crate::error::StimulusError;
 use crate::stopped::is_stopped;
 
@@ -23,9 +24,6 @@ const BAUD: u32 = 1_000_000;
 const LOOK_NS: i64 = 100_000_000;
 /// From one reading of samples to the next.
 const PAUSE_NS: i64 = 4_000_000;
-/// From one copy of what was measured to the next, at most; the first comes after [`FIRST_COPY_NS`], the next after twice as long.
-const COPY_NS: i64 = 60_000_000_000;
-const FIRST_COPY_NS: i64 = 1_000_000_000;
 /// Bytes of one read.
 const READ: usize = 4_096;
 
@@ -41,13 +39,13 @@ pub(crate) fn measure(
     let mut line = open(port)?;
     let mut session = BoxSession::begin(place.clone(), plan.clone(), streaming, now());
     let mut bytes = [0; READ];
-    let (mut copied_ns, mut pause_ns) = (now(), FIRST_COPY_NS);
+    let mut copies = CopyPace::begin(now());
     while !session.is_over() {
-        if now().saturating_sub(copied_ns) >= pause_ns
+        if copies.is_due(now())
             && let Some(record) = session.so_far(now())
         {
             sink.so_far(&record);
-            (copied_ns, pause_ns) = (now(), (pause_ns * 2).min(COPY_NS));
+            copies.taken(now());
         }
         if is_stopped(stop) {
             session.stop(now());

@@ -36,6 +36,7 @@ fn plan(duration_ms: i64) -> StimulusPlan {
 struct Kept {
     progress: Vec<StimulusProgress>,
     stop: Option<Arc<AtomicBool>>,
+    copies: Vec<StimulusRecord>,
 }
 
 impl StimulusSink for Kept {
@@ -50,6 +51,9 @@ impl StimulusSink for Kept {
         if let Some(stop) = &self.stop {
             stop.store(true, Ordering::Relaxed);
         }
+    }
+    fn so_far(&mut self, record: &StimulusRecord) {
+        self.copies.push(record.clone());
     }
 }
 
@@ -119,6 +123,26 @@ fn a_box_is_asked_and_its_frames_and_cells_are_the_record() {
     assert_eq!((channel.counters.answered, channel.counters.unanswered), (1995, 10));
     assert_eq!(channel.extremes, Some((20_000, 20_000)));
     assert_eq!(kept.progress.last().unwrap().counters.answered, 1995);
+}
+
+#[test]
+fn a_kill_leaves_the_frames_that_came_a_while_before() {
+    let (at, there) = played(|mut stream| {
+        asked(&mut stream);
+        stream.write_all(&second(1000, 0).bytes()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(1_200))).unwrap();
+        assert!(stream.read(&mut [0; 8]).is_err(), "nothing is asked meanwhile");
+        stream.write_all(&second(990, 10).bytes()).unwrap();
+    });
+    let mut kept = Kept::default();
+    let record = host(at).measure(&plan(60_000), &mut kept, &AtomicBool::new(false)).unwrap();
+    there.join().unwrap();
+    assert!(matches!(record.end, StimulusEnd::Lost(_)), "{:?}", record.end);
+    let [copy] = kept.copies.as_slice() else { panic!("one copy: {}", kept.copies.len()) };
+    assert_eq!(copy.end, StimulusEnd::Unfinished);
+    let run = never_met(copy);
+    let thread = run.threads.first().unwrap();
+    assert_eq!((thread.wakeup.n, thread.missed.n), (1990, 10));
 }
 
 #[test]

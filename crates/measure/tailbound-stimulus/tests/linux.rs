@@ -66,6 +66,7 @@ impl Drop for Answerer {
 struct Kept {
     samples: Vec<StimulusSample>,
     looks: u64,
+    copies: Vec<StimulusRecord>,
     /// Ends the measurement when so many came.
     enough: Option<(usize, Arc<AtomicBool>)>,
 }
@@ -85,6 +86,9 @@ impl StimulusSink for Kept {
     }
     fn progress(&mut self, _: &StimulusProgress) {
         self.looks += 1;
+    }
+    fn so_far(&mut self, record: &StimulusRecord) {
+        self.copies.push(record.clone());
     }
 }
 
@@ -126,6 +130,24 @@ fn is_every_tenth_lost(kept: &Kept, sent: u64) -> u64 {
         assert_eq!(is_lost(&sample), sample.number % 10 == first, "{sample:?}");
     }
     first
+}
+
+#[test]
+fn a_copy_on_the_way_is_a_run_of_what_was_known_by_then() {
+    let answerer = Answerer::at(Ipv4Addr::LOCALHOST, |_| 1);
+    let mut kept = Kept::default();
+    let record = measured(answerer.at.to_string(), &plan(700), &mut kept);
+    assert_eq!(record.end, StimulusEnd::Whole);
+    let copy = kept.copies.first().expect("one after a second");
+    assert_eq!(copy.end, StimulusEnd::Unfinished);
+    let (channel, whole) = (&copy.channels[0], &record.channels[0]);
+    let (c, all) = (channel.counters, whole.counters);
+    assert!(0 < c.sent && c.sent <= all.sent, "{c:?}");
+    assert_eq!(c.sent, c.answered + c.unanswered + c.unknown, "each has what became of it");
+    assert_eq!(channel.streamed.as_ref().map(|a| a.came), Some(c.sent - channel.lost));
+    assert!(copy.schedule.elapsed_ticks < record.schedule.planned_ticks);
+    assert_eq!(channel.numbers, whole.numbers, "its pulses have their numbers");
+    assert!(says(copy, "only at the end"), "{:?}", copy.limits);
 }
 
 #[test]

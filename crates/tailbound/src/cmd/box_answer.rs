@@ -23,34 +23,30 @@ pub(super) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
     run::one(OneRun { request, plan: &args.plan, report: args.report.as_deref(), round: None })
 }
 
-/// The probe that these flags ask for, with its options.
+/// The probe that these flags ask for, with its options: a flag of another line was refused before.
 fn probe(line: &LineArgs) -> Result<Spec, Failure> {
-    let given = |name, value: Option<String>| value.map(|value| (name, value));
-    let (name, own) = if line.udp.is_some() {
-        let options = [given("address", line.udp.clone()), given("sender", line.sender.clone())];
-        ("answer-udp", options.to_vec())
-    } else if line.chip.is_some() {
-        let options = [
-            given("chip", line.chip.clone()),
-            given("in", line.input.clone()),
-            given("answer", line.answer.clone()),
-            given("edge", line.edge.clone()),
-        ];
-        ("answer-gpio", options.to_vec())
-    } else {
-        let options = [
-            given("port", line.port.clone()),
-            given("baud", line.baud.map(|baud| baud.to_string())),
-            given("frame", line.frame.map(|bytes| bytes.to_string())),
-            given("counting", line.counting.then(|| "yes".to_owned())),
-        ];
-        ("answer-uart", options.to_vec())
+    let name = match (&line.udp, &line.chip) {
+        (Some(_), _) => "answer-udp",
+        (_, Some(_)) => "answer-gpio",
+        _ => "answer-uart",
     };
-    let mut options: Vec<(&str, String)> = own.into_iter().flatten().collect();
-    options.extend(line.by.clone().map(|by| ("by", by)));
+    let options = [
+        ("address", line.udp.clone()),
+        ("sender", line.sender.clone()),
+        ("chip", line.chip.clone()),
+        ("in", line.input.clone()),
+        ("answer", line.answer.clone()),
+        ("edge", line.edge.clone()),
+        ("port", line.port.clone()),
+        ("baud", line.baud.map(|baud| baud.to_string())),
+        ("frame", line.frame.map(|bytes| bytes.to_string())),
+        ("counting", line.counting.then(|| "yes".to_owned())),
+        ("by", line.by.clone()),
+    ];
+    let given = options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let options: Vec<(String, String)> = given.collect();
     if let Some((flag, value)) = options.iter().find(|(_, value)| value.contains(',')) {
         return Err(Failure::usage(format!("--{flag} {value}: a comma cannot be part of it")));
     }
-    let options = options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     Ok(Spec { name: name.to_owned(), options })
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `tailbound box run`, `box check`, `box flash`, `box latmon`: pulses from outside, and the box that sends them.
+//! `tailbound box run`, `box join`, `box check`, `box flash`, `box latmon`: pulses from outside, and the box that sends them.
 //!
 //! Not here: sources (`tailbound-stimulus`).
 
@@ -7,18 +7,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_stimulus::flash::{self as firmware, FlashTarget};
-use tailbound_stimulus::{Answerer, Pulses, StimulusPlan, Streaming, Via};
+use tailbound_stimulus::{Answerer, StimulusPlan, Streaming, Via};
 
 use super::{import, run as runs};
 use crate::cli::ImportArgs;
-use crate::cli_box::{BoxFlashArgs, BoxLatmonArgs, BoxRunArgs, ViaArgs};
+use crate::cli_box::{BoxFlashArgs, BoxJoinArgs, BoxLatmonArgs, BoxRunArgs, ViaArgs};
 use crate::flags;
 use crate::input::{self, Existing};
 use crate::names;
 use crate::say::{self, Failure, Form};
-
-/// The ending of the run file of who answered.
-const ANSWERS: &str = ".answers.tailbound.jsonl";
 
 /// `tailbound box run`
 pub(super) fn run(args: &BoxRunArgs) -> Result<ExitCode, Failure> {
@@ -48,8 +45,8 @@ pub(super) fn run(args: &BoxRunArgs) -> Result<ExitCode, Failure> {
     };
     let facts = tailbound_stimulus::run_facts(deadline_ns);
     let name = format!("{}.tailbound.jsonl", facts.file_name());
-    let beside = || names::free(Path::new(&name), &[]);
-    let out = args.out.clone().or_else(|| (!args.source.json).then(beside));
+    let free = (!args.source.json).then(|| names::free(Path::new(&name), &[]));
+    let out = args.out.clone().or(free);
     if let Some(out) = &out {
         input::may_write(out, Existing::replaced_if(args.force))?;
     }
@@ -60,23 +57,35 @@ pub(super) fn run(args: &BoxRunArgs) -> Result<ExitCode, Failure> {
         let _ = file.map(|file| import::write(file, &run, Existing::Replace));
     };
     let streaming = if args.no_samples { Streaming::Cells } else { Streaming::Samples };
-    let progress = say::progress(args.quiet);
     let answerer = args.answer.as_deref().map(|place| {
         let place = place.parse().map_err(flags::refused("--answer"))?;
-        let file = input::sibling(out.as_deref().unwrap_or(Path::new(&name)), ANSWERS);
+        let beside = out.as_deref().unwrap_or(Path::new(&name));
+        let file = input::sibling(beside, ".answers.tailbound.jsonl");
         let existing = Existing::replaced_if(args.force);
         Ok::<_, Failure>(Answerer::begin(&place, &args.words, &plan, &file, existing)?)
     });
     let answerer = answerer.transpose()?;
+    let progress = say::progress(args.quiet);
     let mut run = tailbound_stimulus::run(&via, &plan, streaming, &facts, progress, &mut keep)?;
     tailbound_stats::judge(&mut run);
+    keep(run.clone());
+    let answers = answerer.map(|answerer| answerer.finish(&mut run)).transpose()?;
     let told = ImportArgs { out, force: true, ..as_import(facts.file_name().into()) };
     import::written(&told, &run, String::new())?;
-    let pulses = if run.ended_as_planned() { Pulses::Whole } else { Pulses::Ended };
-    if let Some(answers) = answerer.map(|a| a.finish(pulses)).transpose()? {
+    if let Some(answers) = answers {
         let text = format!("Answers   {}", answers.display());
         if args.source.json { say::note(&text) } else { say::answer(&text)? }
     }
+    Ok(runs::status(&run))
+}
+
+/// `tailbound box join`
+pub(super) fn join(args: &BoxJoinArgs) -> Result<ExitCode, Failure> {
+    let (mut run, answers) = (input::run(&args.run)?, input::run(&args.answers)?);
+    tailbound_stimulus::join(&mut run, &answers);
+    let (file, out) = (args.run.clone(), args.out.clone());
+    let told = ImportArgs { file, out, ..ImportArgs::default() };
+    import::written(&told, &run, String::new())?;
     Ok(runs::status(&run))
 }
 

@@ -115,6 +115,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Plan(args) => plan::plan(&args),
         Command::Box(BoxVerb::Answer(args)) => box_answer::answer(&args),
         Command::Box(BoxVerb::Run(args)) => box_run::run(&args),
+        Command::Box(BoxVerb::Join(args)) => box_run::join(&args),
         Command::Box(BoxVerb::Check(args)) => box_run::check(&args),
         Command::Box(BoxVerb::Flash(args)) => box_run::flash(&args),
         Command::Box(BoxVerb::Latmon(args)) => box_run::latmon(&args),

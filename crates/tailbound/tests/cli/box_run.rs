@@ -129,6 +129,132 @@ fn a_kill_leaves_what_was_measured_a_while_before() {
 }
 
 #[test]
+fn a_kill_of_the_sender_of_datagrams_leaves_its_pulses_too() {
+    let nobody = std::net::UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let here = folder();
+    let via = format!("linux:{},policy=other,patience=50ms", nobody.local_addr().unwrap());
+    let words = ["box", "run", "--via", &via, "-i", "1ms", "-D", "600s", "-q", "-o", "run.jsonl"];
+    let child = Ended(tailbound().args(words).current_dir(here.path()).spawn().unwrap());
+    wait_for(&here.path().join("run.jsonl"));
+    drop(child);
+    let run = read(&here.path().join("run.jsonl"));
+    assert_eq!(run.end.as_ref().map(|e| e.reason), Some(EndReason::CutOff));
+    assert!(run.threads[0].missed.n > 0, "none was answered");
+    assert!(run.findings.iter().any(|f| f.id == "source-ended"), "{:?}", run.findings);
+}
+
+/// A program that is killed when the test is over.
+struct Ended(std::process::Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn wait_for(file: &std::path::Path) {
+    let begun = Instant::now();
+    while !file.exists() {
+        assert!(begun.elapsed() < PATIENCE, "no {}", file.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A folder with an `ssh` that runs its words here, by a shell as sshd does, and `tailbound` beside it.
+fn with_ssh() -> (tempfile::TempDir, std::ffi::OsString) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let here = folder();
+    let bin = here.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let script = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\n[ $# = 3 ] || exit 64\n\
+        case \"$2\" in\n\
+        nowhere) echo 'ssh: Could not resolve hostname nowhere' >&2; exit 255;;\n\
+        bare) PATH=/usr/bin:/bin; export PATH;;\n\
+        esac\nexec sh -c \"$3\"\n";
+    std::fs::write(bin.join("ssh"), script).unwrap();
+    std::fs::set_permissions(bin.join("ssh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tailbound"), bin.join("tailbound")).unwrap();
+    let mut path = bin.into_os_string();
+    path.push(":/usr/bin:/bin");
+    (here, path)
+}
+
+#[test]
+fn a_machine_that_answers_by_ssh_gets_each_word_as_it_is_and_its_run_file_comes_back() {
+    let (here, path) = with_ssh();
+    let at = format!("127.0.0.1:{}", free_port(std::net::Ipv4Addr::LOCALHOST));
+    let via = format!("linux:{at},policy=other,patience=60s");
+    let title = "the \"board's\" $HOME; exit 3 `id` \\ *";
+    let out = tailbound()
+        .args(["box", "run", "--via", &via, "-i", "2ms", "-D", "400ms", "-q", "-o", "run.jsonl"])
+        .args(["--answer", "ssh:me@board", "--", "--udp", &at, "-L", "none", "-p", "other"])
+        .args(["--title", title])
+        .env("PATH", path)
+        .current_dir(here.path())
+        .output()
+        .unwrap();
+    assert_eq!(status(&out), 0, "{}{}", stdout(&out), stderr(&out));
+    let answers = read(&here.path().join("run.answers.tailbound.jsonl"));
+    let purpose = answers.header.purpose.as_ref().and_then(|p| p.title.clone());
+    assert_eq!(purpose.as_deref(), Some(title));
+    assert_eq!(answers.end.as_ref().map(|e| e.reason), Some(EndReason::Complete));
+    let run = read(&here.path().join("run.jsonl"));
+    assert!(!run.pulse_joins[0].splits.is_empty(), "{:?}", run.pulse_joins[0].not_joined);
+}
+
+#[test]
+fn a_host_that_cannot_answer_by_ssh_is_told_what_to_do() {
+    for (host, told) in [
+        ("nowhere", &["Could not resolve hostname", "ssh itself failed"][..]),
+        ("bare", &["no `tailbound` in the PATH"]),
+        ("board", &["it ended before it answered", "--address none"]),
+    ] {
+        let (here, path) = with_ssh();
+        let place = format!("ssh:{host}");
+        let out = tailbound()
+            .args(["box", "run", "--via", "linux:127.0.0.1:9,policy=other", "-D", "400ms", "-q"])
+            .args(["-o", "run.jsonl", "--answer", &place, "--", "--udp", "none"])
+            .env("PATH", path)
+            .current_dir(here.path())
+            .output()
+            .unwrap();
+        assert_eq!(status(&out), 3, "{host}: {}", stderr(&out));
+        for words in told {
+            assert!(stderr(&out).contains(words), "{host}: {}", stderr(&out));
+        }
+        let left = std::fs::read_dir(here.path()).unwrap().flatten().map(|e| e.file_name());
+        assert_eq!(left.collect::<Vec<_>>(), ["bin"], "{host}: nothing else is left");
+    }
+}
+
+#[test]
+fn who_answers_by_ssh_ends_with_the_pulses_and_says_all_it_knows() {
+    let (here, path) = with_ssh();
+    let at = format!("127.0.0.1:{}", free_port(std::net::Ipv4Addr::LOCALHOST));
+    let via = format!("linux:{at},policy=other,patience=1s");
+    let mut child = Ended(
+        tailbound()
+            .args(["box", "run", "--via", &via, "-i", "2ms", "-D", "600s", "-q", "-o", "run.jsonl"])
+            .args(["--answer", "ssh:board", "--", "--udp", &at, "-L", "none", "-p", "other"])
+            .env("PATH", path)
+            .current_dir(here.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    // The first copy: pulses are sent.
+    wait_for(&here.path().join("run.jsonl"));
+    send(child.0.id(), "INT");
+    assert!(child.0.wait().unwrap().code().is_some());
+    let answers = read(&here.path().join("run.answers.tailbound.jsonl"));
+    assert_eq!(answers.end.as_ref().map(|e| e.reason), Some(EndReason::Interrupted));
+    let run = read(&here.path().join("run.jsonl"));
+    assert_eq!(run.end.as_ref().map(|e| e.reason), Some(EndReason::Interrupted));
+    assert!(!run.pulse_joins[0].splits.is_empty(), "{:?}", run.pulse_joins[0].not_joined);
+}
+
+#[test]
 fn one_command_starts_who_answers_too_and_both_run_files_are_there() {
     let here = folder();
     let at = format!("127.0.0.1:{}", free_port(std::net::Ipv4Addr::LOCALHOST));
@@ -147,6 +273,23 @@ fn one_command_starts_who_answers_too_and_both_run_files_are_there() {
     let counted = answers.figures.iter().find(|f| f.name == "answered").map(|f| f.value);
     assert!(counted >= Some(run.threads[0].wakeup.n as f64), "{counted:?}");
     assert_eq!(answers.end.as_ref().map(|e| e.reason), Some(EndReason::Complete));
+    let [join] = run.pulse_joins.as_slice() else { panic!("one channel") };
+    assert_eq!(join.answers, answers.header.id);
+    assert_eq!(join.worst, run.exceedances.len() as u64, "each has its parts or a reason");
+    assert!(!join.splits.is_empty(), "{:?}", join.not_joined);
+    for split in &join.splits {
+        let parts = split.start_ns + split.work_ns + split.rest_ns;
+        assert_eq!(parts, split.outside_ns, "{split:?}");
+    }
+    assert!(stdout(&out).contains("longest pulses are joined"), "{}", stdout(&out));
+    // Both files are enough to join them later, and the answer is the same.
+    let files = ["box", "join", "run.jsonl", "run.answers.tailbound.jsonl", "-o", "again.jsonl"];
+    let out = call(here.path(), &files);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    assert_eq!(read(&here.path().join("again.jsonl")).pulse_joins, run.pulse_joins);
+    let out = call(here.path(), &["report", "again.jsonl", "--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(value["pulse_joins"][0]["worst"], join.worst);
 }
 
 #[test]

@@ -41,6 +41,7 @@ pub(super) fn run(page: &mut Page, analysis: &Analysis<'_>, name: &str, prefix: 
     }
     page.push("</section>");
     crate::rules::section(page, &run.violations);
+    crate::split::section(page, &run.pulse_joins);
     crate::blame::section(page, &run.blames, prefix);
     crate::cycles::section(page, &run.cycles, prefix);
     let kernel = crate::label::lab_kernel(run);

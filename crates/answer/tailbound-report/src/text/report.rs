@@ -64,6 +64,7 @@ pub fn text(analysis: &Analysis<'_>, style: Style) -> String {
     histogram(run, &mut page);
     statements(run, &mut page);
     crate::rules::short(&mut page, &run.violations);
+    crate::split::short(&mut page, &run.pulse_joins);
     crate::blame::short(&mut page, &run.blames);
     crate::cycles::short(&mut page, &run.cycles);
     crate::paths::short(&mut page, run.paths.as_deref(), label::lab_kernel(run));

@@ -9,6 +9,7 @@
 
 pub mod clocks;
 pub mod datagram;
+pub mod kept;
 pub mod sender;
 pub mod sequence;
 pub mod slots;
@@ -17,6 +18,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cyclic::{LoopEnd, Schedule};
 use crate::recorder::{Recorder, Writer};
+use kept::{KeptPulse, KeptPulses, PulseMark};
 use sequence::{Place, Sequence, Sequences};
 
 /// When a pulse arrived, as far as it is known.
@@ -35,6 +37,17 @@ pub enum Stamp {
     ClockSet,
 }
 
+impl Stamp {
+    /// Where the time of a pulse begins whose thread ran then.
+    #[must_use]
+    pub fn due_ns(self, ran_ns: i64) -> i64 {
+        match self {
+            Self::Kernel { arrived_ns, .. } => arrived_ns,
+            Self::Absent | Self::ClockSet => ran_ns,
+        }
+    }
+}
+
 /// One pulse that waits for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pulse {
@@ -44,6 +57,8 @@ pub struct Pulse {
     pub ran_ns: i64,
     /// Its number, where the sender gives one.
     pub sequence: Option<Sequence>,
+    /// What tells it from all others, where something does.
+    pub mark: Option<PulseMark>,
     /// How many before it this machine dropped since the last one, because its queue was full.
     pub dropped: u64,
 }
@@ -155,13 +170,14 @@ pub struct OverduePulse {
     given: Result<i64, AnswerRefusal>,
 }
 
-/// Answers until the schedule is over or `stop` is set. `overdue`: the pulse that ended the schedule before, and then
-/// the one that ended this.
+/// Answers until the schedule is over or `stop` is set. The longest answers are
+/// kept. `overdue`: the pulse that ended the schedule before, and then the one that ended this.
 pub fn run<L: PulseLine>(
     line: &mut L,
     schedule: &Schedule,
     logs: &Logs<'_>,
     sequences: &mut Sequences,
+    kept: &mut KeptPulses,
     overdue: &mut Option<OverduePulse>,
     stop: &AtomicBool,
 ) -> (LoopEnd, PulseTally) {
@@ -200,15 +216,15 @@ pub fn run<L: PulseLine>(
             };
             (pulse, line.answer())
         };
-        let due_ns = match pulse.stamp {
-            Stamp::Kernel { arrived_ns, .. } => arrived_ns,
-            Stamp::Absent | Stamp::ClockSet => pulse.ran_ns,
-        };
+        let due_ns = pulse.stamp.due_ns(pulse.ran_ns);
         if due_ns >= end_ns {
             *overdue = Some(OverduePulse { pulse, given });
             break LoopEnd::Complete;
         }
-        note(&mut tally, &pulse, sequences);
+        let repeated = note(&mut tally, &pulse, sequences) == Some(Place::Twice);
+        if let Some(mark) = pulse.mark.filter(|_| repeated) {
+            kept.repeated(mark);
+        }
         match given {
             Ok(given_ns) => {
                 let n = tally.answered;
@@ -216,6 +232,10 @@ pub fn run<L: PulseLine>(
                 start.wake(n, due_ns, pulse.ran_ns, 0);
                 work.wake(n, pulse.ran_ns, given_ns, 0);
                 tally.answered = n.saturating_add(1);
+                if let Some(mark) = pulse.mark {
+                    let Pulse { stamp, ran_ns, .. } = pulse;
+                    kept.keep(KeptPulse { mark, stamp, ran_ns, given_ns, repeated });
+                }
             }
             Err(AnswerRefusal::Answer(errno)) => {
                 tally.refused = tally.refused.saturating_add(1);
@@ -235,15 +255,15 @@ pub fn run<L: PulseLine>(
     (ended, tally)
 }
 
-/// Everything about a pulse but its times.
-fn note(tally: &mut PulseTally, pulse: &Pulse, sequences: &mut Sequences) {
+/// Everything about a pulse but its times; its place, where it has a number.
+fn note(tally: &mut PulseTally, pulse: &Pulse, sequences: &mut Sequences) -> Option<Place> {
     tally.dropped = tally.dropped.saturating_add(pulse.dropped);
     match pulse.stamp {
         Stamp::Kernel { error_ns, .. } => tally.error_ns_max = tally.error_ns_max.max(error_ns),
         Stamp::Absent => tally.unstamped = tally.unstamped.saturating_add(1),
         Stamp::ClockSet => tally.clock_set = tally.clock_set.saturating_add(1),
     }
-    if let Some(sequence) = pulse.sequence {
-        tally.place(sequences.place(sequence));
-    }
+    let place = sequences.place(pulse.sequence?);
+    tally.place(place);
+    Some(place)
 }

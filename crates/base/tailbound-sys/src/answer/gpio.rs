@@ -5,12 +5,13 @@
 //! The kernel stamps an edge when it handles the interrupt. The end is the return of the call that set the output: how
 //! long the level takes to the pin, the driver does not say.
 
-use tailbound_rt::answer::clocks::{ClockPair, Compared};
+use tailbound_rt::answer::clocks::ClockPair;
+use tailbound_rt::answer::kept::PulseMark;
 use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
 
 use super::end_alarm::EndAlarm;
 use super::ring_wait::{Behind, RingWait, Waited};
-use super::{By, Ready, ready};
+use super::{By, Ready, ready, stamped};
 use crate::clock::{CLOCK_MONOTONIC, CLOCK_REALTIME, now_ns};
 use crate::error::SysError;
 use crate::gpio::{EDGE_BYTES, Edge, InputLine, LineLevel, OutputLine, StampClock, edge_of};
@@ -42,6 +43,7 @@ pub struct Gpio {
     alarm: Option<EndAlarm>,
     ring: Option<RingWait>,
     last: Option<Edge>,
+    edges: u64,
     unseen: u64,
 }
 
@@ -69,14 +71,34 @@ impl Gpio {
             StampClock::Monotonic => CLOCK_MONOTONIC,
         };
         let clocks = ClockPair::default();
-        let (alarm, ring, last, unseen) = (None, None, None, 0);
-        Ok(Self { input, output, form, by, clock, stamps, clocks, alarm, ring, last, unseen })
+        let (alarm, ring, last) = (None, None, None);
+        let (edges, unseen) = (0, 0);
+        Ok(Self {
+            input,
+            output,
+            form,
+            by,
+            clock,
+            stamps,
+            clocks,
+            alarm,
+            ring,
+            last,
+            edges,
+            unseen,
+        })
     }
 
     /// Edges that came while the kernel had not yet looked at the one before: the level after the next edge tells of them.
     #[must_use]
     pub fn unseen(&self) -> u64 {
         self.unseen
+    }
+
+    /// Edges that the kernel numbered since the thread was ready; those that it dropped are among them.
+    #[must_use]
+    pub fn edges(&self) -> u64 {
+        self.edges
     }
 
     /// What the calling thread, which answers, needs of its own; edges that wait belong to nobody.
@@ -93,14 +115,14 @@ impl Gpio {
         while ready(self.input.as_fd(), 0) == Ready::Yes {
             self.last = Some(self.input.wait()?);
         }
-        self.unseen = 0;
+        (self.edges, self.unseen) = (0, 0);
         Ok(())
     }
 
-    /// How many edges are missing before this one: the kernel numbers them before its queue drops the oldest.
+    /// How many edges are missing before this one: the kernel numbers them, from 1, before its queue drops the oldest.
     fn dropped_before(&self, edge: Edge) -> u64 {
-        let gap = self.last.map_or(1, |last| edge.sequence.wrapping_sub(last.sequence));
-        u64::from(gap.saturating_sub(1))
+        let before = self.last.map_or(0, |last| last.sequence);
+        u64::from(edge.sequence.wrapping_sub(before).saturating_sub(1))
     }
 
     fn stamp(&mut self, edge: Edge, ran_ns: i64) -> Stamp {
@@ -108,14 +130,8 @@ impl Gpio {
         if self.stamps == self.clock {
             return Stamp::Kernel { arrived_ns, error_ns: 0 };
         }
-        let other_ns = now_ns(self.stamps);
-        match self.clocks.compare(ran_ns, other_ns, now_ns(self.clock)) {
-            Compared::Set => Stamp::ClockSet,
-            Compared::Steady(distance) => Stamp::Kernel {
-                arrived_ns: arrived_ns.wrapping_sub(distance.ahead_ns),
-                error_ns: distance.error_ns,
-            },
-        }
+        let clocks = [self.clock, self.stamps];
+        stamped(&mut self.clocks, clocks, ran_ns, Some(arrived_ns)).0
     }
 
     fn pulse(&mut self, edge: Edge, ran_ns: i64) -> Arrival {
@@ -126,7 +142,10 @@ impl Gpio {
         }
         self.last = Some(edge);
         let stamp = self.stamp(edge, ran_ns);
-        Arrival::Pulse(Pulse { stamp, ran_ns, sequence: None, dropped })
+        let number = self.edges.saturating_add(dropped);
+        self.edges = number.saturating_add(1);
+        let mark = Some(PulseMark { number, ..PulseMark::default() });
+        Arrival::Pulse(Pulse { stamp, ran_ns, sequence: None, mark, dropped })
     }
 
     fn wait_in_ring(&mut self, until_ns: i64) -> Arrival {

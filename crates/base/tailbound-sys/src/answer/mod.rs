@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 use tailbound_rt::answer::Stamp;
 use tailbound_rt::answer::clocks::{ClockPair, Compared};
 
-use crate::clock::{CLOCK_REALTIME, now_ns, timespec};
+use crate::clock::{now_ns, timespec};
 
 mod datagrams;
 mod end_alarm;
@@ -69,16 +69,16 @@ fn last_errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// A stamp on CLOCK_REALTIME as one of the run's clock, and what CLOCK_REALTIME reads now. `ran_ns` was read just before.
+/// A stamp on another clock as one of the run's, and what the other clock reads now. `ran_ns` was read just before.
 #[inline]
 fn stamped(
     clocks: &mut ClockPair,
-    clock: libc::clockid_t,
+    [run, other]: [libc::clockid_t; 2],
     ran_ns: i64,
     stamp_ns: Option<i64>,
 ) -> (Stamp, i64) {
-    let real_ns = now_ns(CLOCK_REALTIME);
-    let compared = clocks.compare(ran_ns, real_ns, now_ns(clock));
+    let other_ns = now_ns(other);
+    let compared = clocks.compare(ran_ns, other_ns, now_ns(run));
     let stamp = match (stamp_ns, compared) {
         (None, _) => Stamp::Absent,
         (Some(_), Compared::Set) => Stamp::ClockSet,
@@ -87,7 +87,7 @@ fn stamped(
             error_ns: distance.error_ns,
         },
     };
-    (stamp, real_ns)
+    (stamp, other_ns)
 }
 
 #[cfg(test)]

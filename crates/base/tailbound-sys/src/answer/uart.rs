@@ -131,7 +131,9 @@ impl Uart {
         self.filled = 0;
         let number = u64::from(self.frame[0]);
         let sequence = self.how.counts.then_some(Sequence { sender: 0, number, bits: 8 });
-        Arrival::Pulse(Pulse { stamp: Stamp::Absent, ran_ns, sequence, dropped: 0 })
+        // Its counter is too short to tell it from all others.
+        let mark = None;
+        Arrival::Pulse(Pulse { stamp: Stamp::Absent, ran_ns, sequence, mark, dropped: 0 })
     }
 
     fn wait_in_ring(&mut self, until_ns: i64) -> Arrival {

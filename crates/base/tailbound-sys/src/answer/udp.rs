@@ -11,13 +11,14 @@ use std::os::fd::{AsFd, AsRawFd as _};
 
 use tailbound_rt::answer::clocks::ClockPair;
 use tailbound_rt::answer::datagram::{self, BYTES};
+use tailbound_rt::answer::kept::PulseMark;
 use tailbound_rt::answer::sequence::Sequence;
 use tailbound_rt::answer::{AnswerRefusal, Arrival, Pulse, PulseLine, Stamp};
 
 use super::datagrams::{self, RAW_HARDWARE, RX_HARDWARE, RX_SOFTWARE, SOFTWARE, Told};
 use super::ring_wait::{Behind, RingWait, Waited};
 use super::{By, LOOK_MS, Ready, last_errno, ready, stamped};
-use crate::clock::now_ns;
+use crate::clock::{CLOCK_REALTIME, now_ns};
 use crate::error::SysError;
 use crate::socket_option::set_option;
 
@@ -143,7 +144,8 @@ impl Udp {
         let Some(pulse) = pulse else { return Arrival::Foreign };
         self.drops = told.drops.unwrap_or(self.drops);
         self.hardware_stamps += u64::from(told.card_ns.is_some());
-        let (stamp, real_ns) = stamped(&mut self.clocks, self.clock, ran_ns, told.kernel_ns);
+        let clocks = [self.clock, CLOCK_REALTIME];
+        let (stamp, real_ns) = stamped(&mut self.clocks, clocks, ran_ns, told.kernel_ns);
         self.pulse = pulse;
         self.ran_real_ns = real_ns;
         self.stamp_ns = match (stamp, told.kernel_ns) {
@@ -151,10 +153,12 @@ impl Udp {
             _ => 0,
         };
         let sequence = Sequence { sender: pulse.sender, number: pulse.number, bits: 64 };
+        let mark = PulseMark { sender: pulse.sender, number: pulse.number, token: pulse.token };
         Arrival::Pulse(Pulse {
             stamp,
             ran_ns,
             sequence: Some(sequence),
+            mark: Some(mark),
             dropped: u64::from(dropped),
         })
     }

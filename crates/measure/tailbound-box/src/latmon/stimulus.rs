@@ -76,6 +76,7 @@ impl LatmonRecord {
             worst: Vec::new(),
             extremes: self.extremes(),
             streamed: None,
+            numbers: None,
         }
     }
 

@@ -207,6 +207,7 @@ impl LineState {
             worst: worst.iter().map(sample).collect(),
             extremes: None,
             streamed: streams.then_some(self.account),
+            numbers: None,
         }
     }
 }

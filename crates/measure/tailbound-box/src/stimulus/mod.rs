@@ -11,7 +11,7 @@ mod record;
 pub use account::SampleAccount;
 pub use plan::{StimulusPlan, StimulusShape, StimulusSpacing, UnknownPulseWord};
 pub use record::{
-    CellCount, CellTable, LinkLosses, SourceLimit, StimulusChannel, StimulusCounters, StimulusEnd,
-    StimulusOrigin, StimulusProgress, StimulusReaction, StimulusRecord, StimulusSample,
-    StimulusSchedule, StimulusSink,
+    CellCount, CellTable, LinkLosses, SenderNumbers, SourceLimit, StimulusChannel,
+    StimulusCounters, StimulusEnd, StimulusOrigin, StimulusProgress, StimulusReaction,
+    StimulusRecord, StimulusSample, StimulusSchedule, StimulusSink,
 };

@@ -96,6 +96,17 @@ pub struct StimulusCounters {
     pub dropped: Option<u64>,
 }
 
+/// Numbers within the pulses of a channel, by which who answers tells them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderNumbers {
+    /// What marks the run of the sender.
+    pub sender: u64,
+    /// The number of pulse 0.
+    pub first: u64,
+    /// The token of a pulse that was sent at 0 ticks: of a later one it is so many ticks more.
+    pub token: u64,
+}
+
 /// One channel of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StimulusChannel {
@@ -119,6 +130,8 @@ pub struct StimulusChannel {
     pub extremes: Option<(u64, u64)>,
     /// What the sink was given; `None`: the source does not stream.
     pub streamed: Option<SampleAccount>,
+    /// Numbers within its pulses; `None`: they are edges, which are counted.
+    pub numbers: Option<SenderNumbers>,
 }
 
 /// When pulses were sent.

@@ -8,6 +8,7 @@
 //! Not here: sources and their records (`tailbound_box::stimulus`), captures (`capture`).
 
 mod finding;
+mod numbers;
 
 use tailbound_box::TimeBase;
 use tailbound_box::stimulus::{
@@ -103,6 +104,7 @@ fn run(
     finding::say(record, &mut draft);
     let mut run = draft.assembled(&excerpt(&record.origin.place), facts.id.clone());
     run.header.plan.requirement.deadline_ns = facts.deadline_ns;
+    run.sent_pulses = numbers::of(record);
     let (reason, measured) = match record.end {
         StimulusEnd::Whole => (EndReason::Complete, record.schedule.planned_ticks),
         StimulusEnd::Stopped => (EndReason::Interrupted, record.schedule.elapsed_ticks),

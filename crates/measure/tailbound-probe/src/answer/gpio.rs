@@ -18,6 +18,7 @@ use tailbound_sys::gpio::{Chip, EDGES_KEPT_MAX, Edges, GpioError, LineLevel};
 use super::Answering;
 use super::findings::counted;
 use super::gpio_sim::SimulatedChip;
+use super::kept::EdgeTotals;
 use crate::error::ProbeError;
 use crate::figures::figure;
 use crate::kind::{Prepared, ProbeKind, ProbeOption, Setup};
@@ -149,6 +150,10 @@ fn begin(setup: &Setup<'_>, lines: Lines) -> Result<Running, ProbeError> {
 impl Answering for Gpio {
     fn forget(&mut self) -> Result<(), SysError> {
         self.attach()
+    }
+
+    fn edges(&self) -> Option<EdgeTotals> {
+        Some(EdgeTotals { edges: Gpio::edges(self), unseen: self.unseen() })
     }
 
     fn output(&self, tally: &PulseTally) -> ProbeOutput {

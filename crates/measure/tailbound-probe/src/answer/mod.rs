@@ -9,6 +9,7 @@
 mod findings;
 pub(crate) mod gpio;
 mod gpio_sim;
+mod kept;
 pub(crate) mod uart;
 pub(crate) mod udp;
 
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use tailbound_core::Context;
 use tailbound_core::policy::Policy;
+use tailbound_rt::answer::kept::KeptPulses;
 use tailbound_rt::answer::sequence::Sequences;
 use tailbound_rt::answer::{self, Logs, PulseLine, PulseTally};
 use tailbound_sys::SysError;
@@ -44,6 +46,10 @@ pub(crate) trait Answering: PulseLine + Send + 'static {
     fn forget(&mut self) -> Result<(), SysError>;
     /// From where to where it times, and what only this line counts.
     fn output(&self, tally: &PulseTally) -> ProbeOutput;
+    /// Its edges, where pulses are told by these.
+    fn edges(&self) -> Option<kept::EdgeTotals> {
+        None
+    }
 }
 
 /// Reads `--by`.
@@ -90,7 +96,7 @@ fn begin_beside<L: Answering>(
     let mut thread = threads.thread(slot(0, Context::User))?;
     let start = thread.beside(slot(1, Context::Start))?;
     let work = thread.beside(slot(2, Context::Work))?;
-    let body = Body { line, start, work };
+    let body = Body { line, start, work, kept: Box::default() };
     thread.start(thread_spec(setup.plan.policy, cpus), move |thread| body.run(thread))?;
     helpers(&mut threads)?;
     threads.release()
@@ -100,6 +106,7 @@ struct Body<L> {
     line: L,
     start: Arc<Recorders>,
     work: Arc<Recorders>,
+    kept: Box<KeptPulses>,
 }
 
 impl<L: Answering> Body<L> {
@@ -114,15 +121,25 @@ impl<L: Answering> Body<L> {
                 false => &*r.warm_up,
             });
             let logs = Logs { whole, start, work };
-            let (sequences, stop) = (&mut sequences, thread.stop());
-            let (ended, counts) =
-                answer::run(&mut self.line, schedule, &logs, sequences, &mut overdue, stop);
+            self.kept.clear();
+            let (line, sequences) = (&mut self.line, &mut sequences);
+            let (ended, counts) = answer::run(
+                line,
+                schedule,
+                &logs,
+                sequences,
+                &mut self.kept,
+                &mut overdue,
+                thread.stop(),
+            );
             tally = is_measuring.then_some(counts);
             is_measuring = true;
             ended
         })?;
         if let Some(tally) = tally {
-            let own = self.line.output(&tally);
+            let mut own = self.line.output(&tally);
+            let first_ns = thread.measurement().first_ns;
+            own.pulses.extend(kept::record(&self.kept, self.line.edges(), first_ns));
             thread.output(|output| {
                 output.append(own);
                 output.append(findings::output(&tally));

@@ -99,7 +99,10 @@ impl Answering for Udp {
         ]);
         let card = match self.hardware_stamps() {
             0 => "the card stamped none".to_owned(),
-            n => format!("the card stamped {} by its own clock, which is not used", grouped(n)),
+            n => format!(
+                "the card stamped {} by its own clock, which is not used: nothing compares it with this machine's clock at a known error",
+                grouped(n)
+            ),
         };
         let error = format_ns_i64(tally.error_ns_max);
         output.findings.push(

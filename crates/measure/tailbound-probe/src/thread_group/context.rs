@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tailbound_core::Finding;
 use tailbound_core::number::Real as _;
+use tailbound_core::pulses::AnsweredPulses;
 use tailbound_core::record::{FigureRecord, TimelineRecord};
 use tailbound_rt::cyclic::{LoopEnd, Schedule};
 use tailbound_rt::recorder::Recorder;
@@ -36,6 +37,8 @@ pub struct ProbeOutput {
     pub figures: Vec<FigureRecord>,
     /// What some tasks did.
     pub timelines: Vec<TimelineRecord>,
+    /// The longest answers to pulses.
+    pub pulses: Vec<AnsweredPulses>,
     /// What a reader must know; a proven violation among it.
     pub findings: Vec<Finding>,
 }
@@ -45,6 +48,7 @@ impl ProbeOutput {
     pub fn append(&mut self, other: Self) {
         self.figures.extend(other.figures);
         self.timelines.extend(other.timelines);
+        self.pulses.extend(other.pulses);
         self.findings.extend(other.findings);
     }
 }

@@ -15,6 +15,7 @@ use super::CampaignEnd;
 use super::folder::{self, Folder};
 use super::follow::{Follow, SoFar};
 use super::options::Options;
+use super::pieces::Pieces;
 use super::shipped::Chosen;
 use crate::caller::Caller;
 use crate::error::SeriesError;
@@ -89,6 +90,8 @@ struct Job<'a> {
     part: &'a Part,
     config: RunConfig,
     plan: Plan,
+    /// What pieces of it that are there leave to be measured; `None`: there are none.
+    left_ns: Option<i64>,
 }
 
 /// Makes every one of `parts` that is not there yet.
@@ -124,12 +127,22 @@ pub fn make<C: CampaignCaller>(
             }
         };
         let file = folder::run_file(&system, &part.id);
+        let mut left_ns = None;
+        if part.timed_from == TimedFrom::Outside {
+            let pieces = Pieces::settle(&file, &plan, caller)?;
+            if options.force {
+                pieces.forget();
+            } else {
+                left_ns = pieces.left_ns(&plan);
+                pieces.merge(&plan)?;
+            }
+        }
         match caller.complete(&file) {
             Some(run) if same(&run.header.plan, &plan, part) => kept += 1,
             Some(_) if !options.force => {
                 return Ok(CampaignEnd::taken(SeriesError::OtherOptions { path: file }));
             }
-            _ => open.push(Job { part, config, plan }),
+            _ => open.push(Job { part, config, plan, left_ns }),
         }
     }
     for (part, why) in &refused {
@@ -148,11 +161,15 @@ pub fn make<C: CampaignCaller>(
     Ok(CampaignEnd::default())
 }
 
+/// The same but for the ticks of a source of pulses.
+pub(super) fn near(a: i64, b: i64) -> bool {
+    a.abs_diff(b) <= b.unsigned_abs() / CLOCKS_APART
+}
+
 /// Is the run that is there the one that would be made?
 fn same(there: &Plan, wanted: &Plan, part: &Part) -> bool {
     match part.timed_from {
         TimedFrom::Outside => {
-            let near = |a: i64, b: i64| a.abs_diff(b) <= b.unsigned_abs() / CLOCKS_APART;
             near(there.interval_ns, wanted.interval_ns)
                 && near(there.duration_ns(), wanted.duration_ns())
         }
@@ -174,7 +191,11 @@ fn one<C: CampaignCaller>(
     folder::forget_failed(system, id);
     let file = folder::run_file(system, id);
     let mut arguments = match (job.part.timed_from, &options.via) {
-        (TimedFrom::Outside, Some(via)) => outside_arguments(&job.config, via),
+        (TimedFrom::Outside, Some(via)) => {
+            let rest = job.left_ns.map(|ns| format!("{ns}ns"));
+            let duration = rest.or_else(|| job.config.duration.clone());
+            outside_arguments(&RunConfig { duration, ..job.config.clone() }, via)
+        }
         _ => inside_arguments(job, system)?,
     };
     arguments.extend(["--quiet", "--force", "--out"].map(OsString::from));
@@ -185,6 +206,9 @@ fn one<C: CampaignCaller>(
     let mut follow = Follow::new(&file);
     let ended =
         caller.make(&arguments, system, &mut || progress.tick(&pace.now(id), &mut follow))?;
+    if job.part.timed_from == TimedFrom::Outside && caller.complete(&file).is_some() {
+        Pieces::settle(&file, &job.plan, caller)?.merge(&job.plan)?;
+    }
     let whole = caller.complete(&file);
     // A run beside the default load has its page from its own child.
     if let (Some(run), false) = (&whole, job.part.has_default_load()) {
@@ -271,7 +295,8 @@ struct Started<'a> {
 impl Pace {
     fn new(open: &[Job<'_>]) -> Self {
         let length = |job: &Job<'_>| {
-            let own = if job.part.only_work { 0 } else { job.plan.duration_ns() };
+            let planned_ns = job.left_ns.unwrap_or_else(|| job.plan.duration_ns());
+            let own = if job.part.only_work { 0 } else { planned_ns };
             own.saturating_add(job.plan.warm_up_ns).saturating_add(OVERHEAD_NS)
         };
         Self { begun: Instant::now(), lengths_ns: open.iter().map(length).collect() }
@@ -301,7 +326,7 @@ impl Started<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use tailbound_stats::campaign::State;
     use tailbound_sys::new_file::Existing;
 
@@ -310,7 +335,7 @@ mod tests {
     use crate::testing::Fake;
 
     #[derive(Default)]
-    struct Heard(Vec<String>);
+    pub(in super::super) struct Heard(Vec<String>);
 
     impl Progress for Heard {
         fn refused(&mut self, part: &str, why: &str) {

@@ -10,6 +10,7 @@
 //! options.rs  how long, where, which of its runs       make.rs    runs on this machine, one child each
 //! follow.rs   what a run says while it is made          words.rs   how far it is
 //! folders.rs  several folders as evidence          line.rs    its line of progress
+//! pieces.rs   runs timed from outside that were cut off and go on
 //! ```
 
 pub mod folder;
@@ -18,6 +19,7 @@ mod follow;
 mod line;
 mod make;
 mod options;
+mod pieces;
 mod shipped;
 mod words;
 

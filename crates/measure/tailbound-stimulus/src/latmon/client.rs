@@ -18,6 +18,7 @@ use tailbound_box::{
 
 use super::LOOK;
 use crate::StimulusError;
+use crate::copy_pace::CopyPace;
 use crate::stopped::is_stopped;
 
 const CONNECT: Duration = Duration::from_secs(5);
@@ -72,9 +73,10 @@ impl LatmonHost {
         stream.set_read_timeout(Some(LOOK)).map_err(|e| unreachable(&e))?;
         stream.write_all(&request.bytes()).map_err(|e| unreachable(&e))?;
         sink.begin(TimeBase::NANOSECOND, 1);
-        let mut session = Session::new(stream, request, plan);
+        let mut session = Session::new(stream, request, plan, at.to_string());
         let end = session.run(sink, stop);
-        let Session { client, last, began, .. } = session;
+        let span = session.span();
+        let client = session.client;
         let nothing = client.record().samples() == 0;
         let end = match end {
             Ended::Foreign(reason) if nothing => {
@@ -82,11 +84,6 @@ impl LatmonHost {
             }
             Ended::Foreign(reason) => StimulusEnd::Lost(reason),
             Ended::As(end) => end,
-        };
-        let ns = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        let span = LatmonSpan {
-            elapsed_ns: ns(last.saturating_duration_since(began)),
-            planned_ns: plan.duration_ns.max(0).cast_unsigned(),
         };
         Ok(client.into_record().stimulus(&at.to_string(), span, end))
     }
@@ -170,10 +167,12 @@ struct Session {
     /// Longest time between two frames of a box that works.
     silence: Duration,
     told: usize,
+    place: String,
+    copies: CopyPace,
 }
 
 impl Session {
-    fn new(stream: TcpStream, request: LatmonRequest, plan: &StimulusPlan) -> Self {
+    fn new(stream: TcpStream, request: LatmonRequest, plan: &StimulusPlan, place: String) -> Self {
         let each_us = u64::from(request.period_us()) + EACH_PULSE_US;
         let frame_us = u64::from(request.frame_samples()).saturating_mul(each_us);
         // The first one it keeps to itself.
@@ -187,6 +186,17 @@ impl Session {
             planned: Duration::from_nanos(plan.duration_ns.max(0).cast_unsigned()),
             silence,
             told: 0,
+            place,
+            copies: CopyPace::begin(0),
+        }
+    }
+
+    /// Until something came last.
+    fn span(&self) -> LatmonSpan {
+        let ns = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        LatmonSpan {
+            elapsed_ns: ns(self.last.saturating_duration_since(self.began)),
+            planned_ns: ns(self.planned),
         }
     }
 
@@ -266,8 +276,13 @@ impl Session {
         }
         self.told = record.seconds().len();
         let answered = record.samples();
+        let elapsed_ns = i64::try_from(self.began.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        if self.copies.is_due(elapsed_ns) && answered > 0 {
+            self.copies.taken(elapsed_ns);
+            sink.so_far(&record.stimulus(&self.place, self.span(), StimulusEnd::Unfinished));
+        }
         sink.progress(&StimulusProgress {
-            elapsed_ns: i64::try_from(self.began.elapsed().as_nanos()).unwrap_or(i64::MAX),
+            elapsed_ns,
             counters: StimulusCounters {
                 sent: answered + record.overruns(),
                 answered,

@@ -115,12 +115,16 @@ impl LinuxSender {
             ..begins
         };
         sink.begin(TimeBase::NANOSECOND, 1);
-        let mut samples = SampleFeed::new(sink);
         let begun_ns = now_ns(CLOCK_MONOTONIC);
-        let (phase, ..) =
-            self.phase(line, slots, goes_on, &mut |shared| samples.take(shared, begun_ns), stop)?;
-        let outcome = record::SenderReport { sender: self, plan, to, own_error, memory };
-        Ok(outcome.record(&phase, samples))
+        let mut samples = SampleFeed::new(sink, begun_ns);
+        let report =
+            record::SenderReport { sender: self, plan, to, sends: goes_on, own_error, memory };
+        let mut look = |shared: &Shared| {
+            samples.take(shared, begun_ns);
+            samples.copy(&report, shared, begun_ns);
+        };
+        let (phase, ..) = self.phase(line, slots, goes_on, &mut look, stop)?;
+        Ok(report.record(&phase, samples))
     }
 
     /// `HOST:PORT`, then in any order `,policy=fifo:90`, `,cpu=3`, `,patience=1s`.

@@ -7,12 +7,12 @@ use std::net::SocketAddr;
 
 use tailbound_box::TimeBase;
 use tailbound_box::stimulus::{
-    LinkLosses, SourceLimit, StimulusChannel, StimulusCounters, StimulusEnd, StimulusOrigin,
-    StimulusPlan, StimulusRecord, StimulusSchedule, StimulusShape,
+    LinkLosses, SenderNumbers, SourceLimit, StimulusChannel, StimulusCounters, StimulusEnd,
+    StimulusOrigin, StimulusPlan, StimulusRecord, StimulusSchedule, StimulusShape,
 };
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_rt::LoopEnd;
-use tailbound_rt::answer::sender::{SenderTally, StampPair};
+use tailbound_rt::answer::sender::{SenderPlan, SenderTally, StampPair};
 
 use tailbound_sys::error::SysError;
 
@@ -30,6 +30,8 @@ pub(super) struct SenderReport<'a> {
     pub(super) sender: &'a LinuxSender,
     pub(super) plan: &'a StimulusPlan,
     pub(super) to: SocketAddr,
+    /// What its pulses are marked with.
+    pub(super) sends: SenderPlan,
     pub(super) own_error: Option<OwnError>,
     /// Whether the sender's memory was locked.
     pub(super) memory: Result<(), SysError>,
@@ -38,10 +40,74 @@ pub(super) struct SenderReport<'a> {
 impl SenderReport<'_> {
     pub(super) fn record(&self, phase: &Phase, samples: SampleFeed<'_>) -> StimulusRecord {
         let Phase { ended, tally, shared } = phase;
+        let token = samples.first_ns();
         let (cells, streamed, worst) = samples.finish(shared);
         let extremes = shared.answered.wakeups();
         let extremes = extremes.min_ns.zip(extremes.max_ns);
-        let ticks = |ns: i64| ns.max(0).cast_unsigned();
+        let channel = StimulusChannel {
+            counters: counters(tally, shared),
+            cells,
+            worst,
+            extremes: extremes.map(|(least, greatest)| (ticks(least), ticks(greatest))),
+            streamed: Some(streamed),
+            ..self.channel(token)
+        };
+        let elapsed_ns = match *ended {
+            LoopEnd::Complete => self.plan.duration_ns,
+            LoopEnd::Stopped(n) | LoopEnd::Failed(_, n) => {
+                self.plan.period_ns.saturating_mul(i64::try_from(n).unwrap_or(i64::MAX))
+            }
+        };
+        let end = match *ended {
+            LoopEnd::Complete => StimulusEnd::Whole,
+            LoopEnd::Stopped(_) => StimulusEnd::Stopped,
+            LoopEnd::Failed(errno, _) => {
+                StimulusEnd::Lost(std::io::Error::from_raw_os_error(errno).to_string())
+            }
+        };
+        self.of(channel, elapsed_ns, self.limits(tally, shared), end)
+    }
+
+    /// What was measured by now, while the thread sends.
+    pub(super) fn so_far(
+        &self,
+        shared: &Shared,
+        samples: &SampleFeed<'_>,
+        elapsed_ns: i64,
+    ) -> StimulusRecord {
+        let dropped = shared.samples.dropped();
+        let (counters, streamed, worst) = samples.so_far(dropped);
+        let channel = StimulusChannel {
+            counters,
+            lost: dropped,
+            worst,
+            streamed: Some(streamed),
+            ..self.channel(samples.first_ns())
+        };
+        let stamps = "How pulses and answers were stamped, and what was sent too late, is known only at the end of a measurement.";
+        let limits = vec![self.own_limit(shared), SourceLimit::Stated(stamps.to_owned())];
+        self.of(channel, elapsed_ns, limits, StimulusEnd::Unfinished)
+    }
+
+    fn channel(&self, token: i64) -> StimulusChannel {
+        StimulusChannel {
+            name: format!("datagrams to {} and their answers", self.to),
+            numbers: Some(SenderNumbers {
+                sender: self.sends.sender,
+                first: self.sends.first_number,
+                token: token.cast_unsigned(),
+            }),
+            ..StimulusChannel::default()
+        }
+    }
+
+    fn of(
+        &self,
+        channel: StimulusChannel,
+        elapsed_ns: i64,
+        limits: Vec<SourceLimit>,
+        end: StimulusEnd,
+    ) -> StimulusRecord {
         StimulusRecord {
             origin: StimulusOrigin {
                 tool: "linux",
@@ -55,34 +121,13 @@ impl SenderReport<'_> {
                 period_ticks: ticks(self.plan.period_ns),
                 spacing: self.plan.spacing,
                 shape: StimulusShape::Pulse,
-                elapsed_ticks: match *ended {
-                    LoopEnd::Complete => ticks(self.plan.duration_ns),
-                    LoopEnd::Stopped(n) | LoopEnd::Failed(_, n) => {
-                        ticks(self.plan.period_ns).saturating_mul(n)
-                    }
-                },
+                elapsed_ticks: ticks(elapsed_ns),
                 planned_ticks: ticks(self.plan.duration_ns),
             },
-            channels: vec![StimulusChannel {
-                number: 0,
-                name: format!("datagrams to {} and their answers", self.to),
-                counters: counters(tally, shared),
-                cells,
-                lost: 0,
-                in_flight: None,
-                worst,
-                extremes: extremes.map(|(least, greatest)| (ticks(least), ticks(greatest))),
-                streamed: Some(streamed),
-            }],
-            limits: self.limits(tally, shared),
+            channels: vec![channel],
+            limits,
             link: LinkLosses::default(),
-            end: match *ended {
-                LoopEnd::Complete => StimulusEnd::Whole,
-                LoopEnd::Stopped(_) => StimulusEnd::Stopped,
-                LoopEnd::Failed(errno, _) => {
-                    StimulusEnd::Lost(std::io::Error::from_raw_os_error(errno).to_string())
-                }
-            },
+            end,
         }
     }
 
@@ -177,6 +222,10 @@ impl SenderReport<'_> {
         out.extend(said.map(|(n, what)| format!("{} {what}; the last time: {why}.", grouped(n))));
         out
     }
+}
+
+fn ticks(ns: i64) -> u64 {
+    ns.max(0).cast_unsigned()
 }
 
 fn counters(tally: &SenderTally, shared: &Shared) -> StimulusCounters {

@@ -11,7 +11,9 @@ use tailbound_rt::answer::sender::{PulseSample, PulseTime};
 use tailbound_rt::h2::{self, BUCKETS, PRECISION};
 use tailbound_sys::clock::{CLOCK_MONOTONIC, now_ns};
 
+use super::record::SenderReport;
 use super::{LEAD_NS, SECOND_NS, Shared, StimulusProgress, StimulusSink};
+use crate::copy_pace::CopyPace;
 
 /// Longest pulses that are kept.
 const WORST: usize = 256;
@@ -26,10 +28,11 @@ pub(super) struct SampleFeed<'a> {
     counters: StimulusCounters,
     account: SampleAccount,
     worst: Vec<StimulusSample>,
+    copies: CopyPace,
 }
 
 impl<'a> SampleFeed<'a> {
-    pub(super) fn new(sink: &'a mut dyn StimulusSink) -> Self {
+    pub(super) fn new(sink: &'a mut dyn StimulusSink, begun_ns: i64) -> Self {
         Self {
             sink,
             first_ns: None,
@@ -39,6 +42,7 @@ impl<'a> SampleFeed<'a> {
             counters: StimulusCounters { late: Some(0), ..StimulusCounters::default() },
             account: SampleAccount::default(),
             worst: Vec::new(),
+            copies: CopyPace::begin(begun_ns),
         }
     }
 
@@ -57,6 +61,30 @@ impl<'a> SampleFeed<'a> {
                 worst_ns: worst.and_then(|ns| i64::try_from(ns).ok()),
             });
         }
+    }
+
+    /// Hands over what was measured by now, from time to time.
+    pub(super) fn copy(&mut self, report: &SenderReport<'_>, shared: &Shared, begun_ns: i64) {
+        let now_ns = now_ns(CLOCK_MONOTONIC);
+        if self.counters.sent > 0 && self.copies.is_due(now_ns) {
+            self.copies.taken(now_ns);
+            let record = report.so_far(shared, self, now_ns.saturating_sub(begun_ns + LEAD_NS));
+            self.sink.so_far(&record);
+        }
+    }
+
+    /// What was given to the sink by now, with those that were dropped on the way: of these nothing is known yet.
+    pub(super) fn so_far(
+        &self,
+        dropped: u64,
+    ) -> (StimulusCounters, SampleAccount, Vec<StimulusSample>) {
+        let counters = StimulusCounters {
+            sent: self.counters.sent.saturating_add(dropped),
+            unknown: dropped,
+            dropped: Some(dropped),
+            ..self.counters
+        };
+        (counters, self.account.clone(), self.worst.clone())
     }
 
     fn add(&mut self, sample: PulseSample) {
@@ -100,6 +128,11 @@ impl<'a> SampleFeed<'a> {
         }
         let at = self.worst.partition_point(|other| ticks(other) >= ns);
         self.worst.insert(at, sample);
+    }
+
+    /// When the first one was sent, by which the others are told.
+    pub(super) fn first_ns(&self) -> i64 {
+        self.first_ns.unwrap_or(0)
     }
 
     /// What the sink was not given, from all that the sending thread counted; which numbers came; the longest.
