@@ -17,57 +17,35 @@ const INDENT: usize = 16;
 /// A question, or what its verbs have in common, and the verbs.
 struct Group {
     title: &'static str,
-    verbs: &'static [&'static str],
+    /// Their names, separated by spaces.
+    verbs: &'static str,
 }
 
 const GROUPS: [Group; 8] = [
-    Group {
-        title: "How late can it be?",
-        verbs: &["run", "measure", "cyclictest", "box", "bound", "plan"],
-    },
-    Group { title: "Why?", verbs: &["blame", "watch", "hot", "irqs", "response"] },
-    Group { title: "What would make it better?", verbs: &["check", "tune", "load"] },
-    Group { title: "Which system should I take?", verbs: &["lab", "compare", "decide"] },
-    Group { title: "Does it stay so?", verbs: &["history"] },
-    Group {
-        title: "Many machines, many years",
-        verbs: &["monitor", "store", "serve", "fleet", "agent", "campaign"],
-    },
-    Group { title: "Run files", verbs: &["show", "report", "import", "export", "sign", "verify"] },
-    Group { title: "This program", verbs: &["completions", "help"] },
+    Group { title: "How late can it be?", verbs: "run measure cyclictest box bound plan" },
+    Group { title: "Why?", verbs: "blame watch hot irqs response" },
+    Group { title: "What would make it better?", verbs: "check tune load" },
+    Group { title: "Which system should I take?", verbs: "lab compare decide" },
+    Group { title: "Does it stay so?", verbs: "history" },
+    Group { title: "Many machines, many years", verbs: "monitor store serve fleet agent campaign" },
+    Group { title: "Run files", verbs: "show report import export sign verify" },
+    Group { title: "This program", verbs: "completions help" },
 ];
 
 const PROBES: [Group; 6] = [
-    Group {
-        title: "Timers",
-        verbs: &["cyclic", "sweep", "deadline", "periodic-load", "fixed-work", "clocks"],
-    },
-    Group { title: "What takes time from a CPU", verbs: &["busy", "hwlat", "queue", "nmi"] },
+    Group { title: "Timers", verbs: "cyclic sweep deadline periodic-load fixed-work clocks" },
+    Group { title: "What takes time from a CPU", verbs: "busy hwlat queue nmi" },
     Group {
         title: "From one thread to another",
-        verbs: &[
-            "signal",
-            "futex",
-            "pi-futex",
-            "condvar",
-            "semaphore",
-            "sysv-semaphore",
-            "mqueue",
-            "pipe",
-            "socket",
-            "eventfd",
-            "epoll",
-            "io-uring",
-            "barrier",
-            "ptrace",
-        ],
+        verbs: "signal futex pi-futex condvar semaphore sysv-semaphore mqueue \
+            pipe socket eventfd epoll io-uring barrier ptrace",
     },
     Group {
         title: "Priorities and their inheritance",
-        verbs: &["pi", "pi-process", "prio-wake", "prio-preempt", "sched-football", "rt-migrate"],
+        verbs: "pi pi-process prio-wake prio-preempt sched-football rt-migrate",
     },
-    Group { title: "From outside", verbs: &["answer-gpio", "answer-udp", "answer-uart"] },
-    Group { title: "Throughput", verbs: &["benchmark"] },
+    Group { title: "From outside", verbs: "answer-gpio answer-udp answer-uart" },
+    Group { title: "Throughput", verbs: "benchmark" },
 ];
 
 /// Commands to begin with: what is typed, and what it does.
@@ -148,7 +126,7 @@ fn begin(command: &Command, usage: &str) -> String {
 fn listed(command: &Command, groups: &[Group]) -> String {
     let mut text = String::new();
     for group in groups {
-        let verbs = group.verbs.iter().filter_map(|v| command.find_subcommand(v));
+        let verbs = group.verbs.split_whitespace().filter_map(|v| command.find_subcommand(v));
         let verbs: Vec<&Command> = verbs.filter(|v| !v.is_hide_set()).collect();
         if verbs.is_empty() {
             continue;

@@ -40,7 +40,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-cyclictest", &["core", "host", "import", "run", "sys", "tune"]),
     ("tailbound-series", &["core", "stats", "sys"]),
     ("tailbound-store", &["core", "stats"]),
-    ("tailbound-agent", &["core", "host", "load", "series", "sys"]),
+    ("tailbound-agent", &["core", "host", "load", "monitor", "series", "sys"]),
     ("tailbound-fleet", &["agent", "core", "stats", "report", "series", "store", "sys"]),
     ("tailbound-monitor", &["sys", "core", "host", "trace"]),
     ("tailbound-trace", &["core"]),

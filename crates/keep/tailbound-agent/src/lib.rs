@@ -20,6 +20,7 @@ mod child;
 pub mod client;
 pub mod denial;
 pub mod hook;
+pub mod monitor_outbox;
 pub mod outbox;
 pub mod policy;
 mod spool;

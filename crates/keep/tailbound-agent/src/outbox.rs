@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use tailbound_monitor::OutboxState;
 use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::{given, owner};
 
@@ -38,21 +39,6 @@ const END: &str = ".gz";
 const PAUSE: std::ops::RangeInclusive<u64> = 5..=600;
 const STACK_BYTES: usize = 512 << 10;
 
-/// How the files stand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
-    /// Files that wait.
-    pub waiting: u64,
-    /// Their bytes.
-    pub waiting_bytes: u64,
-    /// Handed in since this was opened.
-    pub sent: u64,
-    /// Had to go unsent, ever.
-    pub dropped: u64,
-    /// Kept, because the server does not take them.
-    pub refused: u64,
-}
-
 /// Of the thread that hands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -65,7 +51,7 @@ enum Stage {
 struct Shared {
     folder: PathBuf,
     bytes_max: u64,
-    standing: Mutex<Standing>,
+    standing: Mutex<OutboxState>,
     /// A file came, or the stage is another one.
     changed: Condvar,
     stage: Mutex<Stage>,
@@ -126,7 +112,7 @@ impl Outbox {
         }
         let dropped = given::text(&folder.join(DROPPED), 64).unwrap_or_default();
         let standing =
-            Standing { dropped: dropped.trim().parse().unwrap_or(0), ..Standing::default() };
+            OutboxState { dropped: dropped.trim().parse().unwrap_or(0), ..OutboxState::default() };
         let outbox = Self(Arc::new(Shared {
             folder,
             bytes_max,
@@ -228,7 +214,7 @@ impl Outbox {
 
     /// How the files stand.
     #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> OutboxState {
         *locked(&self.0.standing)
     }
 
@@ -317,7 +303,7 @@ impl HandIn {
     }
 
     /// Lets it hand in once more, for `most` at most. What waits still stays where it is.
-    pub fn end(self, most: Duration) -> Standing {
+    pub fn end(self, most: Duration) -> OutboxState {
         let shared = &self.outbox.0;
         *locked(&shared.stage) = Stage::Ends;
         self.outbox.notify();
@@ -386,7 +372,7 @@ mod tests {
         outbox.keep(b"half").unwrap();
         outbox.keep(b"more of it").unwrap();
         assert!(Outbox::open(&root, 1 << 20).unwrap_err().to_string().contains("another process"));
-        assert_eq!(outbox.standing(), Standing::default());
+        assert_eq!(outbox.standing(), OutboxState::default());
         drop(outbox);
         let outbox = Outbox::open(&root, 1 << 20).unwrap();
         assert_eq!(outbox.standing().waiting, 1);

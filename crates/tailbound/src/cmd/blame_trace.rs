@@ -9,11 +9,10 @@ use std::path::Path;
 
 use serde_json::json;
 use tailbound_files::read::{self, ReadProgress as _, StartedFile};
-use tailbound_host::Root;
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
 use tailbound_trace::blame::{BlameSelection, Ground, RecordedBlame, WatchFilter};
-use tailbound_trace::dat::{self, Info, TraceFile};
+use tailbound_trace::dat::{self, TraceFile};
 use tailbound_trace::text::{self, TextFormat, TextRequest};
 
 use super::blame_answer::{LateWakeups, above_ns};
@@ -81,7 +80,10 @@ pub(crate) fn answer(
         }
     };
     let trace = TraceFile::open(file).map_err(|e| failed(&e))?;
-    let ground = Ground { virtual_machine: hypervisor(trace.info()), ..Ground::default() };
+    let ground = Ground {
+        virtual_machine: tailbound_host::virtual_machine_of(trace.info().uname.as_deref()),
+        ..Ground::default()
+    };
     progress.begins(&name, Some(trace.info().bytes));
     let mut told =
         RecordedBlame::of(trace, watched, wanted, ground, &mut |bytes| progress.at(bytes))
@@ -90,21 +92,4 @@ pub(crate) fn answer(
     let (trace, origin) = (Some(json!(told.facts())), Some(told.origin()));
     let records = std::mem::take(&mut told.found.records);
     Ok(LateWakeups { name, records, found: Some(told.found), notes: told.notes, trace, origin })
-}
-
-/// Does a hypervisor lie beneath the machine of the trace? Known where it is this machine.
-fn hypervisor(info: &Info) -> Option<bool> {
-    let root = Root::real();
-    let word = |path: &str| root.text(path).ok().map(|t| t.trim().to_owned());
-    let this = format!(
-        "Linux {} {} {}",
-        word("/proc/sys/kernel/hostname")?,
-        word("/proc/sys/kernel/osrelease")?,
-        std::env::consts::ARCH
-    );
-    if info.uname.as_deref() == Some(this.as_str()) {
-        tailbound_host::is_virtual_machine(&tailbound_host::inventory(&root))
-    } else {
-        None
-    }
 }

@@ -11,13 +11,13 @@ pub(super) use without::{begin, end, of};
 
 #[cfg(feature = "agent")]
 mod with {
-    use std::io;
     use std::time::Duration;
 
     use tailbound_agent::client::{ClientError, PlainHttp, Server};
-    use tailbound_agent::outbox::{HandIn, Outbox, Standing};
+    use tailbound_agent::monitor_outbox::MonitorOutbox;
+    use tailbound_agent::outbox::{HandIn, Outbox};
     use tailbound_core::units::grouped;
-    use tailbound_monitor::{OutboxState, Upload};
+    use tailbound_monitor::Upload;
 
     use crate::cli_monitor::MonitorArgs;
     use crate::flags;
@@ -26,39 +26,6 @@ mod with {
     /// At the end there is time for one file or two, not for a server that does not answer.
     const LAST: Duration = Duration::from_secs(5);
     const SHORTEST_NS: i64 = 1_000_000_000;
-
-    struct Own(Outbox);
-
-    fn state(s: Standing) -> OutboxState {
-        OutboxState {
-            waiting: s.waiting,
-            waiting_bytes: s.waiting_bytes,
-            sent: s.sent,
-            dropped: s.dropped,
-            refused: s.refused,
-        }
-    }
-
-    impl tailbound_monitor::Outbox for Own {
-        fn keep(&mut self, so_far: &[u8]) -> io::Result<()> {
-            self.0.keep(so_far)
-        }
-        fn put(&mut self, whole: &[u8]) -> io::Result<()> {
-            let before = self.0.standing().dropped;
-            self.0.put(whole)?;
-            let dropped = self.0.standing().dropped.saturating_sub(before);
-            if dropped > 0 {
-                say::note(&format!(
-                    "tailbound: monitor: the spool is full: {} of the oldest run files removed",
-                    grouped(dropped)
-                ));
-            }
-            Ok(())
-        }
-        fn state(&self) -> OutboxState {
-            state(self.0.standing())
-        }
-    }
 
     /// What the monitor is told, and the outbox.
     pub(in crate::cmd) fn of(
@@ -72,7 +39,7 @@ mod with {
         let outbox = Outbox::open(&args.spool, u64::from(args.spool_max) << 20)
             .map_err(|e| Failure::cannot(format!("--spool {spool}: {e}")))?;
         let command = std::env::args().collect();
-        let own = Box::new(Own(outbox.clone()));
+        let own = Box::new(MonitorOutbox { outbox: outbox.clone(), note: say::note });
         Ok((Some(Upload { every_ns, command, outbox: own }), Some(outbox)))
     }
 

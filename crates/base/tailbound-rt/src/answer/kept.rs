@@ -174,7 +174,13 @@ mod tests {
     fn pulse(number: u64, whole_ns: i64) -> KeptPulse {
         let stamp = Stamp::Kernel { arrived_ns: 1_000, error_ns: 5 };
         let mark = PulseMark { sender: 7, number, token: 0 };
-        KeptPulse { mark, stamp, ran_ns: 1_000, given_ns: 1_000 + whole_ns, repeated: false }
+        KeptPulse {
+            mark,
+            stamp,
+            ran_ns: 1_000,
+            given_ns: whole_ns.wrapping_add(1_000),
+            repeated: false,
+        }
     }
 
     #[test]

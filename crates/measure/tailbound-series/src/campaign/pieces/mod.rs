@@ -48,7 +48,7 @@ impl Pieces {
         let is_merged = last.findings.iter().any(|f| f.id == FINDING);
         if is_rest && !is_merged && pieces.fits(&last, wanted) {
             let to = pieces.next_file();
-            std::fs::rename(file, &to)
+            new_file::rename(file, &to)
                 .map_err(|source| SeriesError::Write { path: to.clone(), source })?;
             pieces.all.push((to, last));
         }
