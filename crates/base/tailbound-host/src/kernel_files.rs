@@ -9,7 +9,7 @@ use std::ffi::CStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use tailbound_sys::{SysError, detached};
@@ -69,6 +69,10 @@ impl KernelFiles {
 pub(crate) fn path(path: &str) -> Option<PathBuf> {
     let below = |files: &'static KernelFiles| Some((files, path.strip_prefix(files.at)?));
     let (files, rest) = ALL.iter().find_map(below)?;
+    // Where debugfs has tracefs in it, the kernel mounts it there as soon as somebody looks, and logs that nobody should.
+    if files.at != TRACEFS && Path::new(rest).starts_with("/tracing") {
+        return None;
+    }
     match files.mounted() {
         Mounted::Here(folder) if rest.is_empty() || rest.starts_with('/') => {
             Some(PathBuf::from(format!("/proc/self/fd/{}{rest}", folder.as_raw_fd())))
@@ -82,5 +86,16 @@ pub(crate) fn tracefs_refused() -> Option<&'static SysError> {
     match ALL.iter().find(|files| files.at == TRACEFS)?.mounted() {
         Mounted::Nowhere(why) => Some(why),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracefs_is_not_looked_for_within_debugfs() {
+        assert_eq!(path("/sys/kernel/debug/tracing"), None);
+        assert_eq!(path("/sys/kernel/debug/tracing/instances"), None);
     }
 }
