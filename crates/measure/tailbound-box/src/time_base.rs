@@ -69,11 +69,18 @@ impl SampleRate {
     }
 }
 
+/// A text that is no sample rate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no sample rate such as 24MHz, 500kHz or 1000000")]
+pub struct SampleRateError {
+    text: String,
+}
+
 impl FromStr for SampleRate {
-    type Err = String;
+    type Err = SampleRateError;
     /// `1 MHz`, `24MHz`, `12.5 MHz`, `200k`, `1000000`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no sample rate such as 24MHz, 500kHz or 1000000");
+    fn from_str(text: &str) -> Result<Self, SampleRateError> {
+        let wrong = || SampleRateError { text: text.to_owned() };
         let plain = text.trim();
         let plain = plain.strip_suffix("Hz").unwrap_or(plain).trim_end();
         let (number, scale) = match plain.char_indices().next_back() {

@@ -68,11 +68,12 @@ fn joined(run: &Run, thread: u32, answers: &Run) -> PulseJoin {
         worst: worst.len() as u64,
         ..PulseJoin::default()
     };
-    let all_alike = |reason: String| vec![NotJoined { n: worst.len() as u64, reason }];
+    let all_alike =
+        |why: Unpaired| vec![NotJoined { n: worst.len() as u64, reason: why.to_string() }];
     let pair = match Pair::of(run, thread, answers) {
         Ok(pair) => pair,
-        Err(reason) => {
-            join.not_joined = all_alike(reason);
+        Err(why) => {
+            join.not_joined = all_alike(why);
             return join;
         }
     };
@@ -84,11 +85,42 @@ fn joined(run: &Run, thread: u32, answers: &Run) -> PulseJoin {
         }
     }
     join.not_joined = reasons.into_iter().map(|(reason, n)| NotJoined { n, reason }).collect();
-    if let Some(reason) = pair.contradiction(run, &worst) {
-        join.not_joined = all_alike(reason);
+    if let Some(why) = pair.contradiction(run, &worst) {
+        join.not_joined = all_alike(why);
         join.splits.clear();
     }
     join
+}
+
+/// Why none of the pulses of a source can be told among the answers.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum Unpaired {
+    #[error(
+        "the source does not tell single pulses, or was not read to its end: which they are is not known"
+    )]
+    UnknownPulses,
+    #[error(
+        "the run of who answered keeps no pulses: it was cut off, no pulse came, its line does not number them, or an earlier tailbound made it"
+    )]
+    NoAnswers,
+    #[error("the one side has datagrams, the other edges of a line")]
+    OtherKind,
+    #[error("the answers are not those of these pulses: one took longer inside than outside")]
+    LongerInside,
+    #[error(
+        "the answers are not those of these pulses: one that took longer inside than others outside is none of the longest"
+    )]
+    MissingAmongLongest,
+    #[error("the answers are not those of these pulses: their distances in time differ")]
+    OtherDistances,
+    #[error("the box has {0} channels, and which of them was answered is not known")]
+    Channels(usize),
+    #[error("{} edges came before the kernel had looked at the one before: from there on the count is not known", grouped(*.0))]
+    UnseenEdges(u64),
+    #[error("the box gave {} edges and who answered counted {}: which were lost or too many is not known", grouped(*.expected), grouped(*.edges))]
+    OtherCount { expected: u64, edges: u64 },
+    #[error("the box counted {} edges of the answer as {name}: an edge of the line may have been too many", grouped(*.n))]
+    OddEdges { name: String, n: u64 },
 }
 
 /// One thread of a source, and who answered it.
@@ -102,19 +134,18 @@ struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     /// Whether their pulses can be told from one another at all; else why not.
-    fn of(run: &'a Run, thread: u32, answers: &'a Run) -> Result<Self, String> {
-        let sent = run.sent_pulses.iter().find(|sent| sent.thread == thread).ok_or(
-            "the source does not tell single pulses, or was not read to its end: which they are is not known",
-        )?;
+    fn of(run: &'a Run, thread: u32, answers: &'a Run) -> Result<Self, Unpaired> {
+        let sent = run.sent_pulses.iter().find(|sent| sent.thread == thread);
+        let sent = sent.ok_or(Unpaired::UnknownPulses)?;
         let [answered] = answers.answered_pulses.as_slice() else {
-            return Err("the run of who answered keeps no pulses: it was cut off, no pulse came, its line does not number them, or an earlier tailbound made it".to_owned());
+            return Err(Unpaired::NoAnswers);
         };
         match (&sent.datagrams, sent.edges, answered.edges) {
             (Some(_), _, None) => {}
             (None, Some(expected), Some(edges)) => {
                 counted_alike(run, thread, expected, answered, edges)?;
             }
-            _ => return Err("the one side has datagrams, the other edges of a line".to_owned()),
+            _ => return Err(Unpaired::OtherKind),
         }
         let mut by_number: BTreeMap<u64, Vec<&AnsweredPulse>> = BTreeMap::new();
         for pulse in answered.kept.iter().filter(|p| is_of(p, sent.datagrams.as_ref())) {
@@ -172,17 +203,14 @@ impl<'a> Pair<'a> {
     }
 
     /// What shows that edges were counted apart after all: they have nothing else that tells them.
-    fn contradiction(&self, run: &Run, worst: &[&ExceedanceRecord]) -> Option<String> {
+    fn contradiction(&self, run: &Run, worst: &[&ExceedanceRecord]) -> Option<Unpaired> {
         self.sent.edges?;
         let all: Vec<_> = worst.iter().map(|sent| self.split(sent)).collect();
         if all.iter().any(|split| split.as_ref().is_err_and(|why| *why == Unjoined::LongerInside)) {
-            return Some(
-                "the answers are not those of these pulses: one took longer inside than outside"
-                    .to_owned(),
-            );
+            return Some(Unpaired::LongerInside);
         }
         if self.is_longer_than_all(run, worst) {
-            return Some("the answers are not those of these pulses: one that took longer inside than others outside is none of the longest".to_owned());
+            return Some(Unpaired::MissingAmongLongest);
         }
         let mut fits = all.iter().filter_map(|split| split.as_ref().ok());
         let (first, answer) = fits.next()?;
@@ -195,9 +223,7 @@ impl<'a> Pair<'a> {
             let may_ns = may_ns.saturating_add(sent_ns.saturating_abs() / DRIFT_PART);
             arrived_ns.saturating_sub(sent_ns).saturating_abs() > may_ns
         });
-        is_off.then(|| {
-            "the answers are not those of these pulses: their distances in time differ".to_owned()
-        })
+        is_off.then_some(Unpaired::OtherDistances)
     }
 }
 
@@ -234,33 +260,20 @@ fn counted_alike(
     expected: u64,
     answered: &AnsweredPulses,
     edges: u64,
-) -> Result<(), String> {
+) -> Result<(), Unpaired> {
     if run.threads.len() > 1 {
-        return Err(format!(
-            "the box has {} channels, and which of them was answered is not known",
-            run.threads.len()
-        ));
+        return Err(Unpaired::Channels(run.threads.len()));
     }
     if answered.unseen > 0 {
-        return Err(format!(
-            "{} edges came before the kernel had looked at the one before: from there on the count is not known",
-            grouped(answered.unseen)
-        ));
+        return Err(Unpaired::UnseenEdges(answered.unseen));
     }
     if edges != expected {
-        return Err(format!(
-            "the box gave {} edges and who answered counted {}: which were lost or too many is not known",
-            grouped(expected),
-            grouped(edges)
-        ));
+        return Err(Unpaired::OtherCount { expected, edges });
     }
     let counters = run.threads.iter().filter(|t| t.thread == thread).flat_map(|t| &t.counters);
     let mut odd = counters.filter(|(name, n)| **n > 0 && ODD_EDGES.contains(&name.as_str()));
     match odd.next() {
-        Some((name, n)) => Err(format!(
-            "the box counted {} edges of the answer as {name}: an edge of the line may have been too many",
-            grouped(*n)
-        )),
+        Some((name, n)) => Err(Unpaired::OddEdges { name: name.clone(), n: *n }),
         None => Ok(()),
     }
 }

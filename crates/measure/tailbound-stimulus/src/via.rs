@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::linux::SenderTextError;
 use crate::{LatmonHost, LinuxSender};
 
 /// A source and where it is.
@@ -41,13 +42,19 @@ pub enum UnknownVia {
         /// What was written.
         typed: String,
     },
-    /// The kind is known, and what follows it cannot be read.
-    #[error("`{typed}`: {reason}")]
-    Place {
+    /// No host of latmon.
+    #[error("`{typed}`: write latmon:HOST or latmon:HOST:PORT")]
+    Latmon {
         /// What was written.
         typed: String,
-        /// What is wrong and what to do.
-        reason: String,
+    },
+    /// No sender.
+    #[error("`{typed}`: {source}")]
+    Sender {
+        /// What was written.
+        typed: String,
+        /// What is wrong with it.
+        source: SenderTextError,
     },
 }
 
@@ -59,15 +66,17 @@ fn listed() -> String {
 impl FromStr for Via {
     type Err = UnknownVia;
     fn from_str(text: &str) -> Result<Self, UnknownVia> {
-        let wrong = |reason| UnknownVia::Place { typed: text.to_owned(), reason };
+        let typed = text.to_owned();
         match text.split_once(':') {
             Some(("pico", port)) if !port.is_empty() => Ok(Self::Pico(port.into())),
-            Some(("latmon", host)) => LatmonHost::read(host)
-                .map(Self::Latmon)
-                .ok_or_else(|| wrong("write latmon:HOST or latmon:HOST:PORT".to_owned())),
-            Some(("linux", to)) => LinuxSender::read(to).map(Self::Linux).map_err(wrong),
+            Some(("latmon", host)) => {
+                LatmonHost::read(host).map(Self::Latmon).ok_or(UnknownVia::Latmon { typed })
+            }
+            Some(("linux", to)) => LinuxSender::read(to)
+                .map(Self::Linux)
+                .map_err(|source| UnknownVia::Sender { typed, source }),
             Some(("capture", file)) if !file.is_empty() => Ok(Self::Capture(file.into())),
-            _ => Err(UnknownVia::Kind { typed: text.to_owned() }),
+            _ => Err(UnknownVia::Kind { typed }),
         }
     }
 }

@@ -20,7 +20,7 @@ use tailbound_box::stimulus::{
 };
 use tailbound_core::cpus::MAX_CPU;
 use tailbound_core::policy::{ParsePolicyError, Policy};
-use tailbound_core::units::parse_ns;
+use tailbound_core::units::{ParseTimeError, parse_ns};
 use tailbound_rt::answer::sender::{self, SAMPLES, SenderLogs, SenderPlan, SenderTally};
 use tailbound_rt::answer::slots::{PulseSlot, SLOTS, Slots};
 use tailbound_rt::ring::Ring;
@@ -49,6 +49,21 @@ const PATIENCE_NS: i64 = SECOND_NS;
 /// Pulses that wait for an answer at a time.
 const FOLLOWED: i64 = SLOTS as i64;
 const STACK_BYTES: usize = 256 << 10;
+
+/// What is wrong with the text that names a sender.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SenderTextError {
+    #[error("`{to}` is not HOST:PORT, such as 192.168.1.7:2307")]
+    NoPort { to: String },
+    #[error(transparent)]
+    Policy(#[from] ParsePolicyError),
+    #[error("`{text}` is no number of a CPU")]
+    NoCpu { text: String },
+    #[error(transparent)]
+    Patience(#[from] ParseTimeError),
+    #[error("`{word}` is not one of policy=, cpu=, patience=")]
+    NoSuchWord { word: String },
+}
 
 type PulseSlots = Slots<Box<[PulseSlot]>>;
 
@@ -131,30 +146,30 @@ impl LinuxSender {
     ///
     /// # Errors
     /// What is wrong with the text.
-    pub(crate) fn read(text: &str) -> Result<Self, String> {
+    pub(crate) fn read(text: &str) -> Result<Self, SenderTextError> {
         let mut words = text.split(',');
         let to = words.next().unwrap_or_default().to_owned();
         let has_port = to.rsplit_once(':').is_some_and(|(host, port)| {
             !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port != 0)
         });
         if !has_port {
-            return Err(format!("`{to}` is not HOST:PORT, such as 192.168.1.7:2307"));
+            return Err(SenderTextError::NoPort { to });
         }
         let mut sender = Self { to, policy: Policy::Other, cpu: None, patience_ns: PATIENCE_NS };
         for word in words {
             match word.split_once('=') {
                 Some(("policy", text)) => {
-                    sender.policy = text.parse().map_err(|e: ParsePolicyError| e.to_string())?;
+                    sender.policy = text.parse()?;
                 }
                 Some(("cpu", text)) => {
                     let cpu = text.parse().ok().filter(|cpu| *cpu <= MAX_CPU);
-                    sender.cpu =
-                        Some(cpu.ok_or_else(|| format!("`{text}` is no number of a CPU"))?);
+                    let none = || SenderTextError::NoCpu { text: text.to_owned() };
+                    sender.cpu = Some(cpu.ok_or_else(none)?);
                 }
                 Some(("patience", text)) => {
-                    sender.patience_ns = parse_ns(text).map_err(|e| e.to_string())?;
+                    sender.patience_ns = parse_ns(text)?;
                 }
-                _ => return Err(format!("`{word}` is not one of policy=, cpu=, patience=")),
+                _ => return Err(SenderTextError::NoSuchWord { word: word.to_owned() }),
             }
         }
         Ok(sender)
