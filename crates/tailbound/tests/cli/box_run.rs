@@ -287,7 +287,7 @@ fn one_command_starts_who_answers_too_and_both_run_files_are_there() {
     let out = call(here.path(), &files);
     assert_eq!(status(&out), 0, "{}", stderr(&out));
     assert_eq!(read(&here.path().join("again.jsonl")).pulse_joins, run.pulse_joins);
-    let out = call(here.path(), &["report", "again.jsonl", "--json"]);
+    let out = call(here.path(), &["show", "again.jsonl", "--json"]);
     let value: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(value["pulse_joins"][0]["worst"], join.worst);
 }

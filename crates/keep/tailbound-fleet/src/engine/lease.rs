@@ -39,14 +39,20 @@ person && exit 0
 
 /// Answers go to descriptor 3: what is run writes to neither it nor standard output.
 /// It is told to end by the end of its input, or by a signal where something else starts and ends it.
+/// A shell that was just forked forgets a signal that comes before it has cleared its parent's traps: as long as who is told has the
+/// shell's name (proc_pid_comm(5)), it is told again. Who has another name was told as that, and once.
 const SERVE: &str = r#"exec 3>&1 1>&2
 child=
-end() { [ -z "$child" ] || { kill -TERM "$child" 2>/dev/null; wait "$child"; }; }
+own=$(cat /proc/$$/comm 2>/dev/null)
+stop() { while :; do was=$(cat "/proc/$1/comm" 2>/dev/null); kill -TERM "$1" 2>/dev/null || break
+[ -n "$was" ] && [ "$was" = "$2" ] || break
+sleep 0.1 2>/dev/null || sleep 1; done; wait "$1"; }
+end() { [ -z "$child" ] || { stop "$child" "$own"; }; }
 trap 'trap "" TERM; end; exit 1' TERM
 echo "ready $$ $name" >&3
 while IFS= read -r line; do
 person >&3 && continue
-( p=; trap 'trap "" TERM; [ -z "$p" ] || { kill -TERM "$p"; wait "$p"; }; exit 1' TERM
+( p=; trap 'trap "" TERM; [ -z "$p" ] || stop "$p" "$own"; exit 1' TERM
 eval "exec $line" >/dev/null 3>&- & p=$!
 wait "$p"; r=$?; printf '\004ended\n' >&2; echo "ended $r" >&3 ) </dev/null &
 child=$!
