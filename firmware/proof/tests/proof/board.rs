@@ -16,10 +16,11 @@ use tailbound_wire::{Decoder, FRAME_MAX, Message};
 const UART: u32 = 0x4003_4000;
 const UART_FIFO: usize = 32;
 
-/// PIO0_IRQ_0.
-const PIO_IRQ: u8 = 7;
+/// PIO0_IRQ_0 and PIO1_IRQ_0.
+const PIO_IRQ: [u8; 2] = [7, 9];
+const PIO: [u32; 2] = [0x5020_0000, 0x5030_0000];
 
-/// Where channel 0 gives pulses and hears.
+/// Where channel 0 gives pulses and hears; the next ones are two pins further, two channels a block.
 const OUT: u32 = 2;
 const BACK: u32 = 3;
 
@@ -142,15 +143,9 @@ impl CoreBus for Joined<'_> {
 /// What the machine under test does with the level that it sees: edges of its output, so many cycles later.
 pub(crate) type Machine = Box<dyn FnMut(u64, bool) -> Vec<(u64, bool)>>;
 
-/// The board on the bench.
-pub(crate) struct Board {
-    emu: Emulator,
-    uart: Uart,
-    decoder: Decoder,
-    sequence: u16,
-    pub(crate) samples: Vec<tailbound_wire::SampleBatch>,
-    /// Cycles since the begin.
-    pub(crate) now: u64,
+/// A channel's pins, and what is joined to them.
+struct Wire {
+    channel: u32,
     output: bool,
     /// The answer's level, as each of the last cycles had it.
     synchroniser: VecDeque<bool>,
@@ -161,6 +156,82 @@ pub(crate) struct Board {
     /// Words without a place, and cycles without a word, until now.
     dropped: u64,
     starved: u64,
+}
+
+impl Wire {
+    fn new(channel: u32, machine: Machine) -> Self {
+        Self {
+            channel,
+            output: false,
+            synchroniser: VecDeque::new(),
+            edges: VecDeque::new(),
+            input: false,
+            machine,
+            pulses: 0,
+            dropped: 0,
+            starved: 0,
+        }
+    }
+
+    fn block(&self) -> usize {
+        self.channel as usize / 2
+    }
+
+    /// Its first state machine gives pulses, the next one hears.
+    fn giver(&self) -> usize {
+        self.channel as usize % 2 * 2
+    }
+
+    /// The levels of its pins in this cycle.
+    fn levels(&mut self, now: u64) -> u32 {
+        while self.edges.front().is_some_and(|(at, _)| *at <= now) {
+            self.input = self.edges.pop_front().is_some_and(|(_, level)| level);
+        }
+        self.synchroniser.push_back(self.input);
+        let input = self.synchroniser.pop_front().unwrap_or(self.input);
+        u32::from(input) << (BACK + 2 * self.channel)
+            | u32::from(self.output) << (OUT + 2 * self.channel)
+    }
+
+    /// What the machine does with the level that its channel has now.
+    fn take(&mut self, output: bool, now: u64) {
+        if output == self.output {
+            return;
+        }
+        self.output = output;
+        let pulse = self.pulses;
+        self.pulses += 1;
+        for (after, level) in (self.machine)(pulse, output) {
+            let at = now + after;
+            let place = self.edges.partition_point(|(edge, _)| *edge <= at);
+            self.edges.insert(place, (at, level));
+        }
+    }
+
+    /// The emulator counts what FDEBUG should show, and leaves FDEBUG as it was: the bits that are missing.
+    fn flags(&mut self, dropped: u64, starved: u64) -> u32 {
+        let mut bits = 0;
+        if dropped > self.dropped {
+            bits |= 1 << (self.giver() + 1);
+        }
+        if starved > self.starved {
+            bits |= 1 << (24 + self.giver());
+        }
+        (self.dropped, self.starved) = (dropped, starved);
+        bits
+    }
+}
+
+/// The board on the bench.
+pub(crate) struct Board {
+    emu: Emulator,
+    uart: Uart,
+    decoder: Decoder,
+    sequence: u16,
+    pub(crate) samples: Vec<tailbound_wire::SampleBatch>,
+    /// Cycles since the begin.
+    pub(crate) now: u64,
+    wires: Vec<Wire>,
 }
 
 /// The firmware as it was linked.
@@ -192,6 +263,11 @@ fn image() -> Option<Vec<u8>> {
 impl Board {
     /// Switched on, through its start; `None` where the firmware was not built.
     pub(crate) fn on(machine: Machine) -> Option<Self> {
+        Self::with(vec![machine])
+    }
+
+    /// With a machine for each of the first channels.
+    pub(crate) fn with(machines: Vec<Machine>) -> Option<Self> {
         let Some(flash) = image() else {
             eprintln!(
                 "skipped: build tailbound-box-firmware for thumbv6m-none-eabi in release first"
@@ -210,14 +286,10 @@ impl Board {
             sequence: 0,
             samples: Vec::new(),
             now: 0,
-            output: false,
-            synchroniser: VecDeque::new(),
-            edges: VecDeque::new(),
-            input: false,
-            machine,
-            pulses: 0,
-            dropped: 0,
-            starved: 0,
+            wires: (0..)
+                .zip(machines)
+                .map(|(channel, machine)| Wire::new(channel, machine))
+                .collect(),
         };
         // Clocks, PLLs and UART, with the emulator's own loop: what waits for time there waits for its clock.
         for _ in 0..3_000_000 {
@@ -236,7 +308,9 @@ impl Board {
 
     /// Cycles that the input synchroniser takes; the emulator has none.
     pub(crate) fn synchronise(&mut self, cycles: usize) {
-        self.synchroniser = std::iter::repeat_n(false, cycles).collect();
+        for wire in &mut self.wires {
+            wire.synchroniser = std::iter::repeat_n(false, cycles).collect();
+        }
     }
 
     /// So many cycles for a byte to the host.
@@ -252,71 +326,59 @@ impl Board {
         for _ in 0..cycles {
             self.cycle();
         }
-        // The emulator has these bits of INTR in another order than the chip (datasheet, table "INTR": RXNEMPTY is 0
-        // to 3, TXNFULL 4 to 7).
-        let wanted = self.emu.mmio_read32(0x5020_012C);
-        let bus = &mut self.emu.bus;
-        let machines = bus.pio[0].sm.iter().enumerate();
-        let raised = machines.fold(0_u32, |raised, (i, sm)| {
-            raised | u32::from(!sm.rx_fifo_empty()) << i | u32::from(!sm.tx_fifo_full()) << (4 + i)
-        });
-        if raised & wanted == 0 {
-            bus.nvics[0].clear_pending(PIO_IRQ);
-        } else {
-            bus.nvics[0].set_pending(PIO_IRQ);
+        for (block, (base, irq)) in PIO.into_iter().zip(PIO_IRQ).enumerate() {
+            // The emulator has these bits of INTR in another order than the chip (datasheet, table "INTR": RXNEMPTY is 0
+            // to 3, TXNFULL 4 to 7).
+            let wanted = self.emu.mmio_read32(base + 0x12C);
+            let bus = &mut self.emu.bus;
+            let machines = bus.pio[block].sm.iter().enumerate();
+            let raised = machines.fold(0_u32, |raised, (i, sm)| {
+                raised
+                    | u32::from(!sm.rx_fifo_empty()) << i
+                    | u32::from(!sm.tx_fifo_full()) << (4 + i)
+            });
+            if raised & wanted == 0 {
+                bus.nvics[0].clear_pending(irq);
+            } else {
+                bus.nvics[0].set_pending(irq);
+            }
         }
         self.uart.tick(u64::from(cycles));
     }
 
     fn cycle(&mut self) {
-        while let Some((_, level)) = self.edges.pop_front_if(|(at, _)| *at <= self.now) {
-            self.input = level;
+        let now = self.now;
+        let levels = self.wires.iter_mut().fold(0, |all, wire| all | wire.levels(now));
+        let blocks = self.wires.last().map_or(0, Wire::block);
+        for pio in &mut self.emu.bus.pio[..=blocks] {
+            pio.step(levels);
         }
-        self.synchroniser.push_back(self.input);
-        let input = self.synchroniser.pop_front().unwrap_or(self.input);
-        let pio = &mut self.emu.bus.pio[0];
-        pio.step(u32::from(input) << BACK | u32::from(self.output) << OUT);
-        let output = pio.pad_out & pio.pad_oe & 1 << OUT != 0;
-        let (dropped, starved) = (pio.sm[1].rx_push_drop(), pio.sm[0].stall_cycles());
-        self.flag(dropped, starved);
         self.now += 1;
-        if output != self.output {
-            self.output = output;
-            let pulse = self.pulses;
-            self.pulses += 1;
-            for (after, level) in (self.machine)(pulse, output) {
-                let at = self.now + after;
-                let place = self.edges.partition_point(|(edge, _)| *edge <= at);
-                self.edges.insert(place, (at, level));
+        for wire in &mut self.wires {
+            let pio = &self.emu.bus.pio[wire.block()];
+            let output = pio.pad_out & pio.pad_oe & 1 << (OUT + 2 * wire.channel) != 0;
+            let (dropped, starved) =
+                (pio.sm[wire.giver() + 1].rx_push_drop(), pio.sm[wire.giver()].stall_cycles());
+            let flags = wire.flags(dropped, starved);
+            if flags != 0 {
+                self.emu.mmio_write32(PIO[wire.block()] + 0x2008, flags);
             }
-        }
-    }
-
-    /// The emulator counts what FDEBUG should show, and leaves FDEBUG as it was.
-    fn flag(&mut self, dropped: u64, starved: u64) {
-        let mut bits = 0;
-        if dropped > self.dropped {
-            bits |= 1 << 1;
-        }
-        if starved > self.starved {
-            bits |= 1 << 24;
-        }
-        (self.dropped, self.starved) = (dropped, starved);
-        if bits != 0 {
-            self.emu.mmio_write32(0x5020_2008, bits);
+            wire.take(output, self.now);
         }
     }
 
     /// Edges of the output until now.
     pub(crate) fn pulses(&self) -> u64 {
-        self.pulses
+        self.wires[0].pulses
     }
 
     /// Counts edges of the output from 0 again.
     pub(crate) fn restart_pulses(&mut self) {
-        self.pulses = 0;
-        self.edges.clear();
-        self.input = false;
+        for wire in &mut self.wires {
+            wire.pulses = 0;
+            wire.edges.clear();
+            wire.input = false;
+        }
     }
 
     pub(crate) fn run(&mut self, cycles: u64) {

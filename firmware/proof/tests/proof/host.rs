@@ -91,7 +91,8 @@ fn a_session_with_the_firmware_knows_every_pulse_to_the_tick() {
     for streaming in [Streaming::Samples, Streaming::Cells] {
         delays.borrow_mut().clear();
         board.restart_pulses();
-        let (record, given) = measured(&mut board, StimulusShape::Toggle, streaming, |_, b| Some(b));
+        let (record, given) =
+            measured(&mut board, StimulusShape::Toggle, streaming, |_, b| Some(b));
         let record = record.expect("measured");
         assert_eq!(record.end, StimulusEnd::Whole);
         let channel = &record.channels[0];

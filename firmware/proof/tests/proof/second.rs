@@ -69,6 +69,7 @@ fn second() -> Option<Vec<u8>> {
         frame(3, &Message::Stop),
         delays.join(",")
     );
+    #[expect(clippy::disallowed_methods, reason = "waited for below")]
     let node = Command::new("node")
         .arg("second-opinion.mjs")
         .current_dir(here)
