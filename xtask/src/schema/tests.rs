@@ -385,7 +385,7 @@ fn examples_in_the_documentation_follow_it() {
         assert!(value["type"] == "digest" || read(&value), "{example}");
         types.insert(value["type"].as_str().unwrap().to_owned());
     }
-    assert_eq!(types.len(), 23, "an example of each line type: {types:?}");
+    assert_eq!(types.len(), 27, "an example of each line type: {types:?}");
 }
 
 #[test]

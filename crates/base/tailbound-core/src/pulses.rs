@@ -112,7 +112,8 @@ pub struct PulseSplit {
     pub start_ns: i64,
     /// From then until the answer was given.
     pub work_ns: i64,
-    /// What only the outside sees: before the stamp and after the answer was given.
+    /// What only the outside sees: before the stamp and after the answer was given. Below 0 where the answer was back before the
+    /// call that gave it had returned.
     pub rest_ns: i64,
     /// How wrong `start_ns` may be, and by as much `rest_ns`.
     pub error_ns: i64,

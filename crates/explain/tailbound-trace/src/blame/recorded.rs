@@ -16,6 +16,14 @@ use super::{BlameSelection, BlameSummary, DueTimes, Follow, Ground, WatchFilter}
 use crate::dat::{self, DatError, Info, MergeItem, ReadEnd, TraceFile};
 use crate::event::{Entry, EventDecoder, WANTED};
 
+/// Events that point to a function of the kernel whose name is told.
+const OF_FUNCTIONS: [&str; 5] = [
+    "workqueue_execute_start",
+    "csd_function_entry",
+    "ipi_send_cpu",
+    "ipi_send_cpumask",
+    "nmi_handler",
+];
 /// Events that go from one thread to the other at once, and how many such batches may wait.
 const BATCH: usize = 4096;
 const BATCHES: usize = 8;
@@ -96,12 +104,7 @@ impl RecordedBlame {
         let decoder = EventDecoder::new(&info.formats);
         needed(&info.formats.iter().map(|f| f.name.as_str()).collect::<Vec<_>>())?;
         let mut notes = info.notes.clone();
-        if symbols.is_empty() {
-            notes.push(
-                "the file does not tell the kernel's functions (/proc/kallsyms was hidden from who recorded it): they have no names"
-                    .to_owned(),
-            );
-        }
+        let is_nameless = symbols.is_empty();
         let mut follow = Follow::new(watched, Arc::new(symbols), ground, wanted);
         comms.iter().for_each(|(pid, comm)| follow.name_thread(*pid, comm));
         if !info.clock.is_the_timers() {
@@ -115,6 +118,13 @@ impl RecordedBlame {
             .filter(|f| end.ids.contains(&f.id))
             .map(|f| f.name.as_str())
             .collect();
+        // A recorder that keeps those names alone that its events need has none where they need none.
+        if is_nameless && seen.iter().any(|name| OF_FUNCTIONS.contains(name)) {
+            notes.push(
+                "the file does not tell the kernel's functions (/proc/kallsyms was hidden from who recorded it): they have no names"
+                    .to_owned(),
+            );
+        }
         if extent == TraceExtent::Whole && end.damaged == 0 {
             needed(&seen)?;
         }
