@@ -220,8 +220,7 @@ fn a_datagram_that_came_twice_or_is_anothers_is_not_joined() {
         assert!(told.contains(words), "{words}: {told}");
     }
     // An answer may be back before the call that sent it has returned.
-    tailbound_stimulus::join(&mut run, &every(|p| p.start_ns = Some(5_000_000)));
-    let splits = &run.pulse_joins[0].splits;
+    let splits = join(&mut run, &every(|p| p.start_ns = Some(5_000_000))).splits;
     assert!(!splits.is_empty() && splits.iter().all(|s| s.rest_ns < 0), "{splits:?}");
     run.sent_pulses.clear();
     assert!(reason(&mut run, &answered(None)).contains("not read to its end"));
