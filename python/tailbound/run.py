@@ -168,7 +168,7 @@ class Run:
         self._lines = {}
 
     _KEPT = frozenset(
-        ["event", "second", "window", "block", "exceedance", "blame", "violation", "paths", "cycle", "task", "load", "disturbance", "raw", "work", "figure",
+        ["event", "second", "window", "block", "exceedance", "blame", "violation", "paths", "cycle", "task", "load", "disturbance", "sent-pulses", "answered-pulses", "pulse-join", "raw", "work", "figure",
          "timeline", "self-cost", "after", "digest"]
     )
 

@@ -28,6 +28,8 @@ const WATCHED: [(&str, &str, &[&str]); 3] = [
 const HARMLESS: &str = "interrupts-off";
 /// Far above what the kernels' own ways take, far below a burst.
 const ABOVE: &str = "--blame=300us";
+/// Far below what writing a list of tasks takes, and above what this kernel's own calls do.
+const WRITING: &str = "--blame=1ms";
 
 impl Lab {
     /// Every planted culprit on its own.
@@ -78,7 +80,7 @@ impl Lab {
 
     /// The kernel writes for milliseconds: that those are the console's is likely.
     fn printed(&self) -> anyhow::Result<()> {
-        let late = self.late(STOCK, "task-list", &["-D", "1s", ABOVE])?;
+        let late = self.late(STOCK, "task-list", &["-D", "1s", WRITING])?;
         ensure!(late.len() >= 2, "only {} late samples", late.len());
         late.iter().try_for_each(|sample| is_made_of(sample, "console", &["load/0"], "likely"))
     }
