@@ -168,8 +168,9 @@ class Run:
         self._lines = {}
 
     _KEPT = frozenset(
-        ["event", "second", "window", "block", "exceedance", "blame", "violation", "paths", "cycle", "task", "load", "disturbance", "sent-pulses", "answered-pulses", "pulse-join", "raw", "work", "figure",
-         "timeline", "self-cost", "after", "digest"]
+        ["event", "second", "window", "block", "exceedance", "blame", "violation", "paths", "cycle", "task", "load",
+         "disturbance", "sent-pulses", "answered-pulses", "pulse-join", "raw", "work", "figure", "timeline",
+         "self-cost", "after", "digest"]
     )
 
     def _absorb(self, kind, record):

@@ -45,13 +45,10 @@ const ROUNDED_NS: i64 = 2;
 impl Lab {
     /// Skipped where nobody built the kernels.
     pub(super) fn answered(&self, project: &Path) -> anyhow::Result<Tally> {
-        let built = self.answers(&["lab", "kernel", "list", "--local", "-q"], 0)?;
-        let boards =
-            self.answers(&["lab", "kernel", "list", "--local", "-q", "--arch", "arm"], 0)?;
-        let is_built = |kernel: &str| {
-            let words = built.split_ascii_whitespace().chain(boards.split_ascii_whitespace());
-            words.into_iter().any(|word| word == kernel)
-        };
+        let list = ["lab", "kernel", "list", "--local", "-q"];
+        let here = self.answers(&list, 0)?;
+        let built = here + &self.answers(&[&list[..], &["--arch", "arm"]].concat(), 0)?;
+        let is_built = |kernel: &str| built.split_ascii_whitespace().any(|word| word == kernel);
         let mut tally = Tally::default();
         for (kernel, fragment) in KERNELS {
             if is_built(kernel) {
