@@ -51,7 +51,7 @@ farm-demo: ## a farm on this machine: three boards in the lab, this machine, a r
 	@scripts/deps demo
 	@scripts/farm-demo "$(TAILBOUND)" "$(FARM)" "$(NIGHTS)" "$(PORT)" "$(STAY)"
 
-test: ## everything CI runs; as root, installs the Debian packages it lacks
+test: ## the tests (CI also has the longest: TAILBOUND_REQUIRE=long); as root, installs the Debian packages it lacks
 	@scripts/deps test
 	@$(CARGO) xtask test
 

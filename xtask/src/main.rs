@@ -28,7 +28,7 @@ Development tasks.
 
   cargo xtask tidy                 the rules no compiler checks
   cargo xtask test [STAGE[:PART]...]
-                                   everything CI runs, or some stages; --list names them, --list lab its
+                                   all tests, or some stages; --list names them, --list lab its
                                    checks; lab:theory runs those with this word in their name
   cargo xtask bare [--suite S] [--user U] [--command C]
                                    make demo and make test where there is nothing but Rust (root; long)

@@ -11,6 +11,7 @@ use std::process::{Child, Stdio};
 
 use anyhow::Context as _;
 
+use super::extent::Extent;
 use super::lab;
 use super::run::TALLY;
 use super::tally::Tally;
@@ -33,10 +34,15 @@ pub(super) struct Background {
     folder: PathBuf,
     /// The checks of the lab are part of it.
     pub(super) has_lab: bool,
+    extent: Extent,
 }
 
 /// Begins, for those of `stages`, which are to be done as a whole, that build, and the lab if it is one of them.
-pub(super) fn begin(project: &Path, stages: &[&str]) -> anyhow::Result<Option<Background>> {
+pub(super) fn begin(
+    project: &Path,
+    stages: &[&str],
+    extent: Extent,
+) -> anyhow::Result<Option<Background>> {
     let wanted = BUILDS.iter().filter(|(stage, _)| stages.contains(stage));
     let names: Vec<&str> = wanted.flat_map(|(_, names)| *names).copied().collect();
     if names.is_empty() || !exec::exists("nice") {
@@ -53,11 +59,12 @@ pub(super) fn begin(project: &Path, stages: &[&str]) -> anyhow::Result<Option<Ba
     let has_lab = stages.contains(&"lab");
     if has_lab {
         nice.arg("--into").arg(&folder);
-        nice.args(lab::beside_others(project).iter().map(|name| format!("lab:{name}")));
+        let names = extent.lab(lab::beside_others(project));
+        nice.args(names.iter().map(|name| format!("lab:{name}")));
     }
     nice.current_dir(project).stdin(Stdio::null());
     let child = nice.spawn().context("cannot start `nice`")?;
-    Ok(Some(Background { child, folder, has_lab }))
+    Ok(Some(Background { child, folder, has_lab, extent }))
 }
 
 impl Background {
@@ -77,6 +84,7 @@ impl Background {
         })?;
         let mut tally: Tally =
             serde_json::from_str(&text).with_context(|| record.display().to_string())?;
+        tally.absorb(self.extent.lab_left_out());
         tally.absorb(lab::some(project, lab::ON_THIS_MACHINE)?);
         Ok(tally)
     }

@@ -11,6 +11,7 @@ mod capi;
 mod commands;
 mod disk;
 mod examples;
+mod extent;
 mod firmware;
 mod junit;
 mod lab;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
+use super::extent::Extent;
 use super::tally::Tally;
 use super::times::Times;
 use super::{
@@ -111,17 +112,21 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
     }
     let mut total = Tally::default();
     let mut beside = None;
+    let extent = Extent::of(words);
     for (i, (name, what, work)) in chosen.iter().enumerate() {
         println!("==> [{}/{}] {name}: {what}", i + 1, chosen.len());
         let beginning = Times::begin();
         if *name == "tests" {
             // Where only some checks were asked for, their stage does them.
             let whole = |name: &&str| asked(name).iter().all(|part| part.is_empty());
-            let names: Vec<&str> = chosen.iter().map(|(name, ..)| *name).filter(whole).collect();
-            beside = background::begin(&project, &names)?;
+            let names = chosen.iter().map(|(name, ..)| *name).filter(whole);
+            let names: Vec<&str> = names.filter(|name| !extent.leaves_out(name)).collect();
+            beside = background::begin(&project, &names, extent)?;
         }
         let tally = match beside.take_if(|beside| beside.has_lab && *name == "lab") {
             Some(beside) => beside.lab(&project),
+            None if extent.leaves_out(name) => Ok(Extent::stage(name)),
+            None if words.is_empty() && *name == "lab" => extent.whole_lab(&project),
             None => work.run(&project, &asked(name)),
         };
         let tally = tally.unwrap_or_else(|e| Tally::one(name, Err(e)));

@@ -81,6 +81,21 @@ pub(crate) fn names(project: &Path) -> Vec<&'static str> {
 /// Those that measure this machine, and want it for themselves.
 pub(crate) const ON_THIS_MACHINE: &[&str] = &[FARM];
 
+/// Those of more than a minute on a machine of two cores, which only CI runs unasked (`stages::extent`).
+pub(crate) const LONG: [&str; 11] = [
+    "aarch64",
+    "arm",
+    "the same bytes each time while all cores are busy",
+    "two CPUs in short slices",
+    "an experiment keeps the change that helps",
+    "culprits are named",
+    "a planted section is named at its instant",
+    "the monitor beside a CPU that goes",
+    "edges of a simulated GPIO chip are answered",
+    "the boot option that made it later is found among 17",
+    "the commit that made it later",
+];
+
 /// The names of those that run beside other stages.
 pub(crate) fn beside_others(project: &Path) -> Vec<&'static str> {
     let all = names(project).into_iter();
