@@ -9,8 +9,9 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -172,22 +173,32 @@ fn instances(pid: u32) -> Vec<String> {
     all
 }
 
-/// The folders of processes whose words have these, with a zero before each.
-pub(crate) fn running(words: &str) -> Vec<PathBuf> {
+/// Does a process run whose words have these, with a zero before each?
+fn runs(words: &str) -> bool {
     let has = |process: &String| {
         // Whatever has no command line is no process.
         let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
         line.windows(words.len()).any(|w| w == words.as_bytes())
     };
-    let found = names("/proc").into_iter().filter(has);
-    found.filter_map(|process| fs::read_link(format!("/proc/{process}/cwd")).ok()).collect()
+    names("/proc").iter().any(has)
+}
+
+/// Is any process at work in `folder`, whatever its mounts? One that is just started has no command line yet, but is there already.
+pub(crate) fn is_worked_in(folder: &Path) -> bool {
+    let identity = |path: &Path| fs::metadata(path).ok().map(|at| (at.dev(), at.ino()));
+    let folder = identity(folder);
+    assert!(folder.is_some(), "the folder is gone");
+    // By device and number: within another root, a path of other mounts reads differently.
+    names("/proc")
+        .iter()
+        .any(|process| identity(&Path::new("/proc").join(process).join("cwd")) == folder)
 }
 
 /// Instances of `pid`, which was killed, that nobody is about to remove. They are removed here.
 fn left(pid: u32) -> Vec<String> {
     let begun = Instant::now();
     // Guards first: one goes only after its instance has gone.
-    while !running(&format!("\0trace-guard\0tailbound-{pid}-")).is_empty() {
+    while runs(&format!("\0trace-guard\0tailbound-{pid}-")) {
         assert!(begun.elapsed() < PATIENCE, "the guard of {pid} never ends");
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -8,7 +8,7 @@ use tailbound_sys::process::{self, Pid};
 use tailbound_sys::sched;
 
 use crate::journals::Journals;
-use crate::killed_starts::{Instants, kills, running};
+use crate::killed_starts::{Instants, is_worked_in, kills};
 use crate::tune::{Kept, Sleeper, alone, answer, awaited, harmless, is, states, told};
 use crate::{PATIENCE, call, folder, read, status, stderr, stdout};
 
@@ -84,7 +84,7 @@ fn a_kill_while_it_is_applied_leaves_nothing() {
             child.kill().unwrap();
             child.wait().unwrap();
             // Guards of tests beside this one are in other folders.
-            while running("\0tune-guard\0").iter().any(|at| at == journals.folder()) {
+            while is_worked_in(journals.folder()) {
                 assert!(begun.elapsed() < PATIENCE, "a guard never ends: kill {i}");
                 std::thread::sleep(Duration::from_millis(1));
             }
