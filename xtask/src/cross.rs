@@ -160,6 +160,10 @@ impl Target {
         }
         // Where gcc finds Rust's `ld.lld`.
         cargo.env("COMPILER_PATH", libraries(None)?.join("../bin/gcc-ld"));
+        if profile != "quick" {
+            // What tests start stays the same from one commit to the next.
+            cargo.envs(commit(project).map(|commit| ("TAILBOUND_COMMIT", commit)));
+        }
         exec::succeed(cargo.envs(self.env.iter().map(|(k, v)| (k, v))))?;
         let folder = root::target(project).join(&self.triple).join(profile);
         for name in self.programs_built() {
@@ -198,6 +202,20 @@ impl Target {
         }
         Ok(self.product(project))
     }
+}
+
+/// The commit that is checked out, and whether something differs from it; none without git.
+fn commit(project: &Path) -> Option<String> {
+    let mut git = exec::command("git");
+    git.current_dir(project).args([
+        "describe",
+        "--always",
+        "--abbrev=12",
+        "--exclude=*",
+        "--dirty",
+    ]);
+    let said = exec::output(&mut git).ok().filter(|said| said.status.success())?;
+    Some(String::from_utf8_lossy(&said.stdout).trim().to_owned())
 }
 
 /// Where the compiler has its libraries of an architecture, or of this machine's.

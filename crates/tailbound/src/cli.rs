@@ -17,7 +17,14 @@ use crate::lazy::Lazy;
 /// Measures the wake-up latency of real-time threads under load. The result is a one-sentence
 /// verdict, an HTML report and an exit status.
 #[derive(Debug, Parser)]
-#[command(name = "tailbound", version, max_term_width = 100, after_help = EXIT_HELP, args_override_self = true)]
+#[command(
+    name = "tailbound",
+    version,
+    long_version = crate::version::long(),
+    max_term_width = 100,
+    after_help = EXIT_HELP,
+    args_override_self = true
+)]
 pub(crate) struct Cli {
     /// What to do
     #[command(subcommand)]

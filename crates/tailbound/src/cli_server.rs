@@ -13,6 +13,7 @@ use crate::lazy::Lazy;
     name = "tailbound-server",
     bin_name = "tailbound",
     version,
+    long_version = crate::version::long(),
     max_term_width = 100,
     args_override_self = true
 )]

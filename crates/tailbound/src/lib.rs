@@ -70,6 +70,7 @@ mod reading;
 mod say;
 mod sibling;
 mod usage;
+mod version;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -76,7 +76,12 @@ fn a_server_of_another_version_is_refused_with_both_versions() {
 fn the_server_alone_has_its_three_verbs() {
     let call = |words: &[&str]| told(Path::new(env!("CARGO_BIN_EXE_tailbound-server")), words);
     let version = stdout(&call(&["--version"]));
-    assert_eq!(version.trim(), concat!("tailbound-server ", env!("CARGO_PKG_VERSION")));
+    let first = concat!("tailbound-server ", env!("CARGO_PKG_VERSION"));
+    assert_eq!(version.lines().next(), Some(first));
+    for what in ["commit: ", "target: ", "features: agent, guest, lab, server"] {
+        assert!(version.lines().any(|line| line.starts_with(what)), "{version}");
+    }
+    assert_eq!(stdout(&call(&["-V"])).trim(), first);
     // In one line each: what they say of themselves is what the tool says of them.
     let words: String = stdout(&call(&["--help"])).split_whitespace().collect::<Vec<_>>().join(" ");
     let tool = tailbound::command();
