@@ -54,6 +54,7 @@ pub mod rules;
 pub mod run;
 pub mod runfile;
 pub mod sampled;
+pub mod share;
 pub mod spec;
 pub mod stated;
 pub mod stretches;

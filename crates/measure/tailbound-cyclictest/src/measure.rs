@@ -72,20 +72,12 @@ fn measured(arguments: &[String], console: &mut Console<'_>) -> Result<(), Cycli
     let request = Request { config: placement.config.clone(), bare: true };
     let resolved = resolve(&request, &root)?;
     let session = Session {
-        plan: resolved.plan,
         findings: resolved.findings,
-        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
-        root: root.clone(),
-        exe: std::env::current_exe().unwrap_or_default(),
-        loads_optional: false,
-        inventory_late: false,
         refresh_ms: REFRESH_MS,
-        virtual_time: false,
-        round: None,
         purpose: resolved.purpose,
         machine: Some(machine_lock::share()?),
         samples: SamplesTo::Viewer,
-        begin_at_ns: None,
+        ..Session::of_plan(resolved.plan, root.clone(), std::env::current_exe().unwrap_or_default())
     };
     let path = run_file::path(&options, std::env::var_os(run_file::OUT_VARIABLE));
     let output = run_file::open(path.as_deref(), &session.header().plan, console.note)?;

@@ -97,6 +97,9 @@ pub enum RunError {
         /// Why.
         why: String,
     },
+    /// Nobody knows what loads and benchmarks would be started from.
+    #[error("loads are started from this program, whose path is unknown: {0}")]
+    NoProgram(io::Error),
     /// The CPUs of this machine cannot be read.
     #[error("--cpus: {0}")]
     Machine(CpusError),
@@ -193,6 +196,7 @@ impl RunError {
             | Self::Unchanged { .. }
             | Self::SavedElsewhere { .. }
             | Self::Lost { .. }
+            | Self::NoProgram(_)
             | Self::Machine(_)
             | Self::Clock { .. }
             | Self::Policy { .. }

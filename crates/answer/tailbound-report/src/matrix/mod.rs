@@ -22,7 +22,7 @@ mod sections;
 mod tables;
 mod text;
 
-pub use ending::{exit_status, page};
+pub use ending::{answer_json, answer_text, exit_status, files_text, page};
 pub use grid::{Cell, Labels};
 pub use html::html;
 pub use json::{SCHEMA, json};

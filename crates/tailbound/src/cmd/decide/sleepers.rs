@@ -20,7 +20,6 @@ use tailbound_stats::decide::of_runs;
 use tailbound_sys::signal::Signals;
 
 use crate::cli_decide::SleepersArgs;
-use crate::cmd::session;
 use crate::machine::{self, WhileHeld};
 use crate::names;
 use crate::say::{self, Failure};
@@ -81,7 +80,7 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
         let session = Session {
             findings: resolved.findings,
             machine: Some(machine::share(WhileHeld::Refuse)?),
-            ..session::of_plan(resolved.plan, root.clone(), exe.clone())
+            ..Session::of_plan(resolved.plan, root.clone(), exe.clone())
         };
         let (run, _) = tailbound_run::run(session, resolved.probe, output, &signals, &mut |_| ())?;
         Ok::<Run, Failure>(run)
