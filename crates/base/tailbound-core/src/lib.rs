@@ -63,6 +63,7 @@ pub mod tasks;
 pub mod terminal_size;
 pub mod theory;
 pub mod units;
+pub mod unwritten;
 pub mod utc;
 pub mod verdict;
 pub mod why;

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::cpus::CpuSet;
+use tailbound_core::unwritten::{Alternative, UnwrittenFile};
 use tailbound_host::{Cpus, Root, machine_lock};
 use tailbound_run::{Request, RunError, SamplesTo, Session, resolve};
 use tailbound_sys::new_file::{self, Existing};
@@ -206,7 +207,7 @@ fn idle(
 
 fn written(path: &Path, text: &str) -> Result<(), CyclictestError> {
     new_file::write(path, Existing::Replace, text.as_bytes())
-        .map_err(|source| CyclictestError::Unwritable { path: path.to_owned(), source })
+        .map_err(|e| UnwrittenFile::of(path, e, Alternative::Name).into())
 }
 
 fn now_s() -> i64 {

@@ -11,6 +11,7 @@ use tailbound_sys::new_file::Existing;
 use tailbound_core::Run;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::plan::RunConfig;
+use tailbound_core::unwritten::{Alternative, UnwrittenFile};
 use tailbound_host::Root;
 use tailbound_report::decide::sleepers as picture;
 use tailbound_run::{Output, Request, Resolved, Session, resolve};
@@ -42,7 +43,10 @@ fn folder(
     };
     match taken(out) {
         None => Ok(out.clone()),
-        Some(path) => Err(SeriesError::Exists { path, choose: "--out" }.into()),
+        Some(path) => {
+            let taken = UnwrittenFile::Exists { path, choose: Alternative::Out };
+            Err(SeriesError::from(taken).into())
+        }
     }
 }
 
