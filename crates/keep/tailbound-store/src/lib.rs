@@ -42,7 +42,7 @@ mod weight;
 mod work;
 
 pub use access::{Act, Role, Token};
-pub use add_files::FilesAdded;
+pub use add_files::{FilesAdded, FilesToAdd};
 pub use age::{Age, AgeError};
 pub use answer::{QueryRows, short};
 pub use arrival::{AHEAD_S, ArrivalError, SPOOLED_S, Way, arrived};

@@ -69,7 +69,7 @@ pub fn files_text(cells: &[Cell], files: &[PathBuf], report: Option<&Path>) -> S
     for (path, cell) in files.iter().zip(cells) {
         match &cell.run {
             Ok(_) => text.push_str(&format!("Run file  {}\n", path.display())),
-            Err(why) => text.push_str(&format!("Failed    {why}\n")),
+            Err(failure) => text.push_str(&format!("Failed    {}\n", failure.why)),
         }
     }
     if let Some(report) = report {

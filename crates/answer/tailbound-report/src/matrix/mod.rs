@@ -23,7 +23,7 @@ mod tables;
 mod text;
 
 pub use ending::{answer_json, answer_text, exit_status, files_text, page};
-pub use grid::{Cell, Labels};
+pub use grid::{Cell, CellFailure, Labels};
 pub use html::html;
 pub use json::{SCHEMA, json};
 pub use picture::svg;

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::Value;
+use tailbound_core::Run;
 use tailbound_lab::keep::keep_run;
 use tailbound_lab::matrix::{CellRun, Cells};
 use tailbound_lab::watching::{self, Watching};
-use tailbound_lab::{Labelled, Made, bench as lab_bench};
+use tailbound_lab::{LabError, Labelled, Made, bench as lab_bench};
 use tailbound_report::matrix;
 use tailbound_sys::new_file::Existing;
 
@@ -84,13 +85,15 @@ pub(super) fn as_cells(
 ) -> Vec<matrix::Cell> {
     let made = labelled.iter().zip(runs).zip(files);
     made.map(|((l, run), path)| {
-        let run = run.unwrap_or_else(|| Err("not made".to_owned()));
+        let why = |e: LabError| matrix::CellFailure { why: e.to_string() };
+        let not_made = || Err(matrix::CellFailure { why: "not made".to_owned() });
+        let run = run.map_or_else(not_made, |run| run.map_err(why));
         cell(l, run, &input::name(path))
     })
     .collect()
 }
 
-fn cell(l: &Labelled, run: CellRun, file: &str) -> matrix::Cell {
+fn cell(l: &Labelled, run: Result<Run, matrix::CellFailure>, file: &str) -> matrix::Cell {
     let load = if l.load == "none" { String::new() } else { l.load.clone() };
     matrix::Cell {
         labels: matrix::Labels { kernel: l.kernel.clone(), load, append: l.append.clone() },
@@ -106,8 +109,8 @@ fn answer(
     report: Option<&Path>,
     costs: Vec<Value>,
 ) -> Result<ExitCode, Failure> {
-    if let [matrix::Cell { run: Err(why), .. }] = made {
-        return Err(Failure::cannot(why));
+    if let [matrix::Cell { run: Err(failure), .. }] = made {
+        return Err(Failure::cannot(&failure.why));
     }
     if files.first().is_none_or(|f| f != Path::new("-")) {
         let form = Form::of(args.host.json, &args.host.color.when);

@@ -14,7 +14,9 @@ use serde_json::json;
 use tailbound_core::progress_writer::ProgressWriter;
 use tailbound_core::utc;
 use tailbound_report::table::Table;
-use tailbound_store::{Age, FilesAdded, Incoming, Listed, QueryRows, StoreError, arrived, short};
+use tailbound_store::{
+    Age, FilesAdded, FilesToAdd, Incoming, Listed, QueryRows, StoreError, arrived, short,
+};
 
 use self::place::{filter, made, now, now_s, opened};
 use crate::cli_store::{
@@ -70,17 +72,11 @@ fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
     let paths = input::files(&args.runs)?;
     let mut store = made(&args.store)?;
     let mut progress = Progress::new(say::progress(false));
-    let mut read = |path: &Path| {
-        let source = input::plain(path).map_err(|e| e.to_string())?;
-        Incoming::read(source).map_err(|e| e.to_string())
-    };
-    let added = FilesAdded::to(
-        &mut store,
-        &paths,
-        (args.system.as_deref(), &|| at.clone()),
-        &mut read,
-        &mut |done| progress.at(|| format!("{done} of {} files", paths.len())),
-    )?;
+    let mut read = |path: &Path| Ok::<_, Failure>(Incoming::read(input::plain(path)?)?);
+    let files = FilesToAdd { paths: &paths, system: args.system.as_deref(), arrived: &at };
+    let added = FilesAdded::to(&mut store, &files, &mut read, &mut |done| {
+        progress.at(|| format!("{done} of {} files", paths.len()));
+    })?;
     let place = store.place().to_string();
     if args.json {
         say::answer_json(&added.json(&place))?;
