@@ -246,7 +246,11 @@ fn no_cells_and_hostile_labels_are_harmless() {
     let one = |run| vec![cell(evil, evil, evil, run)];
     let mut empty = lab_run("x", 1, 9000.0, 0);
     empty.threads.clear();
-    for cells in [one(Ok(lab_run("x", 1, 9000.0, 0))), one(Err(evil.into())), one(Ok(empty))] {
+    for cells in [
+        one(Ok(lab_run("x", 1, 9000.0, 0))),
+        one(Err(CellFailure { why: evil.into() })),
+        one(Ok(empty)),
+    ] {
         let page = matrix::html(&cells);
         parse(&page);
         assert!(!page.contains("<img") && !page.contains('\u{1b}'));

@@ -53,7 +53,7 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
         None => RunConfig::default(),
         Some(path) => {
             let file = cli_config::in_file(path)?;
-            consent::ask(&path.display().to_string(), &[&file], Agreement::of(args.yes))?;
+            consent::ask(&path.display().to_string(), &[&file], Agreement::given_if(args.yes))?;
             file
         }
     };

@@ -92,7 +92,7 @@ fn run_in(
     let in_lab = in_lab(args);
     if !in_lab && !chosen.shipped {
         let words: Vec<&RunConfig> = parts.iter().map(|p| &p.run).collect();
-        consent::ask(&args.name, &words, Agreement::of(args.yes))?;
+        consent::ask(&args.name, &words, Agreement::given_if(args.yes))?;
     }
     input::may_write(&page::default_page(out), Existing::Replace)?;
     let folder = match Folder::settle(out, chosen, Existing::replaced_if(args.force)) {

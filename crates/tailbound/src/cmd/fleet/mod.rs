@@ -86,7 +86,7 @@ fn run(args: &FleetRunArgs) -> Result<ExitCode, Failure> {
     let parts = series::wanted(&campaign, &args.only)?;
     if !campaign.shipped {
         let words: Vec<&RunConfig> = parts.iter().map(|p| &p.run).collect();
-        consent::ask(&args.name, &words, Agreement::of(args.yes))?;
+        consent::ask(&args.name, &words, Agreement::given_if(args.yes))?;
     }
     let default = || PathBuf::from(format!("{}.fleet", names::plain(&campaign.file.name)));
     let out = args.out.clone().unwrap_or_else(default);
