@@ -32,7 +32,7 @@ pub(crate) enum Agreement {
 
 impl Agreement {
     /// As `--yes` says it.
-    pub(crate) fn of(yes: bool) -> Self {
+    pub(crate) fn given_if(yes: bool) -> Self {
         if yes { Self::Given } else { Self::Open }
     }
 }

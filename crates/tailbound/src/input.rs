@@ -11,11 +11,10 @@ use std::time::{Duration, Instant};
 
 use tailbound_core::Run;
 use tailbound_files::read::{self, on_every_cpu};
-use tailbound_files::{FilesError, folder, write as result_files};
+use tailbound_files::{FilesError, ReadingLine, folder, write as result_files};
 use tailbound_import::{Format, Options};
 use tailbound_sys::signal::Signals;
 
-use crate::reading::Reading;
 use crate::say::{self, Failure, from_library};
 
 pub(crate) use tailbound_files::named::{name, sibling};
@@ -29,6 +28,11 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 const RAW: &str = "raw";
 
 from_library!(FilesError);
+
+/// How far the reading of a file is, told on standard error; one of `signals` ends it.
+pub(crate) fn reading(signals: Option<&Signals>) -> ReadingLine<'_> {
+    ReadingLine::new(say::writer(), signals)
+}
 
 /// A run file, or another tool's file, which is imported.
 ///
@@ -59,7 +63,7 @@ pub(crate) fn runs_without(paths: &[PathBuf], skip: &[&str]) -> Result<Vec<Run>,
 
 /// The same without the line types in `skip`.
 pub(crate) fn run_without(path: &Path, skip: &[&str]) -> Result<Run, Failure> {
-    Ok(read::run_without(path, skip, &mut Reading::new(None))?)
+    Ok(read::run_without(path, skip, &mut reading(None))?)
 }
 
 /// Another tool's file, or one of ours, of a given or found format; one of `signals` ends the
@@ -70,7 +74,7 @@ pub(crate) fn import(
     options: &Options,
     signals: Option<&Signals>,
 ) -> Result<Run, Failure> {
-    Ok(read::import(path, format, options, &mut Reading::new(signals))?)
+    Ok(read::import(path, format, options, &mut reading(signals))?)
 }
 
 /// As [`import`], every run of the file.
@@ -80,7 +84,7 @@ pub(crate) fn import_all(
     options: &Options,
     signals: Option<&Signals>,
 ) -> Result<Vec<Run>, Failure> {
-    Ok(read::import_all(path, format, options, &mut Reading::new(signals))?)
+    Ok(read::import_all(path, format, options, &mut reading(signals))?)
 }
 
 /// The plain bytes of a file, unpacked where it is packed.

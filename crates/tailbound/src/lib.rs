@@ -66,7 +66,6 @@ mod live;
 mod machine;
 mod measuring;
 mod names;
-mod reading;
 mod say;
 mod sibling;
 mod usage;

@@ -166,8 +166,13 @@ pub(crate) fn redraw(text: &str) {
 
 /// Progress of a library's work on standard error; `quiet`: none.
 pub(crate) fn progress(quiet: bool) -> Option<ProgressWriter> {
+    (!quiet).then(writer)
+}
+
+/// Standard error, for lines of progress.
+pub(crate) fn writer() -> ProgressWriter {
     let redraw = io::stderr().is_terminal().then_some(redraw as fn(&str));
-    (!quiet).then_some(ProgressWriter { note, redraw })
+    ProgressWriter { note, redraw }
 }
 
 /// Is colour wanted on standard output?

@@ -39,7 +39,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // import: of tests, which read its output back.
     ("tailbound-cyclictest", &["core", "host", "import", "run", "sys", "tune"]),
     ("tailbound-series", &["core", "stats", "sys"]),
-    ("tailbound-store", &["core", "stats"]),
+    ("tailbound-store", &["core", "stats", "sys"]),
     ("tailbound-agent", &["core", "host", "load", "monitor", "series", "sys"]),
     ("tailbound-fleet", &["agent", "core", "stats", "report", "series", "store", "sys"]),
     ("tailbound-monitor", &["sys", "core", "host", "trace"]),

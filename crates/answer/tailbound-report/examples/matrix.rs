@@ -9,7 +9,7 @@ use std::io::{BufReader, Error, Result};
 use std::path::PathBuf;
 
 use tailbound_core::runfile::read_run;
-use tailbound_report::matrix::{self, Cell, Labels};
+use tailbound_report::matrix::{self, Cell, CellFailure, Labels};
 use tailbound_report::{Style, matrix::html};
 
 fn main() -> Result<()> {
@@ -33,7 +33,7 @@ fn cell(text: &str) -> Result<Cell> {
     let mut label = || labels.next().unwrap_or_default();
     let labels = Labels { kernel: label(), append: label(), load: label() };
     let run = match file.strip_prefix('!') {
-        Some(reason) => Err(reason.to_owned()),
+        Some(why) => Err(CellFailure { why: why.to_owned() }),
         None => {
             let input = BufReader::new(File::open(file)?);
             Ok(read_run(input).map_err(|e| wrong(e.to_string()))?)

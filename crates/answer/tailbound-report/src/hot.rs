@@ -225,6 +225,7 @@ impl Hot<'_> {
 #[cfg(test)]
 mod tests {
     use tailbound_core::sampled::{SampleOwner, Spent};
+    use tailbound_stats::hot::SampledProcess;
 
     use super::*;
 
@@ -236,9 +237,10 @@ mod tests {
             kind,
             comm: "loop\u{1b}[31m".to_owned(),
         };
-        tally.add(0, (7, SampleOwner::Asked), place("spin", Spent::User), 90);
-        tally.add(0, (7, SampleOwner::Asked), place("", Spent::Kernel), 10);
-        tally.add(1, (0, SampleOwner::Asked), place("halt", Spent::Idle), 100);
+        let asked = |cpu, pid| SampledProcess { cpu, pid, whose: SampleOwner::Asked };
+        tally.add(asked(0, 7), place("spin", Spent::User), 90);
+        tally.add(asked(0, 7), place("", Spent::Kernel), 10);
+        tally.add(asked(1, 0), place("halt", Spent::Idle), 100);
         tally
     }
 

@@ -14,7 +14,7 @@ use base64::Engine as _;
 use common::{Shape, run};
 use sha2::{Digest as _, Sha256};
 use tailbound_report::html;
-use tailbound_report::matrix::{self, Cell, Labels};
+use tailbound_report::matrix::{self, Cell, CellFailure, Labels};
 use tailbound_stats::Analysis;
 use tailbound_testing::skip;
 
@@ -172,8 +172,8 @@ fn light_dark_phone_and_paper() {
     for load in ["hackbench", "file", "mmap"] {
         cells.extend([cell("debian:6.12", load, &bad), cell("debian:6.12-rt", load, &good)]);
     }
-    let long = "a reason that goes on and on until it would not fit on any telephone".to_owned();
-    cells.push(Cell { run: Err(long), ..cell("debian:6.1", "mmap", &bad) });
+    let why = "a reason that goes on and on until it would not fit on any telephone".to_owned();
+    cells.push(Cell { run: Err(CellFailure { why }), ..cell("debian:6.1", "mmap", &bad) });
     let pages = [
         ("matrix", matrix::html(&cells)),
         ("one", html(&[Analysis::of(&bad)], &names)),

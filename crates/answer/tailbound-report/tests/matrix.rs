@@ -12,7 +12,7 @@ use tailbound_core::Run;
 use tailbound_core::lab::{KernelRecord, LabRecord};
 use tailbound_core::verdict::Outcome;
 use tailbound_report::compare::Answer;
-use tailbound_report::matrix::{self, Cell, Labels};
+use tailbound_report::matrix::{self, Cell, CellFailure, Labels};
 use tailbound_report::{Color, Style, html, json, text};
 use tailbound_stats::Analysis;
 use tailbound_stats::compare::{Settings, Systems};
@@ -44,7 +44,7 @@ fn lab_run(kernel: &str, seed: u64, median_ns: f64, stall_ns: i64) -> Run {
     run
 }
 
-fn cell(kernel: &str, append: &str, load: &str, run: Result<Run, String>) -> Cell {
+fn cell(kernel: &str, append: &str, load: &str, run: Result<Run, CellFailure>) -> Cell {
     let labels = Labels { kernel: kernel.into(), load: load.into(), append: append.into() };
     Cell { labels, file: Some(format!("{kernel}-{load}.tailbound.jsonl")), run }
 }
@@ -55,7 +55,7 @@ fn cells() -> Vec<Cell> {
     for (k, (kernel, median, stall)) in KERNELS.into_iter().enumerate() {
         for (l, load) in LOADS.into_iter().enumerate() {
             let run = if (k, l) == (1, 1) {
-                Err("kernel panic <at> 1.2 s".to_owned())
+                Err(CellFailure { why: "kernel panic <at> 1.2 s".to_owned() })
             } else {
                 Ok(lab_run(kernel, (k * 2 + l) as u64, median, stall))
             };
@@ -246,7 +246,11 @@ fn no_cells_and_hostile_labels_are_harmless() {
     let one = |run| vec![cell(evil, evil, evil, run)];
     let mut empty = lab_run("x", 1, 9000.0, 0);
     empty.threads.clear();
-    for cells in [one(Ok(lab_run("x", 1, 9000.0, 0))), one(Err(evil.into())), one(Ok(empty))] {
+    for cells in [
+        one(Ok(lab_run("x", 1, 9000.0, 0))),
+        one(Err(CellFailure { why: evil.into() })),
+        one(Ok(empty)),
+    ] {
         let page = matrix::html(&cells);
         parse(&page);
         assert!(!page.contains("<img") && !page.contains('\u{1b}'));

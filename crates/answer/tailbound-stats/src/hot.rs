@@ -124,9 +124,21 @@ pub struct Process {
     pub comm: String,
 }
 
+/// Where and of whom samples were taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampledProcess {
+    /// The CPU.
+    pub cpu: u32,
+    /// The process.
+    pub pid: i32,
+    /// Is it one that was asked about?
+    pub whose: SampleOwner,
+}
+
 impl Tally {
-    /// `n` samples: on which CPU, of which process, where. Places are kept of those that were asked about.
-    pub fn add(&mut self, cpu: u32, (pid, whose): (i32, SampleOwner), place: SampleSite, n: u64) {
+    /// `n` samples. Places are kept of processes that were asked about.
+    pub fn add(&mut self, of: SampledProcess, place: SampleSite, n: u64) {
+        let SampledProcess { cpu, pid, whose } = of;
         let count = self.cpus.entry(cpu).or_default();
         let slot = match place.kind {
             Spent::Idle => &mut count.idle,
@@ -209,12 +221,20 @@ mod tests {
         SampleSite { function: function.into(), object: object.into(), kind, comm: comm.into() }
     }
 
+    fn asked(cpu: u32, pid: i32) -> SampledProcess {
+        SampledProcess { cpu, pid, whose: SampleOwner::Asked }
+    }
+
+    fn others(cpu: u32, pid: i32) -> SampledProcess {
+        SampledProcess { whose: SampleOwner::Others, ..asked(cpu, pid) }
+    }
+
     #[test]
     fn shares_are_of_what_was_busy_and_idle_is_of_the_cpu_alone() {
         let mut tally = Tally::default();
-        tally.add(0, (0, SampleOwner::Asked), place("halt", "idle thread", Spent::Idle), 60);
-        tally.add(0, (7, SampleOwner::Asked), place("spin", "a", Spent::User), 30);
-        tally.add(1, (8, SampleOwner::Asked), place("copy_page", "b", Spent::Kernel), 10);
+        tally.add(asked(0, 0), place("halt", "idle thread", Spent::Idle), 60);
+        tally.add(asked(0, 7), place("spin", "a", Spent::User), 30);
+        tally.add(asked(1, 8), place("copy_page", "b", Spent::Kernel), 10);
         assert_eq!((tally.all(), tally.busy(), tally.base()), (100, 40, 40));
         let places = tally.places();
         let first = places.first().unwrap();
@@ -228,8 +248,8 @@ mod tests {
     #[test]
     fn of_one_process_the_shares_are_of_its_own_samples() {
         let mut tally = Tally::default();
-        tally.add(0, (7, SampleOwner::Others), place("spin", "a", Spent::User), 30);
-        tally.add(0, (8, SampleOwner::Asked), place("f", "b", Spent::User), 10);
+        tally.add(others(0, 7), place("spin", "a", Spent::User), 30);
+        tally.add(asked(0, 8), place("f", "b", Spent::User), 10);
         assert_eq!((tally.busy(), tally.base(), tally.places().len()), (40, 10, 1));
         assert_eq!(tally.processes().len(), 2);
     }

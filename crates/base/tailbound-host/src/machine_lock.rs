@@ -9,6 +9,7 @@ use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::printable;
@@ -25,6 +26,8 @@ const RESERVED_BY_OWNER: &str = "/etc/tailbound/reserved";
 /// What a person writes into the file is shown.
 const WORDS_BYTES_MAX: u64 = 4096;
 const COMMAND_CHARS: usize = 80;
+/// From one look whether a fleet or an agent is done to the next.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// More generations than processes have.
 const ANCESTORS_MAX: usize = 64;
 
@@ -119,6 +122,50 @@ pub fn take() -> Result<MachineGuard, NotFree> {
     match reserved() {
         Some(who) => Err(NotFree::Held(who)),
         None => Ok(MachineGuard { file }),
+    }
+}
+
+/// What a person's measurement does while a fleet or an agent has the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhileHeld {
+    /// It is an error.
+    Refuse,
+    /// It is waited until that is over.
+    Wait,
+}
+
+impl WhileHeld {
+    /// Waits if that is wanted.
+    #[must_use]
+    pub fn wait_if(wanted: bool) -> Self {
+        if wanted { Self::Wait } else { Self::Refuse }
+    }
+}
+
+/// Why a person's measurement does not begin.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{0}: two measurements at the same time disturb each other; wait until that is over (`run` and `campaign run` do with --wait-for-machine)"
+)]
+pub struct NotShared(NotFree);
+
+/// As [`share`], waiting for it where that is wanted; `note` is told once for whom.
+///
+/// # Errors
+/// A fleet or an agent has the machine, and it is not waited.
+pub fn share_when(while_held: WhileHeld, note: fn(&str)) -> Result<Shared, NotShared> {
+    let mut is_told = false;
+    loop {
+        match share() {
+            Err(NotFree::Held(who)) if while_held == WhileHeld::Wait => {
+                if !is_told {
+                    note(&format!("{who}: waits until that is over"));
+                    is_told = true;
+                }
+                std::thread::park_timeout(LOOK_EVERY);
+            }
+            shared => return shared.map_err(NotShared),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use tailbound_host::interrupts::{Class, Interrupt, interrupts};
 use tailbound_host::threads::{Thread, threads};
 use tailbound_host::{Cpus, CpusError, Found, Missing, Root};
 use tailbound_report::machine::{
-    ClassRow, InterruptRow, Look, MachineFact, Switches, ThreadId, ThreadRow, Which,
+    ClassRow, InterruptRow, Look, MachineFact, Switches, ThreadId, ThreadRow, UnknownFact, Which,
 };
 use tailbound_sys::clock;
 
@@ -91,7 +91,7 @@ fn look(root: &Root, cpus: &Cpus, at_ns: i64, which: Which) -> Look {
 }
 
 fn known<T>(found: Found<T>) -> MachineFact<T> {
-    found.map_err(|e: Missing| e.reason().to_owned())
+    found.map_err(|e: Missing| UnknownFact { reason: e.reason().to_owned() })
 }
 
 fn thread_rows(all: Vec<Thread>) -> Vec<ThreadRow> {

@@ -296,8 +296,8 @@ impl Agent<'_> {
                 let reason = printable::excerpt(&reason, REASON_CHARS);
                 (self.note)(&format!("work {} is refused: {reason}", piece.id()));
                 let told = self.client.post(&format!("{at}/refuse"), &Refusal { reason });
-                if let Err(why) = settled(told)? {
-                    return Ok(Went::Later(why));
+                if let Settlement::Open(why) = Settlement::of(told)? {
+                    return Ok(Went::Later(why.to_string()));
                 }
                 self.summary.refused += 1;
                 piece.remove()?;
@@ -368,13 +368,13 @@ impl Agent<'_> {
         };
         let id = piece.id().to_owned();
         let told = self.client.post(&format!("{WORK}/{id}/end"), &end);
-        let is = match settled(told)? {
-            Ok(is) => is,
-            Err(why) => return Ok(Went::Later(why)),
+        let but = match Settlement::of(told)? {
+            Settlement::Taken => String::new(),
+            Settlement::Useless(is) => format!("; the server says that it {is}"),
+            Settlement::Open(why) => return Ok(Went::Later(why.to_string())),
         };
         let why = end.reason.as_ref().map_or_else(String::new, |r| format!(": {r}"));
         let how = if end.complete { "complete" } else { "not complete" };
-        let but = is.map_or_else(String::new, |s| format!("; the server says that it {s}"));
         (self.note)(&format!("work {id} is handed in, {how}{why}{but}"));
         match end.complete {
             true => self.summary.done += 1,
@@ -390,20 +390,30 @@ impl Agent<'_> {
     }
 }
 
-/// Is it settled: said, or of no use any more (then what the server says of it)? Otherwise why it has to be said again.
-fn settled(
-    told: Result<serde_json::Value, ClientError>,
-) -> Result<Result<Option<&'static str>, String>, AgentError> {
-    match told {
-        Ok(_) => Ok(Ok(None)),
-        Err(e) if e.may_pass() => Ok(Err(e.to_string())),
-        Err(e) => match (e.state(), &e) {
-            (Some(State::Lost), _) => Ok(Ok(Some("was lost meanwhile"))),
-            (Some(State::Cancelled), _) => Ok(Ok(Some("was taken back"))),
-            (Some(_), _) => Ok(Ok(Some("is not this agent's"))),
-            (None, ClientError::Said { status: 404, .. }) => Ok(Ok(Some("is not known"))),
-            (None, _) => Err(e.into()),
-        },
+/// What the server makes of something that it was told about a work.
+enum Settlement {
+    /// It took it.
+    Taken,
+    /// It is of no use any more; what the server says of the work.
+    Useless(&'static str),
+    /// It has to be told again.
+    Open(ClientError),
+}
+
+impl Settlement {
+    /// By the server's answer.
+    fn of(told: Result<serde_json::Value, ClientError>) -> Result<Self, AgentError> {
+        match told {
+            Ok(_) => Ok(Self::Taken),
+            Err(e) if e.may_pass() => Ok(Self::Open(e)),
+            Err(e) => match (e.state(), &e) {
+                (Some(State::Lost), _) => Ok(Self::Useless("was lost meanwhile")),
+                (Some(State::Cancelled), _) => Ok(Self::Useless("was taken back")),
+                (Some(_), _) => Ok(Self::Useless("is not this agent's")),
+                (None, ClientError::Said { status: 404, .. }) => Ok(Self::Useless("is not known")),
+                (None, _) => Err(e.into()),
+            },
+        }
     }
 }
 

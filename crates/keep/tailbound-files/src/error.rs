@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a file cannot be read, written or signed, by who can mend it.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use tailbound_core::FailureKind;
+use tailbound_core::unwritten::UnwrittenFile;
 use tailbound_import::ImportError;
 
 /// Why it cannot.
@@ -27,25 +27,9 @@ pub enum FilesError {
     /// Another program's run, or one of a machine.
     #[error("{} was not made in the lab", .0.display())]
     NotOfLab(PathBuf),
-    /// A result file is there already.
-    #[error("{} exists already: choose another name, or give --force to overwrite it", .0.display())]
-    Exists(PathBuf),
-    /// A link, a folder, a device stands in the place of a result file: the words are to be mended, not the machine.
-    #[error("{} is not written: {source}", .path.display())]
-    InTheWay {
-        /// Where.
-        path: PathBuf,
-        /// What it is.
-        source: io::Error,
-    },
-    /// A result file cannot be written.
-    #[error("{} cannot be written: {source}", .path.display())]
-    Unwritten {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    /// A result file is not written.
+    #[error(transparent)]
+    Unwritten(#[from] UnwrittenFile),
     /// Nobody knows where a key would be.
     #[error("HOME is not set: name the key with --key")]
     NoHome,
@@ -65,7 +49,8 @@ impl FilesError {
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Unwritten { .. } | Self::Key(_) => FailureKind::Cannot,
+            Self::Unwritten(e) => e.kind(),
+            Self::Key(_) => FailureKind::Cannot,
             _ => FailureKind::Usage,
         }
     }

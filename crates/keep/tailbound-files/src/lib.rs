@@ -23,4 +23,4 @@ pub mod write;
 
 pub use error::FilesError;
 pub use lab_run::lab_run;
-pub use progress_line::progress_line;
+pub use progress_line::ReadingLine;

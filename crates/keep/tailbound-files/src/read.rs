@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tailbound_archive::Packing;
 use tailbound_core::runfile::{self, Integrity, read_run_checked};
 use tailbound_core::{Run, limits};
-use tailbound_import::{Format, Options};
+use tailbound_import::{Format, ImportSource, Options};
 use tailbound_sys::given;
 
 use crate::error::FilesError;
@@ -135,7 +135,7 @@ pub fn import_all(
     let name = name(path);
     progress.begins(&name, length);
     let mut watch = |bytes| progress.at(bytes);
-    let source: (&mut (dyn Read + Send), _) = (&mut source, length);
+    let source = ImportSource { bytes: &mut source, length };
     Ok(tailbound_import::runs_of(format, &name, source, options, &mut watch)?)
 }
 
@@ -149,7 +149,7 @@ fn imported(
     let name = name(path);
     progress.begins(&name, length);
     let mut watch = |bytes| progress.at(bytes);
-    let source: (&mut (dyn Read + Send), _) = (&mut source, length);
+    let source = ImportSource { bytes: &mut source, length };
     Ok(tailbound_import::import_of(format, &name, source, options, &mut watch)?)
 }
 

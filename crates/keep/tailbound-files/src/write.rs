@@ -6,6 +6,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use tailbound_core::unwritten::{Alternative, UnwrittenFile};
 use tailbound_sys::new_file::{self, Existing, NewFile};
 
 use crate::error::FilesError;
@@ -13,7 +14,7 @@ use crate::error::FilesError;
 /// Writes a result file.
 ///
 /// # Errors
-/// [`FilesError::Exists`], [`FilesError::InTheWay`], [`FilesError::Unwritten`].
+/// [`FilesError::Unwritten`].
 pub fn bytes(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), FilesError> {
     new_file::write(path, existing, bytes).map_err(|e| unwritten(path, e))
 }
@@ -39,10 +40,5 @@ pub fn may(path: &Path, existing: Existing) -> Result<(), FilesError> {
 }
 
 fn unwritten(path: &Path, source: io::Error) -> FilesError {
-    let path = path.to_owned();
-    match source.kind() {
-        io::ErrorKind::AlreadyExists => FilesError::Exists(path),
-        io::ErrorKind::InvalidInput => FilesError::InTheWay { path, source },
-        _ => FilesError::Unwritten { path, source },
-    }
+    UnwrittenFile::of(path, source, Alternative::Name).into()
 }

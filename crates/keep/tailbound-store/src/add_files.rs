@@ -3,6 +3,7 @@
 //!
 //! Not here: opening files (the caller).
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -26,33 +27,43 @@ pub struct FilesAdded {
     pub refused: Vec<(String, String)>,
 }
 
+/// Files to be added.
+#[derive(Clone, Copy, Debug)]
+pub struct FilesToAdd<'a> {
+    /// Where they are.
+    pub paths: &'a [PathBuf],
+    /// The machine that they were measured on; without it, what they say.
+    pub system: Option<&'a str>,
+    /// When they arrived.
+    pub arrived: &'a str,
+}
+
 impl FilesAdded {
-    /// Adds the files at `paths` to `store`, measured on `system` or on what they say, at the time `now` says.
-    /// `read` gives what is in a file, or a reason; `told` is given how many are done.
+    /// Adds `files` to `store`. `read` gives what is in one; `told` is given how many are done.
     ///
     /// # Errors
     /// The database refuses.
-    pub fn to(
+    pub fn to<E: Display>(
         store: &mut Store,
-        paths: &[PathBuf],
-        (system, now): (Option<&str>, &dyn Fn() -> String),
-        read: &mut dyn FnMut(&Path) -> Result<Incoming, String>,
+        files: &FilesToAdd<'_>,
+        read: &mut dyn FnMut(&Path) -> Result<Incoming, E>,
         told: &mut dyn FnMut(usize),
     ) -> Result<Self, StoreError> {
-        let mut all = Self { files: paths.len(), ..Self::default() };
-        for (nth, some) in paths.chunks(TOGETHER).enumerate() {
+        let mut all = Self { files: files.paths.len(), ..Self::default() };
+        for (nth, some) in files.paths.chunks(TOGETHER).enumerate() {
             let mut runs: Vec<Incoming> = Vec::with_capacity(some.len());
             for path in some {
                 match read(path) {
                     Ok(run) => runs.push(run),
                     Err(e) => {
                         let shown = path.display().to_string();
+                        let e = e.to_string();
                         let reason = e.strip_prefix(&format!("{shown}: ")).unwrap_or(&e).to_owned();
                         all.refused.push((shown, reason));
                     }
                 }
             }
-            let added = store.add(&runs, system, &now())?;
+            let added = store.add(&runs, files.system, files.arrived)?;
             for (run, added) in runs.iter().zip(added) {
                 match added {
                     Added::New => all.new.push(run.packed.id.clone()),

@@ -14,6 +14,37 @@ pub const SPOOLED_S: i64 = 90 * 86_400;
 /// Clocks that nobody set begin in 1970, 1980 or on the first day of 2000: no run began before this.
 const UNSET_BEFORE: &str = "2001-01-01T00:00:00Z";
 
+/// Why a text is no time at which a run arrived.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArrivalError {
+    /// No time.
+    #[error("`{text}` is no time in UTC: 2026-11-25T02:00:00Z")]
+    NoTime {
+        /// As it was written.
+        text: String,
+    },
+    /// A time after now.
+    #[error("{text} is still to come")]
+    Later {
+        /// As it was written.
+        text: String,
+    },
+}
+
+/// When runs arrived, as somebody says it: a whole time, not after now.
+///
+/// # Errors
+/// [`ArrivalError`].
+pub fn arrived(text: &str, now_s: i64) -> Result<String, ArrivalError> {
+    let time = text.strip_suffix('Z').filter(|it| it.len() == 19).and_then(|it| it.split_once('T'));
+    let at_s = time.and_then(|(date, time)| utc::from_date_time(date, time));
+    let at_s = at_s.ok_or_else(|| ArrivalError::NoTime { text: text.to_owned() })?;
+    match at_s > now_s {
+        true => Err(ArrivalError::Later { text: text.to_owned() }),
+        false => Ok(utc::rfc3339(at_s)),
+    }
+}
+
 /// How a run came into the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
@@ -120,6 +151,17 @@ impl Start {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_arrival_that_is_said_is_a_whole_time_that_was() {
+        let said = |text| arrived(text, 1_764_000_000);
+        assert_eq!(said("2025-11-24T02:00:00Z"), Ok("2025-11-24T02:00:00Z".to_owned()));
+        let later = "2025-11-25T02:00:00Z".to_owned();
+        assert_eq!(said(&later), Err(ArrivalError::Later { text: later.clone() }));
+        for text in ["", "Z", "2025-11-24", "2025-11-24T02:00Z", "2025-13-24T02:00:00Z"] {
+            assert_eq!(said(text), Err(ArrivalError::NoTime { text: text.to_owned() }), "{text}");
+        }
+    }
 
     #[test]
     fn a_clock_that_cannot_be_right_is_not_believed() {

@@ -133,6 +133,14 @@ pub enum StoreError {
     /// Whoever asked has gone.
     #[error("nobody waits for the answer any more")]
     Cancelled,
+    /// A file beside the store cannot be made.
+    #[error("{}: {source}", .path.display())]
+    File {
+        /// Which.
+        path: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// Reading or writing failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
@@ -154,9 +162,11 @@ impl StoreError {
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Database { .. } | Self::Full { .. } | Self::Io(_) | Self::Damaged { .. } => {
-                FailureKind::Cannot
-            }
+            Self::Database { .. }
+            | Self::Full { .. }
+            | Self::File { .. }
+            | Self::Io(_)
+            | Self::Damaged { .. } => FailureKind::Cannot,
             _ => FailureKind::Usage,
         }
     }

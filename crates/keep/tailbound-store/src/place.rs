@@ -26,6 +26,31 @@ pub enum LocationError {
     /// A URI of something else.
     #[error("`{0}` is no store: a file, or postgresql://HOST/DATABASE")]
     Scheme(String),
+    /// Nobody says where a user keeps one.
+    #[error("there is no $HOME to keep one in: say where")]
+    NoHome,
+}
+
+impl StoreLocation {
+    /// As `given`, else as TAILBOUND_STORE says, else where root or this user keeps one.
+    ///
+    /// # Errors
+    /// [`LocationError`].
+    pub fn chosen(given: Option<&str>) -> Result<Self, LocationError> {
+        let named = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+        let said = || std::env::var("TAILBOUND_STORE").ok().filter(|v| !v.is_empty());
+        if let Some(text) = given.map(str::to_owned).or_else(said) {
+            return text.parse();
+        }
+        let of_user = || named("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+        let folder = if tailbound_sys::process::is_root() {
+            Some(PathBuf::from("/var/lib"))
+        } else {
+            named("XDG_STATE_HOME").map(PathBuf::from).or_else(of_user)
+        };
+        let folder = folder.ok_or(LocationError::NoHome)?;
+        Ok(Self::File(folder.join("tailbound/store.sqlite")))
+    }
 }
 
 impl FromStr for StoreLocation {

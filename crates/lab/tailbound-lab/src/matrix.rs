@@ -28,7 +28,7 @@ pub type RunReader<'a> = dyn Fn(&Path) -> Result<Run, LabError> + 'a;
 pub type RunKeeper<'a> = dyn FnMut(&Path, &Made) -> Result<(), LabError> + 'a;
 
 /// The run of a cell, or why there is none.
-pub type CellRun = Result<Run, String>;
+pub type CellRun = Result<Run, LabError>;
 
 /// Cells, and how they are made.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +87,7 @@ impl Cells<'_> {
                     };
                     (Ok(made.run), made.cost.json(), note)
                 }
-                Err(e) => (Err(e.to_string()), Value::Null, format!("{}: failed", l.title())),
+                Err(e) => (Err(e), Value::Null, format!("{}: failed", l.title())),
             };
             if let Some(place) = runs.get_mut(at) {
                 *place = (Some(run), cost);
@@ -207,7 +207,10 @@ impl<'a> Matrix<'a> {
                     }
                     (Ok(made.run), note)
                 }
-                Err(e) => (Err(e.to_string()), format!("{}: failed: {e}", l.title())),
+                Err(e) => {
+                    let note = format!("{}: failed: {e}", l.title());
+                    (Err(e), note)
+                }
             };
             if let Some(place) = runs.get_mut(at) {
                 *place = Some(run);

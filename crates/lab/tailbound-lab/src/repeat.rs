@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
 use tailbound_core::Run;
 use tailbound_core::lab::LabRecord;
 
@@ -169,6 +170,42 @@ pub struct Repeated {
     pub differences: Vec<String>,
     /// QEMU, as it names itself.
     pub qemu: String,
+}
+
+impl Repeated {
+    /// Does its file have the same bytes?
+    #[must_use]
+    pub fn is_identical(&self) -> bool {
+        self.first_different_line.is_none()
+    }
+
+    /// For scripts.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        json!({
+            "identical": self.is_identical(), "bytes": self.bytes,
+            "first_different_line": self.first_different_line, "differences": self.differences,
+        })
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let Some(line) = self.first_different_line else {
+            let Self { bytes, qemu, .. } = self;
+            return format!("Identical: {bytes} bytes, repeated with {qemu} on this machine.");
+        };
+        let mut text = format!("Different, from line {line} on.");
+        for reason in &self.differences {
+            text.push_str(&format!("\n  {reason}"));
+        }
+        if self.differences.is_empty() {
+            text.push_str(
+                "\n  Everything that a run is a function of is the same: something is not pinned. Please report it with both files.",
+            );
+        }
+        text
+    }
 }
 
 /// Makes `run` again, whose file has the bytes `before`.

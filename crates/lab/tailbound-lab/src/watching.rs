@@ -242,8 +242,8 @@ fn first_look(
         not_by_timers_possible(depth, samples.guest)?;
     }
     let found = match begin {
-        Begin::Timer => Sparse::of(log, plan.marks(), names, samples, true),
-        Begin::Sender => Sparse::of_handovers(log, plan.marks(), names, samples, true),
+        Begin::Timer => Sparse::of(log, plan.marks(), names, samples),
+        Begin::Sender => Sparse::of_handovers(log, plan.marks(), names, samples),
         Begin::Edge => {
             let (starts_ns, interval_ns) = (raw_of(run, Context::Start)?, interval(run)?);
             // The probe makes each edge half an interval after the activation.

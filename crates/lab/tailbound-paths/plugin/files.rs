@@ -21,9 +21,19 @@ const MAP_PRIVATE_ANONYMOUS: c_int = 0x22;
 const PAGE: usize = 4096;
 const POOL_BYTES: usize = 1 << 20;
 
+/// What is done with a file.
+#[derive(Clone, Copy)]
+enum Access {
+    Read,
+    Write,
+}
+
 /// A file as words of memory.
-fn mapped(path: &CStr, write: bool) -> Option<(*mut u64, usize)> {
-    let (flags, protection) = if write { (O_RDWR, PROT_READ_WRITE) } else { (0, PROT_READ) };
+fn mapped(path: &CStr, access: Access) -> Option<(*mut u64, usize)> {
+    let (flags, protection) = match access {
+        Access::Read => (0, PROT_READ),
+        Access::Write => (O_RDWR, PROT_READ_WRITE),
+    };
     // SAFETY: a path that ends with 0; the descriptor is ours; the mapping lives as long as the process.
     unsafe {
         let file = qemu::open(path.as_ptr(), flags | O_CLOEXEC);
@@ -38,9 +48,23 @@ fn mapped(path: &CStr, write: bool) -> Option<(*mut u64, usize)> {
 
 /// A file of the current folder as words, if it is there.
 pub fn words(path: &CStr) -> Option<&'static [u64]> {
-    let (at, bytes) = mapped(path, false)?;
+    let (at, bytes) = mapped(path, Access::Read)?;
     // SAFETY: mapped, that long, and never unmapped.
     Some(unsafe { core::slice::from_raw_parts(at.cast_const(), bytes / 8) })
+}
+
+/// A place of the kernel that is watched, from its first byte to behind its last.
+pub struct Point {
+    pub begin: u64,
+    pub end: u64,
+    pub kind: u64,
+}
+
+/// A time of which blocks are recorded.
+#[derive(Clone, Copy)]
+pub struct Window {
+    pub from_ns: u64,
+    pub to_ns: u64,
 }
 
 /// The plan, read whole.
@@ -65,8 +89,8 @@ impl Plan {
         self.word(plan::POINTS) as usize * plan::POINT_WORDS
     }
 
-    /// The kind of the point that lies in `from..to`, and where it begins and ends.
-    pub fn point(&self, from: u64, to: u64) -> Option<(u64, u64, u64)> {
+    /// The point that lies in `from..to`.
+    pub fn point(&self, from: u64, to: u64) -> Option<Point> {
         let points = self.words.get(plan::WORDS..plan::WORDS + self.points_words())?;
         let (mut low, mut high) = (0, points.len() / plan::POINT_WORDS);
         while low < high {
@@ -77,16 +101,16 @@ impl Plan {
         let begin = *points.get(low * plan::POINT_WORDS)?;
         let end = *points.get(low * plan::POINT_WORDS + 1)?;
         let kind = *points.get(low * plan::POINT_WORDS + 2)?;
-        (begin < to).then_some((begin, end, kind))
+        (begin < to).then_some(Point { begin, end, kind })
     }
 
     /// Window number `nth`.
-    pub fn window(&self, nth: usize) -> Option<(u64, u64)> {
+    pub fn window(&self, nth: usize) -> Option<Window> {
         if nth as u64 >= self.word(plan::WINDOWS) {
             return None;
         }
         let at = plan::WORDS + self.points_words() + nth * plan::WINDOW_WORDS;
-        Some((*self.words.get(at)?, *self.words.get(at + 1)?))
+        Some(Window { from_ns: *self.words.get(at)?, to_ns: *self.words.get(at + 1)? })
     }
 }
 
@@ -101,7 +125,7 @@ pub struct Log {
 
 impl Log {
     pub fn open(path: &CStr) -> Option<Self> {
-        let (head, bytes) = mapped(path, true)?;
+        let (head, bytes) = mapped(path, Access::Write)?;
         // SAFETY: within the mapping.
         let (next, end) = unsafe { (head.add(LOG_HEAD_BYTES / 8), head.add(bytes / RECORD_BYTES * 2)) };
         let log = Self { head, next, end, count: 0, compared: 0 };

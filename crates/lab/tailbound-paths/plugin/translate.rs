@@ -6,6 +6,7 @@
 use core::ffi::{c_int, c_void};
 
 use crate::called::{self, WATCH};
+use crate::files::Point;
 use crate::{arm, arm32, arm64};
 use crate::qemu::{self, Block, Id, Instruction, NO_REGISTERS, OnExecution};
 use crate::record::{code, kind, plan, point, status};
@@ -105,7 +106,7 @@ pub extern "C" fn on_block(_id: Id, block: *mut Block) {
                 behind(watch, instruction, place);
             }
         }
-        if let Some((begin, end, kind)) = watch.plan().point(address, address + size as u64) {
+        if let Some(Point { begin, end, kind }) = watch.plan().point(address, address + size as u64) {
             // An entry's range is for blocks that begin there, any other point for its instruction.
             let here = if end - begin == 1 { begin == address } else { at == 0 && begin <= address };
             #[expect(clippy::cast_possible_truncation, reason = "1 to 6")]

@@ -11,7 +11,7 @@ use core::ffi::c_int;
 use core::ptr::null_mut;
 
 use crate::code::Inside;
-use crate::files::{Log, Plan, Pool};
+use crate::files::{Log, Plan, Pool, Window};
 use crate::qemu::Functions;
 use crate::record::{self, guest, kind, mode, plan, point, state, status};
 use crate::second::Second;
@@ -40,6 +40,47 @@ pub enum Guest {
     X86_64,
     Arm64,
     Arm32,
+}
+
+/// Does the CPU let interrupts in?
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Interrupts {
+    On,
+    Off,
+}
+
+impl Interrupts {
+    #[inline]
+    pub const fn off_if(off: bool) -> Self {
+        if off { Self::Off } else { Self::On }
+    }
+}
+
+/// Whose code an instruction returns to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ReturnTo {
+    Kernel,
+    User,
+}
+
+impl ReturnTo {
+    #[inline]
+    pub const fn user_if(user: bool) -> Self {
+        if user { Self::User } else { Self::Kernel }
+    }
+}
+
+/// A time of which blocks are recorded, and its number.
+#[derive(Clone, Copy)]
+struct NumberedWindow {
+    nth: usize,
+    window: Window,
+}
+
+impl NumberedWindow {
+    fn of(plan: &Plan, nth: usize) -> Option<Self> {
+        plan.window(nth).map(|window| Self { nth, window })
+    }
 }
 
 /// See the module.
@@ -74,7 +115,7 @@ pub struct Watch {
     /// Threads that a timer woke and that are not yet in user mode.
     open: [u64; OPEN_MAX],
     opened: usize,
-    window: Option<(usize, u64, u64)>,
+    window: Option<NumberedWindow>,
     inside_window: bool,
     pub vary: Option<Vary>,
     second: Second,
@@ -93,7 +134,7 @@ impl Watch {
         vary: Option<Vary>,
         cpus: usize,
     ) -> Self {
-        let window = plan.window(0).map(|(from, to)| (0, from, to));
+        let window = NumberedWindow::of(&plan, 0);
         let guest = match plan.word(plan::GUEST) {
             guest::ARM64 => Guest::Arm64,
             guest::ARM32 => Guest::Arm32,
@@ -361,18 +402,23 @@ impl Watch {
     }
 
     #[inline]
-    fn interrupts_off(&self) -> bool {
-        self.register(x86::FLAGS) & x86::FLAG_INTERRUPTS == 0
+    fn interrupts(&self) -> Interrupts {
+        Interrupts::off_if(self.register(x86::FLAGS) & x86::FLAG_INTERRUPTS == 0)
     }
 
-    /// The state from `t` on, by the instruction at `pc`.
+    /// The state of the kernel from `t` on, by the instruction at `pc`.
     #[inline]
-    pub fn becomes(&mut self, t: u64, pc: u64, interrupts_off: bool, user: bool) {
+    pub fn becomes(&mut self, t: u64, pc: u64, interrupts: Interrupts) {
+        self.is_in(t, pc, interrupts, ReturnTo::Kernel);
+    }
+
+    #[inline]
+    fn is_in(&mut self, t: u64, pc: u64, interrupts: Interrupts, code: ReturnTo) {
         let count = self.count();
-        let now = u8::from(interrupts_off) * state::INTERRUPTS_OFF
+        let now = u8::from(interrupts == Interrupts::Off) * state::INTERRUPTS_OFF
             | u8::from(count & !x86::COUNT_NOT_RESCHED != 0) * state::PREEMPTION_OFF
             | u8::from(count & x86::COUNT_NOT_RESCHED == 0) * state::RESCHED
-            | u8::from(user) * state::USER;
+            | u8::from(code == ReturnTo::User) * state::USER;
         if now != self.state {
             self.state = now;
             self.write(t, kind::STATE, pc);
@@ -405,14 +451,16 @@ impl Watch {
         }
         let after = place.left - 1;
         match does {
-            x86::Does::Disables => self.becomes(self.time(after), place.pc, true, false),
-            x86::Does::Enables => self.becomes(self.time(after), place.pc, false, false),
+            x86::Does::Disables => self.becomes(self.time(after), place.pc, Interrupts::Off),
+            x86::Does::Enables => self.becomes(self.time(after), place.pc, Interrupts::On),
             // In the middle of a block the stack pointer is not known: the first load tells where the frame is.
             x86::Does::ReturnsFromInterrupt if place.what != 0 => self.frame_due = true,
             x86::Does::ReturnsFromInterrupt => {
                 self.leaves_interrupt(place, self.register(x86::RSP));
             }
-            x86::Does::ReturnsFromCall => self.leaves(self.time(after), place.pc, false, true),
+            x86::Does::ReturnsFromCall => {
+                self.leaves(self.time(after), place.pc, Interrupts::On, ReturnTo::User);
+            }
             x86::Does::Halts => {
                 self.write(self.time(place.left), kind::HALT, place.pc);
                 self.halted = true;
@@ -422,9 +470,9 @@ impl Watch {
         }
     }
 
-    pub fn leaves(&mut self, t: u64, pc: u64, off: bool, user: bool) {
-        self.becomes(t, pc, off, user);
-        if !user || self.opened == 0 {
+    pub fn leaves(&mut self, t: u64, pc: u64, interrupts: Interrupts, to: ReturnTo) {
+        self.is_in(t, pc, interrupts, to);
+        if to == ReturnTo::Kernel || self.opened == 0 {
             return;
         }
         let current = self.current();
@@ -447,7 +495,8 @@ impl Watch {
     fn leaves_interrupt(&mut self, place: InstructionSite, frame: u64) {
         let Some([_, segment, flags]) = self.read::<[u64; 3]>(frame) else { return };
         let t = self.time(place.left - 1);
-        self.leaves(t, place.pc, flags & x86::FLAG_INTERRUPTS == 0, segment & 3 != 0);
+        let interrupts = Interrupts::off_if(flags & x86::FLAG_INTERRUPTS == 0);
+        self.leaves(t, place.pc, interrupts, ReturnTo::user_if(segment & 3 != 0));
         self.write(t, kind::LEAVE, place.pc);
     }
 
@@ -462,8 +511,8 @@ impl Watch {
     pub fn popped(&mut self, place: InstructionSite) {
         let before = place.pc.wrapping_sub(1);
         if let Some((t, pc)) = self.moved.take_if(|(_, pc)| *pc == before) {
-            let off = self.interrupts_off();
-            self.becomes(t, pc, off, false);
+            let interrupts = self.interrupts();
+            self.becomes(t, pc, interrupts);
         }
     }
 
@@ -472,7 +521,7 @@ impl Watch {
         if let Some((t, pc)) = self.moved.take()
             && self.state & state::INTERRUPTS_OFF != 0
         {
-            self.becomes(t, pc, false, false);
+            self.becomes(t, pc, Interrupts::On);
         }
     }
 
@@ -480,8 +529,8 @@ impl Watch {
     pub fn stored(&mut self, place: InstructionSite, address: u64) {
         let Some(own) = &self.own else { return };
         if own.has_count(address) {
-            let off = self.interrupts_off();
-            self.becomes(self.time(place.left - 1), place.pc, off, false);
+            let interrupts = self.interrupts();
+            self.becomes(self.time(place.left - 1), place.pc, interrupts);
         } else if address == own.current_at {
             // QEMU 7.2 calls for loads too.
             let current = self.current();
@@ -517,8 +566,8 @@ impl Watch {
                     self.taken();
                     self.write(t, kind::ENTER, place.pc);
                 }
-                let off = self.interrupts_off();
-                self.becomes(t, place.pc, off, false);
+                let interrupts = self.interrupts();
+                self.becomes(t, place.pc, interrupts);
             }
             point::WAKE => {
                 let timer = self.first_argument();
@@ -567,13 +616,13 @@ impl Watch {
             return;
         }
         let t = self.time(place.left);
-        let Some((nth, from, to)) = self.window else { return };
-        if t < from {
+        let Some(NumberedWindow { nth, window }) = self.window else { return };
+        if t < window.from_ns {
             return;
         }
-        if t >= to {
+        if t >= window.to_ns {
             self.inside_window = false;
-            self.window = self.plan.window(nth + 1).map(|(from, to)| (nth + 1, from, to));
+            self.window = NumberedWindow::of(&self.plan, nth + 1);
             return;
         }
         if !self.inside_window {

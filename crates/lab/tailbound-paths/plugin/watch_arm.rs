@@ -11,7 +11,7 @@ use core::ptr::null;
 
 use crate::arm::{self, Does};
 use crate::record::{kind, state, status};
-use crate::watch::{Guest, InstructionSite, Watch};
+use crate::watch::{Guest, InstructionSite, Interrupts, ReturnTo, Watch};
 use crate::{arm32, arm64};
 
 /// Words of 32 bits behind the registers among which both are.
@@ -162,10 +162,10 @@ impl Watch {
         }
         let after = self.time(place.left - 1);
         match does {
-            Does::Disables => self.becomes(after, place.pc, true, false),
+            Does::Disables => self.becomes(after, place.pc, Interrupts::Off),
             Does::Enables => {
                 self.arm.enabled = place.pc;
-                self.becomes(after, place.pc, false, false);
+                self.becomes(after, place.pc, Interrupts::On);
             }
             Does::Moves => self.moved = Some((after, place.pc)),
             Does::Returns => self.returns_arm(after, place.pc),
@@ -186,13 +186,13 @@ impl Watch {
         }
         let Some(at) = self.arm.saved.found.filter(|_| !stub) else { return };
         let saved = u64::from(self.half_register(at));
-        let off = saved & arm::FLAG_INTERRUPTS != 0;
-        let user = if self.arm.is_32 {
+        let interrupts = Interrupts::off_if(saved & arm::FLAG_INTERRUPTS != 0);
+        let to = ReturnTo::user_if(if self.arm.is_32 {
             saved & arm32::MODE == arm32::USER
         } else {
             saved & arm64::LEVEL == 0
-        };
-        self.leaves(after, pc, off, user);
+        });
+        self.leaves(after, pc, interrupts, to);
         self.write(after, kind::LEAVE, pc);
     }
 
@@ -207,7 +207,7 @@ impl Watch {
         match (does, self.arm.flags.found) {
             (Does::Moves, Some(at)) => {
                 let off = u64::from(self.half_register(at)) & arm::FLAG_INTERRUPTS != 0;
-                self.becomes(self.time(place.left), place.pc - 4, off, false);
+                self.becomes(self.time(place.left), place.pc - 4, Interrupts::off_if(off));
             }
             // Others may come there by a jump.
             (Does::Enables, None) if enabled == place.pc - 4 => {
@@ -243,7 +243,7 @@ impl Watch {
         self.taken();
         let t = self.time(place.left);
         self.write(t, kind::ENTER, place.pc);
-        self.becomes(t, place.pc, true, false);
+        self.becomes(t, place.pc, Interrupts::Off);
     }
 
     fn look_around(&mut self, vector: u64) {
@@ -308,7 +308,7 @@ impl Watch {
         let t = self.time(place.left);
         self.write(t, kind::SWITCH, thread);
         let off = self.state & state::INTERRUPTS_OFF != 0;
-        self.becomes(t, place.pc, off, false);
+        self.becomes(t, place.pc, Interrupts::off_if(off));
     }
 
     /// Behind a store that may be into the thread's structure.
@@ -329,7 +329,7 @@ impl Watch {
         let need = if self.arm.is_32 { 0 } else { at + arm64::NEED };
         if into == at || into == need {
             let off = self.state & state::INTERRUPTS_OFF != 0;
-            self.becomes(self.time(place.left - 1), place.pc, off, false);
+            self.becomes(self.time(place.left - 1), place.pc, Interrupts::off_if(off));
         }
     }
 }

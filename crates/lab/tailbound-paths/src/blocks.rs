@@ -12,6 +12,7 @@ use crate::names::named;
 use crate::plan::Plan;
 use crate::record::{self, kind};
 use crate::tree::{Step, Tree};
+use crate::window::GuestWindow;
 
 /// A block of instructions.
 #[derive(Clone, Copy, Debug)]
@@ -45,18 +46,18 @@ pub(crate) fn blocks(log: impl Read, plan: &Plan) -> Result<Vec<Option<Block>>, 
     Ok(blocks)
 }
 
-/// What a CPU executed within a time. A block is over where the next one begins, on whatever CPU.
+/// What a CPU executed within a time, whose last instant is not of it. A block is over where the next one begins, on whatever CPU.
 pub(crate) fn tree(
     blocks: &[Option<Block>],
     cpu: u8,
-    (from, to): (u64, u64),
+    within: GuestWindow,
     symbols: &Symbols,
     plan: &Plan,
 ) -> Tree {
     let mut tree = Tree::new(plan.guest().calls());
     for pair in blocks.windows(2) {
         let [Some(one), Some(next)] = pair else { continue };
-        let (begin, end) = (one.t_ns.max(from), next.t_ns.min(to));
+        let (begin, end) = (one.t_ns.max(within.from_ns), next.t_ns.min(within.to_ns));
         if begin < end && one.cpu == cpu {
             tree.add(Step {
                 name: named(symbols, one.address),

@@ -100,7 +100,8 @@ pub fn decisive(
     let at_ns = instants.at_ns;
     let name = |b: &Block| named(symbols, b.address).to_owned();
     let next = all().find(|b| b.t_ns >= at_ns);
-    let before = blocks::tree(&blocks, 0, (0, next.map_or(at_ns, |b| b.t_ns + 1)), symbols, plan);
+    let until = GuestWindow { from_ns: 0, to_ns: next.map_or(at_ns, |b| b.t_ns + 1) };
+    let before = blocks::tree(&blocks, 0, until, symbols, plan);
     let under_way: Vec<String> = before.under_way().into_iter().map(str::to_owned).collect();
     let call = under_way.iter().find_map(|f| system_call(f));
     let from = instants.open_ns.unwrap_or(at_ns);
@@ -130,6 +131,7 @@ pub fn decisive(
     let is_exact = instants
         .open_ns
         .is_some_and(|open| open < at_ns && !all().any(|b| b.t_ns > open && b.t_ns < at_ns));
+    let after = GuestWindow { from_ns: at_ns, to_ns: instants.user_ns };
     Ok(Decisive {
         what,
         thread: events.thread.clone().filter(|name| !name.is_empty()),
@@ -137,7 +139,7 @@ pub fn decisive(
         function: next.map_or_else(|| "unknown".to_owned(), name),
         under_way,
         is_exact,
-        tree: blocks::tree(&blocks, 0, (at_ns, instants.user_ns), symbols, plan).lines(),
+        tree: blocks::tree(&blocks, 0, after, symbols, plan).lines(),
     })
 }
 

@@ -8,7 +8,7 @@
 //! no `crngs`.
 
 use crate::plan::{Guest, Symbols};
-use crate::variation::{RANGES, range};
+use crate::variation::{Copies, RANGES, range};
 
 /// A key of ChaCha20, at the beginning of its structure.
 const KEY: u64 = 32;
@@ -17,15 +17,15 @@ const POOL: u64 = 32;
 /// One and a half of its blocks, the same.
 const BATCH: u64 = 96;
 
-/// Name, bytes, and whether each CPU has its own.
-const PLACES: [(&str, u64, bool); 7] = [
-    ("base_crng", KEY, false),
-    ("input_pool", POOL, false),
-    ("crngs", KEY, true),
-    ("batched_entropy_u64", BATCH, true),
-    ("batched_entropy_u32", BATCH, true),
-    ("batched_entropy_u16", BATCH, true),
-    ("batched_entropy_u8", BATCH, true),
+/// Name, bytes, and how often it is there.
+const PLACES: [(&str, u64, Copies); 7] = [
+    ("base_crng", KEY, Copies::One),
+    ("input_pool", POOL, Copies::One),
+    ("crngs", KEY, Copies::EachCpu),
+    ("batched_entropy_u64", BATCH, Copies::EachCpu),
+    ("batched_entropy_u32", BATCH, Copies::EachCpu),
+    ("batched_entropy_u16", BATCH, Copies::EachCpu),
+    ("batched_entropy_u8", BATCH, Copies::EachCpu),
 ];
 const _: () = assert!(PLACES.len() <= RANGES);
 /// What must be there: the other places came with a version each.
@@ -44,9 +44,9 @@ impl RandomNumbers {
     pub fn of(kallsyms: &str, guest: Guest) -> Option<Self> {
         let symbols = Symbols::of(kallsyms);
         let mut words = Vec::new();
-        for (nth, (name, bytes, of_cpu)) in PLACES.into_iter().enumerate() {
+        for (nth, (name, bytes, copies)) in PLACES.into_iter().enumerate() {
             match symbols.named(name) {
-                Some(at) if symbols.room(at) >= bytes => words.push((at, range(bytes, of_cpu))),
+                Some(at) if symbols.room(at) >= bytes => words.push((at, range(bytes, copies))),
                 None if nth >= NEEDED => {}
                 _ => return None,
             }
@@ -79,11 +79,11 @@ ffffffff838de420 b next
     fn keys_and_drawn_numbers_are_found() {
         let found = RandomNumbers::of(SYMBOLS, Guest::X86_64).unwrap();
         let expected = [
-            (0xffff_ffff_838d_e3e0, range(32, false)),
-            (0xffff_ffff_82de_d1a0, range(32, false)),
-            (0x33be0, range(32, true)),
-            (0x33960, range(96, true)),
-            (0x33a00, range(96, true)),
+            (0xffff_ffff_838d_e3e0, range(32, Copies::One)),
+            (0xffff_ffff_82de_d1a0, range(32, Copies::One)),
+            (0x33be0, range(32, Copies::EachCpu)),
+            (0x33960, range(96, Copies::EachCpu)),
+            (0x33a00, range(96, Copies::EachCpu)),
         ];
         assert_eq!(found.words(), expected);
     }

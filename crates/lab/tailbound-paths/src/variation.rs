@@ -39,10 +39,22 @@ pub const NEVER: u64 = u64::MAX >> 16;
 /// Bit of a range: the address is that within a CPU's own data.
 pub const OF_CPU: u64 = 1 << 32;
 
+/// How often a place is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copies {
+    /// Once, for all CPUs.
+    One,
+    /// Once in each CPU's own data.
+    EachCpu,
+}
+
 /// The second word of a place.
 #[must_use]
-pub const fn range(bytes: u64, of_cpu: bool) -> u64 {
-    bytes | if of_cpu { OF_CPU } else { 0 }
+pub const fn range(bytes: u64, copies: Copies) -> u64 {
+    match copies {
+        Copies::One => bytes,
+        Copies::EachCpu => bytes | OF_CPU,
+    }
 }
 
 /// What word `nth` of a place is changed by: another word for each place and seed.

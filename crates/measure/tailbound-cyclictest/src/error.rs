@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why there was no measurement.
 
-use std::path::PathBuf;
-
 use tailbound_core::cpus::ParseCpusError;
+use tailbound_core::unwritten::UnwrittenFile;
 use tailbound_host::CpusError;
 use tailbound_host::machine_lock::NotFree;
 use tailbound_run::RunError;
@@ -84,11 +83,6 @@ pub(crate) enum CyclictestError {
     #[error("{0}")]
     Run(#[from] RunError),
     /// A file that was asked for.
-    #[error("{} cannot be written: {source}", .path.display())]
-    Unwritable {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Unwritten(#[from] UnwrittenFile),
 }

@@ -19,7 +19,7 @@ pub(crate) fn text(threads: &[&CyclicTally], columns: HistogramColumns) -> Strin
     let rows = threads.iter().map(|t| t.rows.len()).max().unwrap_or(0);
     for row in 0..rows {
         let counts = threads.iter().map(|t| t.rows.get(row).copied().unwrap_or(0));
-        let counts: Vec<u64> = with_all(counts.collect(), all);
+        let counts: Vec<u64> = with_sum_if(all, counts.collect());
         let cells: Vec<String> = counts.iter().map(|n| format!("{n:06}")).collect();
         let _ = writeln!(out, "{row:06} {}", cells.join("\t"));
     }
@@ -30,13 +30,13 @@ pub(crate) fn text(threads: &[&CyclicTally], columns: HistogramColumns) -> Strin
     let of =
         |figure: fn(&CyclicTally) -> i128| threads.iter().map(|t| figure(t)).collect::<Vec<_>>();
     let total = |t: &CyclicTally| t.rows.iter().map(|n| i128::from(*n)).sum();
-    figures("Total", with_all(of(total), all), 9);
+    figures("Total", with_sum_if(all, of(total)), 9);
     figures("Min Latencies", of(|t| t.least.into()), 5);
     figures("Avg Latencies", of(|t| t.average().into()), 5);
     let greatest = of(|t| t.greatest.into());
     let most = greatest.iter().max().copied().filter(|_| all);
     figures("Max Latencies", greatest.into_iter().chain(most).collect(), 5);
-    figures("Histogram Overflows", with_all(of(|t| t.overflows.into()), all), 5);
+    figures("Histogram Overflows", with_sum_if(all, of(|t| t.overflows.into())), 5);
     out.push_str("# Histogram Overflow at cycle number:\n");
     for (number, tally) in threads.iter().enumerate() {
         let _ = write!(out, "# Thread {number}:");
@@ -54,8 +54,8 @@ pub(crate) fn text(threads: &[&CyclicTally], columns: HistogramColumns) -> Strin
 }
 
 /// The values with their sum, where there is a column for it.
-fn with_all<T: Copy + std::iter::Sum<T>>(mut values: Vec<T>, all: bool) -> Vec<T> {
-    if all {
+fn with_sum_if<T: Copy + std::iter::Sum<T>>(has_column: bool, mut values: Vec<T>) -> Vec<T> {
+    if has_column {
         values.push(values.iter().copied().sum());
     }
     values

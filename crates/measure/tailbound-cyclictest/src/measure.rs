@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::cpus::CpuSet;
+use tailbound_core::unwritten::{Alternative, UnwrittenFile};
 use tailbound_host::{Cpus, Root, machine_lock};
 use tailbound_run::{Request, RunError, SamplesTo, Session, resolve};
 use tailbound_sys::new_file::{self, Existing};
@@ -72,20 +73,12 @@ fn measured(arguments: &[String], console: &mut Console<'_>) -> Result<(), Cycli
     let request = Request { config: placement.config.clone(), bare: true };
     let resolved = resolve(&request, &root)?;
     let session = Session {
-        plan: resolved.plan,
         findings: resolved.findings,
-        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
-        root: root.clone(),
-        exe: std::env::current_exe().unwrap_or_default(),
-        loads_optional: false,
-        inventory_late: false,
         refresh_ms: REFRESH_MS,
-        virtual_time: false,
-        round: None,
         purpose: resolved.purpose,
         machine: Some(machine_lock::share()?),
         samples: SamplesTo::Viewer,
-        begin_at_ns: None,
+        ..Session::of_plan(resolved.plan, root.clone(), std::env::current_exe().unwrap_or_default())
     };
     let path = run_file::path(&options, std::env::var_os(run_file::OUT_VARIABLE));
     let output = run_file::open(path.as_deref(), &session.header().plan, console.note)?;
@@ -214,7 +207,7 @@ fn idle(
 
 fn written(path: &Path, text: &str) -> Result<(), CyclictestError> {
     new_file::write(path, Existing::Replace, text.as_bytes())
-        .map_err(|source| CyclictestError::Unwritable { path: path.to_owned(), source })
+        .map_err(|e| UnwrittenFile::of(path, e, Alternative::Name).into())
 }
 
 fn now_s() -> i64 {

@@ -72,7 +72,8 @@ pub use foreign::Foreign;
 pub use format::Format;
 pub use json::JSON_MAX;
 pub use read::{
-    Options, import, import_as, import_from, import_of, import_with, runs_of, runs_with,
+    ImportSource, Options, import, import_as, import_from, import_of, import_with, runs_of,
+    runs_with,
 };
 pub use tailbound_box::{EdgeRule, SampleRate, Wiring};
 pub use unlike::{UnknownFormat, Unlike};

@@ -89,11 +89,11 @@ pub(crate) fn parse(bytes: &[u8], options: &Options) -> Result<Draft, Fault> {
     }
     let Some(unit_ns) = options.unit_ns else { return Err(no_unit(&values)) };
     draft.cut_off = !ended || values.last().is_none_or(|v| v.1 < 1.0);
-    let total = total.and_then(|t| t.parse().ok());
+    let total = total.and_then(|t| t.parse::<u64>().ok());
     let mean_ns = mean.and_then(|m| m.parse::<f64>().ok()).map(|m| m * unit_ns.real());
     let rows = rows(&values, unit_ns)?;
     let max_ns = max.and_then(|m| text::scaled(&m, unit_ns));
-    finish(&mut draft, &rows, (total, mean_ns, max_ns), unit_ns)?;
+    finish(&mut draft, &rows, &FooterFigures { total, mean_ns, max_ns }, unit_ns)?;
     options.apply(&mut draft);
     Ok(draft)
 }
@@ -124,10 +124,17 @@ fn rows(values: &[(String, f64, u64, u64)], unit_ns: u64) -> Result<Vec<Row>, Fa
     Ok(out)
 }
 
+/// What the lines behind the rows say, as far as they do.
+struct FooterFigures {
+    total: Option<u64>,
+    mean_ns: Option<f64>,
+    max_ns: Option<i64>,
+}
+
 fn finish(
     draft: &mut Draft,
     rows: &[Row],
-    (total, mean_ns, max_ns): (Option<u64>, Option<f64>, Option<i64>),
+    &FooterFigures { total, mean_ns, max_ns }: &FooterFigures,
     unit_ns: u64,
 ) -> Result<(), Fault> {
     let Some(last) = rows.last() else {

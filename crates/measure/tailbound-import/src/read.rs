@@ -219,7 +219,15 @@ pub fn import_from(
     options: &Options,
     watch: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Run, ImportError> {
-    import_of(format, name, (source, None), options, watch)
+    import_of(format, name, ImportSource { bytes: source, length: None }, options, watch)
+}
+
+/// What a file is read from.
+pub struct ImportSource<'a> {
+    /// Its bytes.
+    pub bytes: &'a mut (dyn Read + Send),
+    /// How many there are, where that is known.
+    pub length: Option<u64>,
 }
 
 /// As [`import_from`], of a source whose length may be known: one that is too long is not read.
@@ -229,7 +237,7 @@ pub fn import_from(
 pub fn import_of(
     format: Option<Format>,
     name: &str,
-    source: (&mut (dyn Read + Send), Option<u64>),
+    source: ImportSource<'_>,
     options: &Options,
     watch: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Run, ImportError> {
@@ -243,7 +251,7 @@ pub fn import_of(
 pub fn runs_of(
     given: Option<Format>,
     name: &str,
-    (source, length): (&mut (dyn Read + Send), Option<u64>),
+    ImportSource { bytes: source, length }: ImportSource<'_>,
     options: &Options,
     watch: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Vec<Run>, ImportError> {

@@ -6,7 +6,7 @@
 
 use std::io::Read;
 
-use tailbound_import::{Format, Options, import_from, import_of};
+use tailbound_import::{Format, ImportSource, Options, import_from, import_of};
 
 /// The process's highest resident size so far.
 fn peak_kb() -> u64 {
@@ -59,7 +59,8 @@ fn memory_is_bounded_whatever_the_length() {
     // One of the right kind, and known to be too long, is not read.
     let mut source = Repeated::of(b"       0:       1:      45\n").take(2 << 30);
     let format = Some(Format::CyclictestVerbose);
-    let got = import_of(format, "f", (&mut source, Some(2 << 30)), &options, &mut |_| true);
+    let known = ImportSource { bytes: &mut source, length: Some(2 << 30) };
+    let got = import_of(format, "f", known, &options, &mut |_| true);
     assert!(got.is_err_and(|e| e.to_string().contains("longer than 1024 MiB")));
     assert!(source.limit() > (2 << 30) - (1 << 20));
 }

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use tailbound_core::FailureKind;
 use tailbound_core::plan::Clock;
 use tailbound_core::policy::Policy;
+use tailbound_core::unwritten::UnwrittenFile;
 use tailbound_host::CpusError;
 use tailbound_load::LoadError;
 use tailbound_probe::ProbeError;
@@ -37,28 +38,9 @@ pub enum RunError {
         /// Which.
         word: String,
     },
-    /// The run file is there already.
-    #[error("{} exists already: choose another --out, or give --force to overwrite it", .path.display())]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Something stands in the place of the run file: a link, a folder, a device.
-    #[error("{} is not written: {source}", .path.display())]
-    InTheWay {
-        /// Which.
-        path: PathBuf,
-        /// What it is.
-        source: io::Error,
-    },
-    /// The run file cannot be written.
-    #[error("{} cannot be written: {source}; choose another --out", .path.display())]
-    Unwritable {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    /// The run file is not written.
+    #[error(transparent)]
+    Unwritten(#[from] UnwrittenFile),
     /// The disk is too full for the run file.
     #[error("{}: no room for the run file (about {mib} MiB for this plan): {why}; choose another --out or a shorter run", .path.display())]
     NoRoom {
@@ -97,6 +79,9 @@ pub enum RunError {
         /// Why.
         why: String,
     },
+    /// Nobody knows what loads and benchmarks would be started from.
+    #[error("loads are started from this program, whose path is unknown: {0}")]
+    NoProgram(io::Error),
     /// The CPUs of this machine cannot be read.
     #[error("--cpus: {0}")]
     Machine(CpusError),
@@ -180,19 +165,17 @@ impl RunError {
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Option(_)
-            | Self::Until(_)
-            | Self::UnknownWord { .. }
-            | Self::Exists { .. }
-            | Self::InTheWay { .. }
-            | Self::ProbeOption(_) => FailureKind::Usage,
+            Self::Option(_) | Self::Until(_) | Self::UnknownWord { .. } | Self::ProbeOption(_) => {
+                FailureKind::Usage
+            }
+            Self::Unwritten(e) => e.kind(),
             Self::Observe(e) if e.is_usage() => FailureKind::Usage,
             Self::Tune(e) if !e.is_of_machine() => FailureKind::Usage,
-            Self::Unwritable { .. }
-            | Self::NoRoom { .. }
+            Self::NoRoom { .. }
             | Self::Unchanged { .. }
             | Self::SavedElsewhere { .. }
             | Self::Lost { .. }
+            | Self::NoProgram(_)
             | Self::Machine(_)
             | Self::Clock { .. }
             | Self::Policy { .. }

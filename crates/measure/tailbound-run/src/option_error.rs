@@ -185,6 +185,16 @@ pub enum OptionError {
         /// The policy.
         policy: Policy,
     },
+    /// Somebody expects another number of threads.
+    #[error(
+        "-t {given}: there is one thread per measured CPU, {planned} here; choose CPUs with --cpus, or write --tasks N for that many unpinned threads"
+    )]
+    Threads {
+        /// As it was written.
+        given: u32,
+        /// Those of the plan.
+        planned: u64,
+    },
     /// Two recorders at once.
     #[error("--blame cannot be given with --observe: each would measure the other's cost")]
     BlameAndObserve,

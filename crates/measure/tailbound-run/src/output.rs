@@ -17,6 +17,7 @@ use tailbound_core::Run;
 use tailbound_core::plan::Plan;
 use tailbound_core::record::Line;
 use tailbound_core::runfile::Writer;
+use tailbound_core::unwritten::{Alternative, UnwrittenFile};
 use tailbound_sys::new_file::{Existing, NewFile};
 
 use crate::disk::{self, Disk, OnDisk};
@@ -84,12 +85,8 @@ impl Output {
         if path == Path::new("-") {
             return Ok(Self::to(Some(Box::new(io::stdout()))));
         }
-        let cannot = |source| RunError::Unwritable { path: path.to_owned(), source };
-        let new = NewFile::open(path, existing).map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => RunError::Exists { path: path.to_owned() },
-            io::ErrorKind::InvalidInput => RunError::InTheWay { path: path.to_owned(), source: e },
-            _ => cannot(e),
-        })?;
+        let unwritten = |e| UnwrittenFile::of(path, e, Alternative::Out);
+        let new = NewFile::open(path, existing).map_err(unwritten)?;
         let room = new.is_file().then(|| Room::take(new.file(), path, plan)).transpose();
         let room = room.map_err(|why| {
             let mib = Estimate::of(plan).total().div_ceil(1 << 20);
@@ -97,7 +94,7 @@ impl Output {
         })?;
         let (is_file, replaces) = (new.is_file(), path.symlink_metadata().is_ok());
         let disk = OnDisk { path: path.to_owned(), new: Some(new), room };
-        let output = Self::on(path, Box::new(disk)).map_err(cannot)?;
+        let output = Self::on(path, Box::new(disk)).map_err(unwritten)?;
         Ok(Self { replaces: is_file && replaces, placed: !is_file, ..output })
     }
 

@@ -62,14 +62,23 @@ fn clocks() -> Clocks {
     }
 }
 
-/// Watches the real-time threads of the process `pid`, or its threads of these names, and holds them against nothing.
+/// A process whose threads are watched.
+#[derive(Clone, Copy, Debug)]
+pub struct WatchedProcess<'a> {
+    /// Its number.
+    pub pid: u32,
+    /// The names of its threads; without them, its real-time threads.
+    pub comm: &'a [String],
+}
+
+/// Watches threads of `process`, and holds them against nothing.
 ///
 /// # Errors
 /// [`RecordError`]; nothing is left behind then.
 pub fn watch_process(
     root: Root,
     exe: &Path,
-    (pid, comm): (u32, &[String]),
+    process: WatchedProcess<'_>,
     looks: Looks,
     progress: &mut dyn LookProgress,
 ) -> Result<WatchedRun, RecordError> {
@@ -77,7 +86,7 @@ pub fn watch_process(
     let calls = calls::names();
     let begin_ns = ground.began.monotonic_ns;
     let machine = is_virtual_machine(&ground.machine);
-    let request = WatchRequest::of_process(pid, comm, &calls, machine, begin_ns);
+    let request = WatchRequest::of_process(process.pid, process.comm, &calls, machine, begin_ns);
     watch(root, exe, request, looks, ground, progress)
 }
 

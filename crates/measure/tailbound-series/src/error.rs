@@ -2,9 +2,10 @@
 //! Why a series cannot be made or read, and the exit status that says who can mend it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tailbound_core::FailureKind;
+use tailbound_core::unwritten::{Alternative, UnwrittenFile};
 use tailbound_sys::error::SysError;
 
 use crate::rounds::DescriptionError;
@@ -28,22 +29,9 @@ pub enum SeriesError {
         /// Why.
         source: io::Error,
     },
-    /// Something stands in the place of a file: a link, a folder, a device.
-    #[error("{} is not written: {source}", .path.display())]
-    InTheWay {
-        /// Which.
-        path: PathBuf,
-        /// What it is.
-        source: io::Error,
-    },
-    /// A file of the series cannot be written.
-    #[error("{} cannot be written: {source}", .path.display())]
-    Write {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    /// A file of the series is not written.
+    #[error(transparent)]
+    Unwritten(#[from] UnwrittenFile),
     /// What describes the series cannot be put into words.
     #[error("{}: {source}", .path.display())]
     Encode {
@@ -201,14 +189,6 @@ pub enum SeriesError {
         /// Why.
         source: toml::ser::Error,
     },
-    /// A file that would be written is there already.
-    #[error("{} exists already: choose another {choose}, or give --force to overwrite it", .path.display())]
-    Exists {
-        /// The file.
-        path: PathBuf,
-        /// What else can be chosen: `file` or `--out`.
-        choose: &'static str,
-    },
 }
 
 impl SeriesError {
@@ -216,8 +196,8 @@ impl SeriesError {
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         match self {
+            Self::Unwritten(e) => e.kind(),
             Self::Make { .. }
-            | Self::Write { .. }
             | Self::Encode { .. }
             | Self::Place(_)
             | Self::ChildFile(_)
@@ -226,7 +206,6 @@ impl SeriesError {
             | Self::Release(_)
             | Self::Config { .. } => FailureKind::Cannot,
             Self::Read { .. }
-            | Self::InTheWay { .. }
             | Self::Description { .. }
             | Self::OtherRounds { .. }
             | Self::OtherRun { .. }
@@ -242,8 +221,7 @@ impl SeriesError {
             | Self::OtherVersion { .. }
             | Self::Link { .. }
             | Self::UnknownPart { .. }
-            | Self::NoSource
-            | Self::Exists { .. } => FailureKind::Usage,
+            | Self::NoSource => FailureKind::Usage,
         }
     }
 
@@ -259,12 +237,8 @@ impl SeriesError {
         )
     }
 
-    /// A result file that could not be written.
-    pub(crate) fn unwritten(path: PathBuf, source: io::Error) -> Self {
-        match source.kind() {
-            // A link, a folder, a device: the words are to be mended, not the machine.
-            io::ErrorKind::InvalidInput => Self::InTheWay { path, source },
-            _ => Self::Write { path, source },
-        }
+    /// A file of the series that could not be written.
+    pub(crate) fn unwritten(path: &Path, source: io::Error) -> Self {
+        UnwrittenFile::of(path, source, Alternative::Name).into()
     }
 }

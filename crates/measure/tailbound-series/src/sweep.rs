@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tailbound_core::number::Real as _;
 use tailbound_core::units::exact;
+use tailbound_core::unwritten::{Alternative, UnwrittenFile};
 use tailbound_core::{EndReason, Run};
 use tailbound_stats::sweep::Step;
 
@@ -82,7 +83,7 @@ impl Sweep {
             self.intervals_ns.iter().flat_map(kinds)
         });
         match own.chain(more).find(|path| path.exists()) {
-            Some(path) => Err(SeriesError::Exists { path, choose: "file" }),
+            Some(path) => Err(UnwrittenFile::Exists { path, choose: Alternative::File }.into()),
             None => Ok(()),
         }
     }

@@ -133,6 +133,6 @@ impl CampaignCaller for Fake {
 
     fn page(&mut self, _: &Run, _: &Path, page: &Path) -> Result<(), SeriesError> {
         new_file::write(page, Existing::Replace, b"page")
-            .map_err(|source| SeriesError::Write { path: page.to_owned(), source })
+            .map_err(|e| SeriesError::unwritten(page, e))
     }
 }

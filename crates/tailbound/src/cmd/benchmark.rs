@@ -12,7 +12,6 @@ use tailbound_run::{Output, Request, Session, resolve};
 use tailbound_sys::signal::Signals;
 
 use crate::cli_decide::MeasureBenchmarkArgs;
-use crate::cmd::session;
 use crate::live::Live;
 use crate::machine::{self, WhileHeld};
 use crate::say::{self, Failure};
@@ -43,7 +42,7 @@ pub(crate) fn measure(args: &MeasureBenchmarkArgs) -> Result<ExitCode, Failure> 
     let session = Session {
         refresh_ms: live.refresh_ms(),
         machine: Some(machine),
-        ..session::of_plan(plan, root, exe)
+        ..Session::of_plan(plan, root, exe)
     };
     let made =
         tailbound_run::measure_benchmarks(&session, output, &signals, &mut |view| live.show(&view));

@@ -7,7 +7,8 @@ use tailbound_lab::Request;
 use tailbound_report::bisect::{json, text};
 use tailbound_search::SearchError;
 use tailbound_search::bisect_runs::{
-    self, BisectAnswer, BisectCaller, BisectEnd, BisectOptions, CommitBuild, EndWords,
+    self, BisectAnswer, BisectCaller, BisectEnd, BisectOptions, CommitBuild, CommitSpan,
+    ConfigFiles, EndWords,
 };
 
 use crate::cli_bisect::{
@@ -107,14 +108,16 @@ fn commits(args: &BisectCommitsArgs) -> Result<ExitCode, Failure> {
         },
     };
     let options = options(&args.search);
-    let between = (args.tree.as_path(), args.good.as_str(), args.bad.as_str());
-    answered(&args.host, &|caller| bisect_runs::commits(&base, between, &build, &options, caller))
+    let span = CommitSpan { tree: &args.tree, good: &args.good, bad: &args.bad };
+    answered(&args.host, &|caller| bisect_runs::commits(&base, span, &build, &options, caller))
 }
 
 fn config(args: &BisectConfigArgs) -> Result<ExitCode, Failure> {
     let why = "`bisect config` builds its kernels";
     let base = without_kernel(&args.subject, &args.host, why)?;
     let options = options(&args.search);
-    let ends = (args.good.as_path(), args.bad.as_path());
-    answered(&args.host, &|caller| bisect_runs::config(&base, &args.source, ends, &options, caller))
+    let files = ConfigFiles { good: &args.good, bad: &args.bad };
+    answered(&args.host, &|caller| {
+        bisect_runs::config(&base, &args.source, files, &options, caller)
+    })
 }

@@ -18,7 +18,6 @@ use tailbound_trace::text::{self, TextFormat, TextRequest};
 use super::blame_answer::{LateWakeups, above_ns};
 use crate::cli_blame::BlameArgs;
 use crate::input;
-use crate::reading::Reading;
 use crate::say::Failure;
 
 /// A trace that another tool recorded.
@@ -64,7 +63,7 @@ pub(crate) fn answer(
     };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
     let name = input::name(path);
-    let mut progress = Reading::new(Some(&signals));
+    let mut progress = input::reading(Some(&signals));
     let file = match trace {
         ForeignTrace::Dat(file) => file,
         ForeignTrace::Text(format, text_file) => {

@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tailbound_core::Run;
-use tailbound_core::number::Real as _;
-use tailbound_core::units::parse_ns;
 use tailbound_report::compare::{Answer, Proof};
 use tailbound_report::pictures::compared;
-use tailbound_stats::compare::{Margin, Settings, Systems, distinct};
+use tailbound_stats::compare::{Settings, Systems, distinct};
 
 use crate::cli_compare::{CompareArgs, JudgeArgs};
 use crate::input::{self, Existing};
@@ -69,28 +67,6 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
 
 /// What the words of both verbs ask for.
 pub(crate) fn settings(args: &JudgeArgs) -> Result<Settings, Failure> {
-    let defaults = Settings::default();
-    let relative = match &args.margin {
-        None => defaults.margin.relative,
-        Some(text) => percent(text)?,
-    };
-    let time_ns = match &args.margin_time {
-        None => defaults.margin.time_ns,
-        // A bare 0 has no unit to be wrong about.
-        Some(text) if text.trim() == "0" => 0.0,
-        Some(text) => match parse_ns(text) {
-            Ok(ns) if ns >= 0 => ns.real(),
-            Ok(_) => return Err(Failure::usage("--margin-time: write 0 or more, for example 1us")),
-            Err(e) => return Err(Failure::usage(format!("--margin-time: {e}"))),
-        },
-    };
-    let seed = args.seed.unwrap_or(defaults.seed);
-    Ok(Settings { margin: Margin { relative, time_ns }, seed, ..defaults })
-}
-
-fn percent(text: &str) -> Result<f64, Failure> {
-    let number = text.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
-    number.filter(|n| (0.0..1000.0).contains(n)).map(|n| n / 100.0).ok_or_else(|| {
-        Failure::usage(format!("--margin: `{text}` is not a percentage from 0%, for example 5%"))
-    })
+    let (margin, time) = (args.margin.as_deref(), args.margin_time.as_deref());
+    Settings::given(margin, time, args.seed).map_err(Failure::usage)
 }

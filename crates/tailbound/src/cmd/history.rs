@@ -3,11 +3,12 @@
 
 use std::process::ExitCode;
 
+use tailbound_core::share;
 use tailbound_report::history;
 use tailbound_stats::change::Settings;
 
 use crate::cli_history::HistoryArgs;
-use crate::cmd::plan::share;
+use crate::flags;
 use crate::input::{self, Existing};
 use crate::say::{self, Failure, Form};
 
@@ -17,7 +18,7 @@ const UNUSED: [&str; 4] = ["window", "block", "raw", "load"];
 
 /// `tailbound history`
 pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode, Failure> {
-    let margin = share(&args.margin, "--margin")?;
+    let margin = share::parse(&args.margin).map_err(flags::refused("--margin"))?;
     let paths = input::files(&args.runs)?;
     let runs = input::runs_without(&paths, &UNUSED)?;
     let names: Vec<String> = paths.iter().map(|p| input::name(p)).collect();

@@ -10,7 +10,7 @@ use tailbound_record::hot::{
     Moment, SamplingEnd, SamplingRequest, SamplingStage, sample, sees_every_process,
 };
 use tailbound_report::hot::Hot;
-use tailbound_stats::hot::{SampleSite, Tally};
+use tailbound_stats::hot::{SampleSite, SampledProcess, Tally};
 use tailbound_sys::signal::Signals;
 
 use crate::cli_hot::HotArgs;
@@ -87,7 +87,7 @@ fn add(tally: &mut Tally, m: &Moment<'_>) {
         kind: m.spent,
         comm: m.comm.to_owned(),
     };
-    tally.add(m.cpu, (m.pid, m.whose), place, m.n);
+    tally.add(SampledProcess { cpu: m.cpu, pid: m.pid, whose: m.whose }, place, m.n);
 }
 
 fn tell(

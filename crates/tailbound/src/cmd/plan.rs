@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use tailbound_core::number::Real as _;
 use tailbound_core::plan::{DURATION_MAX_NS, INTERVAL_MAX_NS};
 use tailbound_core::requirement::Rate;
+use tailbound_core::share;
 use tailbound_report::planning::{self as words, Means, PlanQuestions};
 
 use crate::cli_plan::PlanVerbArgs;
@@ -38,21 +39,6 @@ fn time(text: &str, flag: &str, most: i64) -> Result<i64, Failure> {
         )));
     }
     Ok(ns)
-}
-
-/// `99.999%`, `0.99999` or `p99.999`: more than 0 and less than 1.
-pub(crate) fn share(text: &str, flag: &str) -> Result<f64, Failure> {
-    let t = text.trim();
-    let hundredths = t.strip_suffix('%').or_else(|| t.strip_prefix('p'));
-    let value = match hundredths {
-        Some(number) => number.trim().parse::<f64>().map(|v| v / 100.0),
-        None => t.parse::<f64>(),
-    };
-    value.ok().filter(|v| *v > 0.0 && *v < 1.0).ok_or_else(|| {
-        Failure::usage(format!(
-            "{flag}: `{text}` is not a share between 0 and 1: write for example `99.999%` or `0.99999`"
-        ))
-    })
 }
 
 /// A confidence of which statements are worth making.
@@ -93,9 +79,12 @@ fn questions(args: &PlanVerbArgs, means: &Means) -> Result<PlanQuestions, Failur
         (None, Some(loops)) => Some(loops.real() * (means.interval_ns.real() / 1e9)),
         (None, None) => None,
     };
-    let of = |text: &Option<String>, flag| text.as_deref().map(|t| share(t, flag)).transpose();
+    let of = |text: &Option<String>, flag| {
+        text.as_deref().map(|t| share::parse(t).map_err(flags::refused(flag))).transpose()
+    };
     let asked_share = of(&args.share, "--share")?;
-    let precision = share(args.precision.as_deref().unwrap_or("10%"), "--precision")?;
+    let precision = share::parse(args.precision.as_deref().unwrap_or("10%"))
+        .map_err(flags::refused("--precision"))?;
     let pilot = args.pilot.as_deref().map(input::run).transpose()?;
     let quantile = of(&args.quantile, "--quantile")?;
     if pilot.is_none() && args.decimals.is_some() {

@@ -16,7 +16,7 @@ use tailbound_core::Run;
 use tailbound_core::utc;
 use tailbound_host::Root;
 use tailbound_report::compare::{Answer, Proof};
-use tailbound_run::resolve;
+use tailbound_run::{RunError, are_threads, resolve};
 use tailbound_series::rounds::{self as series, Series, SeriesLine, Variant};
 use tailbound_stats::compare::{Design, Systems};
 use tailbound_sys::clock;
@@ -131,7 +131,8 @@ fn variant(text: &str, common: &[OsString]) -> Result<Variant, Failure> {
     };
     let request = session::request_of(&args).map_err(|e| named(&name, e))?;
     let plan = resolve(&request, &Root::real()).map_err(|e| named(&name, e.into()))?.plan;
-    session::one_per_cpu(args.plan.one_per_cpu, &plan).map_err(|e| named(&name, e))?;
+    are_threads(args.plan.one_per_cpu.flatten(), &plan)
+        .map_err(|e| named(&name, RunError::from(e).into()))?;
     Ok(Variant { name, words, plan })
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("--begin-at is for one run, and --rounds makes several"));
         }
         // Its runs, which are processes of their own, have it from this one.
-        let _machine = machine::share(WhileHeld::of(args.plan.wait_for_machine))?;
+        let _machine = machine::share(WhileHeld::wait_if(args.plan.wait_for_machine))?;
         return rounds::rounds(args, n);
     }
     let round = session::round(args)?;
@@ -121,7 +121,7 @@ pub(crate) fn measured(
     // In virtual time nothing that goes on beside it matters.
     session.machine = match args.virtual_time {
         true => None,
-        false => Some(machine::share(WhileHeld::of(args.wait_for_machine))?),
+        false => Some(machine::share(WhileHeld::wait_if(args.wait_for_machine))?),
     };
     let output = match out {
         Some(path) => Output::open(path, &session.plan, Existing::replaced_if(args.force))?,

@@ -8,7 +8,6 @@ use std::time::Duration;
 use serde_json::json;
 use tailbound_agent::hook::Hook;
 use tailbound_fleet::serve::{self, Clock, Config, ServeError, tokens};
-use tailbound_report::table::Table;
 use tailbound_store::{Role, Token};
 
 use super::store::place::{made, now, now_s, opened};
@@ -93,25 +92,13 @@ fn add(args: &TokenAddArgs) -> Result<ExitCode, Failure> {
 }
 
 fn ls(args: &TokenLsArgs) -> Result<ExitCode, Failure> {
-    let tokens = opened(&args.store)?.tokens()?;
+    let all = opened(&args.store)?.tokens()?;
     if args.json {
-        say::answer_json(&json!({"tokens": tokens}))?;
+        say::answer_json(&json!({"tokens": all}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = Table::new(&["id", "name", "role", "system", "created", "revoked"])
-        .with_words(&[1, 2, 3, 4, 5]);
-    for t in tokens {
-        table.row(vec![
-            t.id,
-            t.name,
-            t.role.as_str().to_owned(),
-            t.system.unwrap_or_default(),
-            t.created,
-            t.revoked.unwrap_or_default(),
-        ]);
-    }
     let style = say::style("auto");
-    say::answer_in(&table.text(style.width).join("\n"), style)?;
+    say::answer_in(&tokens::text(all, style.width), style)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the options of `run` and `measure` to a session, with everything checked and nothing started.
 
-use std::path::PathBuf;
-
-use tailbound_core::plan::{Plan, RunConfig, StopRule};
+use tailbound_core::plan::{RunConfig, StopRule};
 use tailbound_core::record::Round;
 use tailbound_host::Root;
 use tailbound_probe::Prepared;
-use tailbound_run::{Request, SamplesTo, Session, resolve};
+use tailbound_run::{Request, Session, Setting};
 
 use crate::cli_config;
 use crate::cli_run::{PlanArgs, RunArgs};
@@ -55,7 +53,7 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
         None => RunConfig::default(),
         Some(path) => {
             let file = cli_config::in_file(path)?;
-            consent::ask(&path.display().to_string(), &[&file], Agreement::of(args.yes))?;
+            consent::ask(&path.display().to_string(), &[&file], Agreement::given_if(args.yes))?;
             file
         }
     };
@@ -81,67 +79,11 @@ pub(crate) fn prepared(
     root: Root,
     round: Option<Round>,
 ) -> Result<(Session, Prepared), Failure> {
-    let resolved = resolve(request, &root)?;
-    one_per_cpu(args.one_per_cpu, &resolved.plan)?;
-    let begin_at_ns = args
-        .begin_at
-        .as_deref()
-        .map(tailbound_core::instant::parse)
-        .transpose()
-        .map_err(flags::refused("--begin-at"))?;
-    let exe = if (resolved.plan.loads.is_empty() || resolved.loads_by_default)
-        && resolved.plan.work.is_none()
-    {
-        // Without /proc there is no path, and no default load: the session says so.
-        std::env::current_exe().unwrap_or_default()
-    } else {
-        std::env::current_exe().map_err(|e| {
-            Failure::cannot(format!(
-                "loads are started from this program, whose path is unknown: {e}"
-            ))
-        })?
-    };
-    let session = Session {
-        findings: resolved.findings,
-        loads_optional: resolved.loads_by_default,
-        inventory_late: request.bare,
+    let setting = Setting {
+        threads: args.one_per_cpu.flatten(),
+        begin_at: args.begin_at.as_deref(),
         virtual_time: args.virtual_time,
         round,
-        purpose: resolved.purpose,
-        begin_at_ns,
-        ..of_plan(resolved.plan, root, exe)
     };
-    Ok((session, resolved.probe))
-}
-
-/// A session of this plan and of nothing else.
-pub(crate) fn of_plan(plan: Plan, root: Root, exe: PathBuf) -> Session {
-    Session {
-        plan,
-        findings: Vec::new(),
-        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
-        root,
-        exe,
-        loads_optional: false,
-        inventory_late: false,
-        virtual_time: false,
-        refresh_ms: 0,
-        round: None,
-        purpose: None,
-        machine: None,
-        samples: SamplesTo::File,
-        begin_at_ns: None,
-    }
-}
-
-/// Refuses a number of threads that is not the plan's: of cyclictest's users, who write it.
-pub(crate) fn one_per_cpu(given: Option<Option<u32>>, plan: &Plan) -> Result<(), Failure> {
-    let Some(Some(threads)) = given else { return Ok(()) };
-    let planned = plan.tasks.map_or(plan.cpus.len() as u64, u64::from);
-    if u64::from(threads) == planned {
-        return Ok(());
-    }
-    Err(Failure::usage(format!(
-        "-t {threads}: there is one thread per measured CPU, {planned} here; choose CPUs with --cpus, or write --tasks N for that many unpinned threads"
-    )))
+    Ok(Session::prepared(request, setting, root)?)
 }

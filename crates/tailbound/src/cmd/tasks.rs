@@ -9,7 +9,7 @@ use tailbound_host::Root;
 use tailbound_record::looks::Looks;
 use tailbound_record::progress_line::ProgressLine;
 use tailbound_report::tasks::{self as words, TaskReport};
-use tailbound_run::watch::WatchedRun;
+use tailbound_run::watch::{WatchedProcess, WatchedRun, watch_process};
 use tailbound_stats::tasks::{Change, analyse, deadline, of_run};
 
 use super::latency_bound;
@@ -70,8 +70,8 @@ fn watched(args: &TasksArgs, typed: Option<u32>) -> Result<Tasks, Failure> {
     let looks = Looks::begin(Some(length)).map_err(Failure::cannot)?;
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let mut line = ProgressLine::new(say::progress(false));
-    let target = (pid, args.process.comm.as_slice());
-    let ended = tailbound_run::watch::watch_process(root, &exe, target, looks, &mut line);
+    let target = WatchedProcess { pid, comm: &args.process.comm };
+    let ended = watch_process(root, &exe, target, looks, &mut line);
     drop(line);
     let WatchedRun { run, notes, .. } = ended.map_err(super::watch::failure)?;
     notes.iter().for_each(|text| say::note(text));

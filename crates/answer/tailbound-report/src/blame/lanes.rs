@@ -8,6 +8,7 @@
 use tailbound_core::blame::{Activity, BlameLane, BlameRecord};
 use tailbound_core::units::format_ns_i64;
 
+use super::marks::Span;
 use super::nest::{innermost, nested};
 use super::{look, marks};
 use crate::table::{Align, columns, pad};
@@ -101,13 +102,14 @@ impl Across {
 
 /// The lines of one sample, `width` columns wide, and what the letters mean; nothing without lanes.
 pub(crate) fn lines(record: &BlameRecord, width: usize) -> Option<(Vec<String>, String)> {
-    let (lanes, more) = marks::shown(record);
+    let shown = marks::lanes(record);
+    let lanes = &shown.shown;
     if lanes.is_empty() {
         return None;
     }
     let names: Vec<String> = lanes.iter().map(|l| format!("CPU {}", l.cpu)).collect();
     let name = names.iter().map(|n| columns(n)).max().unwrap_or(0);
-    let (from_ns, to_ns) = marks::window(record);
+    let Span { from_ns, to_ns } = marks::window(record);
     let across = Across { from_ns, to_ns, columns: width.saturating_sub(name + 2).max(10) };
     let mut letters = Letters::default();
     let indent = " ".repeat(name + 2);
@@ -123,7 +125,7 @@ pub(crate) fn lines(record: &BlameRecord, width: usize) -> Option<(Vec<String>, 
     let rule = across.columns.saturating_sub(columns(&first) + columns(&last) + 2);
     out.push(format!("{indent}{first} {} {last}", "─".repeat(rule)));
     let mut legend = letters.legend();
-    if let Some(words) = marks::more_words(more) {
+    if let Some(words) = shown.more_words() {
         legend.push_str(&format!(". {words}"));
     }
     Some((out.into_iter().map(|l| l.trim_end().to_owned()).collect(), legend))

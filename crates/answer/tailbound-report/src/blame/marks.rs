@@ -8,14 +8,21 @@ use tailbound_core::blame::{BlameLane, BlameRecord, Phase};
 /// Most CPUs in one picture: a terminal and a page have no room for hundreds.
 const CPUS_MAX: usize = 8;
 
-/// From when to when a picture goes: the latency, and a little before and after it where that is known.
-pub(super) fn window(record: &BlameRecord) -> (i64, i64) {
+/// From when to when a picture, or something in it, goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) from_ns: i64,
+    pub(super) to_ns: i64,
+}
+
+/// The latency, and a little before and after it where that is known.
+pub(super) fn window(record: &BlameRecord) -> Span {
     let spans = || record.lanes.iter().flat_map(|l| &l.spans);
     let end = record.latency_ns.max(1);
     let earliest = spans().map(|s| s.from_ns).min().unwrap_or(0);
     let last = spans().map(|s| s.to_ns).max().unwrap_or(0);
-    let from = earliest.clamp(-(end / 4), 0);
-    (from, last.clamp(end, end.saturating_add(end / 20)))
+    let from_ns = earliest.clamp(-(end / 4), 0);
+    Span { from_ns, to_ns: last.clamp(end, end.saturating_add(end / 20)) }
 }
 
 /// Is it a whole cycle of a watched thread, and no wake-up alone?
@@ -44,17 +51,27 @@ pub(crate) fn phases(record: &BlameRecord) -> Vec<(Phase, i64, i64)> {
     out
 }
 
-/// The CPUs that are shown, in their order, and how many more there are: that of the thread, then the busiest.
-pub(super) fn shown(record: &BlameRecord) -> (Vec<&BlameLane>, usize) {
+/// The CPUs of a picture.
+pub(super) struct PictureLanes<'a> {
+    /// Those that are shown, in their order.
+    pub(super) shown: Vec<&'a BlameLane>,
+    /// How many more there are.
+    more: usize,
+}
+
+impl PictureLanes<'_> {
+    /// What to say where some are not shown.
+    pub(super) fn more_words(&self) -> Option<String> {
+        (self.more > 0).then(|| format!("{} more CPUs are in the run file.", self.more))
+    }
+}
+
+/// The CPU of the thread, then the busiest.
+pub(super) fn lanes(record: &BlameRecord) -> PictureLanes<'_> {
     let mut all: Vec<&BlameLane> = record.lanes.iter().collect();
     all.sort_by_key(|l| (Some(l.cpu) != record.cpu, std::cmp::Reverse(l.spans.len()), l.cpu));
     let more = all.len().saturating_sub(CPUS_MAX);
     all.truncate(CPUS_MAX);
     all.sort_by_key(|l| l.cpu);
-    (all, more)
-}
-
-/// What to say where some are not shown.
-pub(super) fn more_words(more: usize) -> Option<String> {
-    (more > 0).then(|| format!("{more} more CPUs are in the run file."))
+    PictureLanes { shown: all, more }
 }

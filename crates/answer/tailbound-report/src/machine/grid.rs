@@ -225,6 +225,7 @@ fn rate_text(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::look::tests::{interrupt, thread};
+    use super::super::rows::UnknownFact;
     use super::*;
 
     #[test]
@@ -233,7 +234,7 @@ mod tests {
             thread(1, "systemd", Policy::Other),
             ThreadRow { nice: -5, fixed: true, ..thread(23, "irq/4-ttyS0", Policy::Other) },
             ThreadRow {
-                affinity: Err("gone".to_owned()),
+                affinity: Err(UnknownFact { reason: "gone".to_owned() }),
                 process: Some("a very long name of a process".to_owned()),
                 ..thread(4_194_304, "worker", Policy::Fifo(99))
             },

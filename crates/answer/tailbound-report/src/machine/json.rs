@@ -39,7 +39,7 @@ fn known<T: serde::Serialize>(out: &mut Value, key: &str, what: &MachineFact<T>)
         Ok(value) => out[key] = json!(value),
         Err(why) => {
             out[key] = Value::Null;
-            out[format!("{key}_unknown")] = json!(why);
+            out[format!("{key}_unknown")] = json!(why.reason);
         }
     }
 }
@@ -112,13 +112,14 @@ mod tests {
 
     use super::super::look::Look;
     use super::super::look::tests::{interrupt, thread};
+    use super::super::rows::UnknownFact;
     use super::*;
 
     #[test]
     fn what_is_unknown_is_null_with_its_reason() {
         let shown = Look {
             threads: vec![ThreadRow {
-                affinity: Err("refused".to_owned()),
+                affinity: Err(UnknownFact { reason: "refused".to_owned() }),
                 ..thread(40, "irq/4-ttyS0", Policy::Fifo(50))
             }],
             interrupts: vec![interrupt(4, &["ttyS0"])],

@@ -20,6 +20,6 @@ pub use look::{Look, MachineView};
 pub use order::{InterruptKey, Order, Sort, SortError, ThreadKey};
 pub use rows::{
     ClassRow, Handler, InterruptRow, MachineFact, SwitchRate, Switches, ThreadId, ThreadRow,
-    interrupt_of,
+    UnknownFact, interrupt_of,
 };
 pub use text::text;

@@ -7,8 +7,15 @@ use std::collections::BTreeMap;
 
 use tailbound_core::{CpuSet, Policy};
 
+/// Why something was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownFact {
+    /// The words of whoever tried.
+    pub reason: String,
+}
+
 /// Something read, or the reason why not.
-pub type MachineFact<T> = Result<T, String>;
+pub type MachineFact<T> = Result<T, UnknownFact>;
 
 /// A thread that is this one and no later one of the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -21,6 +21,13 @@ pub struct Labels {
     pub append: String,
 }
 
+/// Why a combination has no run, in the words of whoever was to make it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellFailure {
+    /// Its words.
+    pub why: String,
+}
+
 /// A combination that was asked for, and what became of it.
 #[derive(Clone, Debug)]
 pub struct Cell {
@@ -29,7 +36,7 @@ pub struct Cell {
     /// Its run file, or what a failed one left; if there is anything.
     pub file: Option<String>,
     /// Its run, or why there is none.
-    pub run: Result<Run, String>,
+    pub run: Result<Run, CellFailure>,
 }
 
 /// A row: a kernel with its options.
@@ -213,7 +220,7 @@ fn place_of<T: PartialEq>(list: &mut Vec<T>, what: T) -> usize {
 fn figures(i: usize, cell: &Cell) -> GridSlot {
     let run = match &cell.run {
         Ok(run) => run,
-        Err(reason) => return GridSlot::Failed(reason.clone()),
+        Err(failure) => return GridSlot::Failed(failure.why.clone()),
     };
     let Some(context) = run.judged_context() else {
         return GridSlot::Failed("the run holds no thread's figures".to_owned());

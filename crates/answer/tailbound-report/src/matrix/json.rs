@@ -50,7 +50,7 @@ fn cell(cell: &Cell) -> Value {
         "file": cell.file,
     });
     match &cell.run {
-        Err(reason) => value["failure"] = json!(reason),
+        Err(failure) => value["failure"] = json!(failure.why),
         Ok(run) => {
             let analysis = Analysis::of(run);
             let doubts: Vec<&str> =

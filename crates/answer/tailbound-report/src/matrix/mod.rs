@@ -22,8 +22,8 @@ mod sections;
 mod tables;
 mod text;
 
-pub use ending::{exit_status, page};
-pub use grid::{Cell, Labels};
+pub use ending::{answer_json, answer_text, exit_status, files_text, page};
+pub use grid::{Cell, CellFailure, Labels};
 pub use html::html;
 pub use json::{SCHEMA, json};
 pub use picture::svg;

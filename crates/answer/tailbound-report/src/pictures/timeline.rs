@@ -40,6 +40,15 @@ struct Columns {
     end_s: u64,
 }
 
+/// Which of several values stands for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WorstValue {
+    /// Of rates.
+    Least,
+    /// Of latencies.
+    Greatest,
+}
+
 impl Columns {
     fn of(run: &Run) -> Self {
         let seen = run.seconds.iter().map(|s| s.second + 1).max().unwrap_or(0);
@@ -88,7 +97,12 @@ impl Columns {
         out
     }
     /// The same values side by side, thinned further if the table would not end.
-    fn table(self, lines: &[Line], write: &dyn Fn(&Line, f64) -> String, least: bool) -> Table {
+    fn table(
+        self,
+        lines: &[Line],
+        write: &dyn Fn(&Line, f64) -> String,
+        worst: WorstValue,
+    ) -> Table {
         let mut head = vec!["seconds"];
         head.extend(lines.iter().map(|l| l.name.as_str()));
         let mut table = Table::new(&head);
@@ -102,7 +116,10 @@ impl Columns {
             let mut row = vec![format!("{} to {end}", from * self.seconds)];
             for l in lines {
                 let values = l.columns.range(from..to).map(|c| *c.1);
-                let worst = if least { values.reduce(f64::min) } else { values.reduce(f64::max) };
+                let worst = match worst {
+                    WorstValue::Least => values.reduce(f64::min),
+                    WorstValue::Greatest => values.reduce(f64::max),
+                };
                 row.push(worst.map_or_else(|| "no record".to_owned(), |v| write(l, v)));
             }
             table.row(row);
@@ -178,7 +195,7 @@ pub fn maxima(analysis: &Analysis<'_>) -> Option<Figure> {
         caption,
         wide: draw(Layout::WIDE),
         narrow: draw(Layout::NARROW),
-        table: columns.table(&lines, &|_, v| format_ns(v), false),
+        table: columns.table(&lines, &|_, v| format_ns(v), WorstValue::Greatest),
         series: lines_json(columns, &lines),
     })
 }
@@ -299,7 +316,7 @@ pub fn loads(run: &Run) -> Option<Figure> {
         ),
         wide: draw(Layout::WIDE),
         narrow: draw(Layout::NARROW),
-        table: columns.table(&lines, &write, true),
+        table: columns.table(&lines, &write, WorstValue::Least),
         series: lines_json(columns, &lines),
     })
 }

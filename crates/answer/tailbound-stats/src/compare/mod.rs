@@ -35,6 +35,6 @@ pub use block::Block;
 pub use design::Design;
 pub use difference::{Difference, Feature, difference};
 pub use margin::{Margin, Word};
-pub use settings::Settings;
+pub use settings::{MarginError, Settings};
 pub use systems::{System, Systems, distinct};
 pub use table::{Cell, ComparedContext, ComparedRun, Comparison, Row, compare};

@@ -130,13 +130,20 @@ fn distribution(d: &Distribution, run: &Run, t: &ThreadRecord, out: &mut Vec<Str
         }
     }
     if d.unbinned == 0 && binned == d.n {
-        extremes(d, (min, max), t, out);
+        extremes(d, Extremes { min, max }, t, out);
     }
+}
+
+/// The least and the greatest value, in ns.
+struct Extremes {
+    min: i64,
+    max: i64,
 }
 
 /// The extremes lie in the outermost buckets. A thread that ran on while it was read may have
 /// had more extreme ones than its histogram, never less extreme ones.
-fn extremes(d: &Distribution, (min, max): (i64, i64), t: &ThreadRecord, out: &mut Vec<String>) {
+fn extremes(d: &Distribution, of: Extremes, t: &ThreadRecord, out: &mut Vec<String>) {
+    let Extremes { min, max } = of;
     let is_final = is_final(t);
     let step = i64::try_from(d.resolution_ns).unwrap_or(i64::MAX);
     let low = |b: Bucket| b.low_ns.cast_signed();

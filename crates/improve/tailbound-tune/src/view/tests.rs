@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use tailbound_core::{CpuSet, Policy, TerminalSize};
 use tailbound_report::Color;
-use tailbound_report::machine::{Choice, InterruptRow, Look, Sort, Switches, ThreadId, ThreadRow};
+use tailbound_report::machine::{
+    Choice, InterruptRow, Look, Sort, Switches, ThreadId, ThreadRow, UnknownFact,
+};
 use tailbound_report::table::columns;
 
 use super::draw::frame;
@@ -77,7 +79,7 @@ fn machine(at_ns: i64) -> Look {
             ThreadRow { process: Some("robot".to_owned()), ..thread(700, "servo", Policy::Rr(80)) },
             ThreadRow { nice: 5, ..thread(701, "\u{1b}[2Jlogger", Policy::Other) },
             ThreadRow {
-                affinity: Err("gone".to_owned()),
+                affinity: Err(UnknownFact { reason: "gone".to_owned() }),
                 ..thread(4_000_000, "last", Policy::Idle)
             },
         ],

@@ -126,3 +126,23 @@ pub fn json(target: &Target, facts: &Result<Facts, EngineError>) -> Value {
     }
     row
 }
+
+/// What became of the power of each of `targets`, a line each.
+#[must_use]
+pub fn power_text(targets: &[Target], done: &[Result<(), EngineError>]) -> String {
+    let line = |(target, done): (&Target, &Result<(), EngineError>)| match done {
+        Ok(()) => format!("{}  off and on; it answers\n", target.name),
+        Err(why) => format!("{}  {why}\n", target.name),
+    };
+    targets.iter().zip(done).map(line).collect()
+}
+
+/// The same for scripts.
+#[must_use]
+pub fn power_json(targets: &[Target], done: &[Result<(), EngineError>]) -> Value {
+    let row = |(target, done): (&Target, &Result<(), EngineError>)| {
+        let why = done.as_ref().err().map(ToString::to_string);
+        json!({ "name": target.name, "answers": why.is_none(), "why": why })
+    };
+    json!({ "targets": targets.iter().zip(done).map(row).collect::<Vec<_>>() })
+}

@@ -18,6 +18,18 @@ use super::work;
 /// Between two pieces a campaign is under way still, for so long.
 const BETWEEN_S: i64 = 600;
 
+/// Whether somebody is at a campaign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum CampaignState {
+    /// A machine makes a run of it.
+    Running,
+    /// It waits for its machine.
+    Waiting,
+    /// One piece is over, and the next is not handed out yet.
+    Between,
+}
+
 /// A campaign on a system.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct UnderWay {
@@ -25,8 +37,8 @@ pub(super) struct UnderWay {
     pub(super) campaign: String,
     /// The system.
     pub(super) system: String,
-    /// Whether somebody is at it: `running`, `waiting`, or `between` two pieces.
-    pub(super) state: &'static str,
+    /// Whether somebody is at it.
+    pub(super) state: CampaignState,
     /// Which run is made, or was made last, from 1.
     pub(super) at: Option<i64>,
     /// Runs in all.
@@ -89,8 +101,8 @@ fn of_group(
 ) -> Option<UnderWay> {
     let of_state = |state: WorkState| group.iter().copied().find(|w| w.state == state);
     let (w, state) = match (of_state(WorkState::Running), of_state(WorkState::Waiting)) {
-        (Some(w), _) => (w, "running"),
-        (None, Some(w)) => (w, "waiting"),
+        (Some(w), _) => (w, CampaignState::Running),
+        (None, Some(w)) => (w, CampaignState::Waiting),
         (None, None) => {
             let newest = *group.first()?;
             let more = newest.batch.as_ref().is_some_and(|b| b.at < b.of);
@@ -100,7 +112,7 @@ fn of_group(
             if !(more && recent && goes_on) {
                 return None;
             }
-            (newest, "between")
+            (newest, CampaignState::Between)
         }
     };
     let said = doing.get(&w.id);
@@ -145,33 +157,33 @@ fn of_group(
         run_ends: left_s.map(in_future),
         ends: ends_s.map(in_future),
         said_s_ago: said.map(|(_, ago)| *ago),
-        share: share(at, of, said, w.batch.is_some(), state),
+        share: match &w.batch {
+            Some(_) => share(at, of, said, state),
+            // What the agent counts is all of its piece.
+            None => said.map(within),
+        },
         words: w.progress.clone(),
     })
 }
 
-/// How much is done: the runs before this one, and of this one what its length says.
+/// How much of its run an agent had done, and has by now.
+fn within((doing, ago_s): &(Doing, i64)) -> f64 {
+    use tailbound_core::number::Real as _;
+    let elapsed = doing.elapsed_s.real() + ago_s.real();
+    (elapsed / (doing.elapsed_s.real() + doing.left_s.real()).max(1.0)).min(1.0)
+}
+
+/// How much of several pieces is done: the runs before this one, and of this one what its length says.
 fn share(
     at: Option<i64>,
     of: Option<i64>,
     said: Option<&(Doing, i64)>,
-    pieces: bool,
-    state: &str,
+    state: CampaignState,
 ) -> Option<f64> {
     use tailbound_core::number::Real as _;
-    let within = said.map(|(d, ago)| {
-        let elapsed = d.elapsed_s.real() + ago.real();
-        (elapsed / (d.elapsed_s.real() + d.left_s.real()).max(1.0)).min(1.0)
-    });
-    match (at, of) {
-        // What the agent counts is all of its piece.
-        (_, _) if !pieces => within,
-        (Some(at), Some(of)) if of > 0 => {
-            let before = if state == "between" { at } else { at - 1 };
-            Some(((before.real() + within.unwrap_or(0.0)) / of.real()).min(1.0))
-        }
-        _ => None,
-    }
+    let (at, of) = (at?, of.filter(|of| *of > 0)?);
+    let before = if state == CampaignState::Between { at } else { at - 1 };
+    Some(((before.real() + said.map_or(0.0, within)) / of.real()).min(1.0))
 }
 
 #[cfg(test)]
@@ -219,7 +231,10 @@ mod tests {
         ];
         let told = told(&all, &said(80), NOW_S);
         let [one] = told.as_slice() else { panic!("{told:?}") };
-        assert_eq!((one.at, one.of, one.not_complete, one.state), (Some(3), Some(4), 1, "running"));
+        assert_eq!(
+            (one.at, one.of, one.not_complete, one.state),
+            (Some(3), Some(4), 1, CampaignState::Running)
+        );
         assert_eq!(one.part.as_deref(), Some("part-3"));
         assert_eq!(one.run_ends, Some(utc::rfc3339(NOW_S + 60)));
         // One more run, as long as the two before: 60 s.
@@ -242,8 +257,8 @@ mod tests {
     #[test]
     fn between_two_pieces_it_goes_on_and_after_the_last_it_is_over() {
         let of = |w: Work| told(&[w], &BTreeMap::new(), NOW_S).first().map(|u| u.state);
-        assert_eq!(of(piece("a", WorkState::Done, 1)), Some("between"));
-        assert_eq!(of(piece("a", WorkState::Waiting, 1)), Some("waiting"));
+        assert_eq!(of(piece("a", WorkState::Done, 1)), Some(CampaignState::Between));
+        assert_eq!(of(piece("a", WorkState::Waiting, 1)), Some(CampaignState::Waiting));
         assert_eq!(of(piece("a", WorkState::Done, 4)), None);
         assert_eq!(of(piece("a", WorkState::Lost, 1)), None);
         let old = Work {

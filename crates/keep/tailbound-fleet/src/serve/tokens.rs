@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tokens: made from random bits, shown once, known by their hash.
+//! Tokens: made from random bits, shown once, known by their hash, and listed without themselves.
 //!
 //! Source: RFC 6750.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
+use tailbound_report::table::Table;
+use tailbound_store::Token;
 
 /// How a token begins: whoever finds one in a file knows what it is.
 const BEGIN: &str = "tailbound-";
@@ -41,6 +43,18 @@ pub fn made() -> Result<(String, String), std::io::Error> {
 #[must_use]
 pub fn hashed(token: &str) -> String {
     hexadecimal(&Sha256::digest(token.as_bytes()))
+}
+
+/// The tokens that there are, as a table of this width.
+#[must_use]
+pub fn text(tokens: Vec<Token>, width: usize) -> String {
+    let heads = ["id", "name", "role", "system", "created", "revoked"];
+    let mut table = Table::new(&heads).with_words(&[1, 2, 3, 4, 5]);
+    for t in tokens {
+        let (system, revoked) = (t.system.unwrap_or_default(), t.revoked.unwrap_or_default());
+        table.row(vec![t.id, t.name, t.role.as_str().to_owned(), system, t.created, revoked]);
+    }
+    table.text(width).join("\n")
 }
 
 #[cfg(test)]

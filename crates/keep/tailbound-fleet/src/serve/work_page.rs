@@ -11,7 +11,7 @@ use tailbound_report::escape::xml;
 use tailbound_store::{Work, WorkState};
 
 use super::boards::UNHEARD_S;
-use super::campaigns::{self, UnderWay};
+use super::campaigns::{self, CampaignState, UnderWay};
 use super::frame::ReadRequest;
 use super::listing::{Column, Listing};
 use super::overview::minute;
@@ -90,13 +90,13 @@ fn progress(body: &mut String, all: &[UnderWay], today: &str) {
         };
         let part = u.part.as_deref().unwrap_or("unknown");
         let part = match u.state {
-            "running" => part.to_owned(),
-            "waiting" => format!("{part} waits for the agent"),
-            _ => format!("{part} is over, the next one is not handed out yet"),
+            CampaignState::Running => part.to_owned(),
+            CampaignState::Waiting => format!("{part} waits for the agent"),
+            CampaignState::Between => format!("{part} is over, the next one is not handed out yet"),
         };
         let heard = match (u.state, u.said_s_ago) {
-            ("running", Some(s)) => format!("{s} s ago"),
-            ("running", None) => "says no progress".to_owned(),
+            (CampaignState::Running, Some(s)) => format!("{s} s ago"),
+            (CampaignState::Running, None) => "says no progress".to_owned(),
             _ => "–".to_owned(),
         };
         listing.row(&[

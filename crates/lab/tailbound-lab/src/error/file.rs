@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use tailbound_archive::ArchiveError;
 use tailbound_core::FailureKind;
+use tailbound_core::unwritten::UnwrittenFile;
 
 /// A file or folder that the lab cannot read, believe or write.
 #[derive(Debug, thiserror::Error)]
@@ -42,28 +43,9 @@ pub enum FileError {
         /// Its SHA-256 now.
         now: String,
     },
-    /// It would be overwritten.
-    #[error("{} exists already: choose another name, or give --force to overwrite it", .path.display())]
-    Exists {
-        /// Which.
-        path: PathBuf,
-    },
-    /// Something stands in its place: a link, a folder, a device.
-    #[error("{} is not written: {source}", .path.display())]
-    InTheWay {
-        /// Which.
-        path: PathBuf,
-        /// What it is.
-        source: io::Error,
-    },
-    /// A result cannot be written.
-    #[error("{} cannot be written: {source}", .path.display())]
-    Unwritten {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    /// A result is not written.
+    #[error(transparent)]
+    Unwritten(#[from] UnwrittenFile),
     /// A run that would be overwritten is not the one that would be made.
     #[error("{} holds a run made with different options or by another version: choose another --out, or give --force", .path.display())]
     OtherRun {
@@ -102,15 +84,11 @@ impl FileError {
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Given { .. }
-            | Self::Exists { .. }
-            | Self::InTheWay { .. }
-            | Self::OtherRun { .. }
-            | Self::Archive { .. } => FailureKind::Usage,
+            Self::Unwritten(e) => e.kind(),
+            Self::Given { .. } | Self::OtherRun { .. } | Self::Archive { .. } => FailureKind::Usage,
             Self::Unusable { .. }
             | Self::TooLarge { .. }
             | Self::Changed { .. }
-            | Self::Unwritten { .. }
             | Self::Unpack { .. }
             | Self::Run(_)
             | Self::Record(_)

@@ -22,6 +22,7 @@ use std::path::Path;
 
 use tailbound_archive::ArchiveError;
 use tailbound_core::FailureKind;
+use tailbound_core::unwritten::{Alternative, UnwrittenFile};
 
 pub use self::build::{BuildError, SourceError};
 pub use self::file::FileError;
@@ -103,14 +104,7 @@ impl LabError {
 
     /// A result file that was not written.
     pub(crate) fn unwritten(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        match source.kind() {
-            io::ErrorKind::AlreadyExists => FileError::Exists { path },
-            // A link, a folder, a device: the words are to be mended, not the machine.
-            io::ErrorKind::InvalidInput => FileError::InTheWay { path, source },
-            _ => FileError::Unwritten { path, source },
-        }
-        .into()
+        FileError::from(UnwrittenFile::of(path, source, Alternative::Name)).into()
     }
 
     /// An archive that was not unpacked.

@@ -68,11 +68,6 @@ fn files_that_were_named_are_the_users_and_others_the_machines() {
         [
             (FileError::Given { path: path(), source: gone() }, "a/b: gone"),
             (
-                FileError::Exists { path: path() },
-                "a/b exists already: choose another name, or give --force to overwrite it",
-            ),
-            (FileError::InTheWay { path: path(), source: gone() }, "a/b is not written: gone"),
-            (
                 FileError::OtherRun { path: path() },
                 "a/b holds a run made with different options or by another version: choose another --out, or give --force",
             ),
@@ -87,7 +82,6 @@ fn files_that_were_named_are_the_users_and_others_the_machines() {
                 FileError::Changed { path: path(), then: text("12"), now: text("34") },
                 "a/b: changed since it was looked at (SHA-256 12, now 34)",
             ),
-            (FileError::Unwritten { path: path(), source: gone() }, "a/b cannot be written: gone"),
             (FileError::Run(gone()), "gone"),
         ],
     );

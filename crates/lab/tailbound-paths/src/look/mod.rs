@@ -72,8 +72,13 @@ enum Target {
     Timer(usize),
 }
 
-/// From when to when, on which CPU, for what.
-type Targeted = (u64, u64, u8, Target);
+/// A time of which it is to be known what a CPU executed.
+#[derive(Clone, Copy, Debug)]
+struct Targeted {
+    within: GuestWindow,
+    cpu: u8,
+    target: Target,
+}
 
 /// The record so far, and what is to be looked at block by block.
 #[derive(Debug)]
@@ -102,7 +107,7 @@ fn apart(w: &WakeUp, fit: &Fit) -> i64 {
 }
 
 impl Sparse {
-    /// From the log of the sparse run.
+    /// From the log of the sparse run, which had the same bytes as without being watched.
     ///
     /// # Errors
     /// [`LookError`]: also where a check failed, after which nothing is told.
@@ -111,7 +116,6 @@ impl Sparse {
         marks: Marks,
         symbols: &Symbols,
         samples: Samples<'_>,
-        same_bytes: bool,
     ) -> Result<Self, LookError> {
         let (wakeups, turns) = judged(log, marks, samples)?;
         let unread = wakeups.iter().filter(|w| w.is_unread()).count();
@@ -151,7 +155,7 @@ impl Sparse {
             return Err(LookError::Elsewhere { late: elsewhere, all: late.len() });
         }
         let checks = PathsChecks {
-            same_bytes,
+            same_bytes: true,
             samples: fit.samples as u64,
             constant_ns: fit.constant_ns,
             drift_ppb: fit.drift_ppb(),
@@ -179,7 +183,7 @@ impl Sparse {
         Ok(sparse)
     }
 
-    /// From the log of the sparse run of a probe that hands over: what is told of each begins with the sender's call.
+    /// As [`Sparse::of`], of a probe that hands over: what is told of each begins with the sender's call.
     ///
     /// # Errors
     /// [`LookError`]: also where a check failed, after which nothing is told.
@@ -188,7 +192,6 @@ impl Sparse {
         marks: Marks,
         symbols: &Symbols,
         samples: Samples<'_>,
-        same_bytes: bool,
     ) -> Result<Self, LookError> {
         let (woken, turns) = judged(log, marks, samples)?;
         if turns.several() {
@@ -205,7 +208,7 @@ impl Sparse {
             GuestWindow { from_ns: of(calls.first()).due_ns, to_ns: of(calls.last()).user_ns };
         let seen = read(log, window, &[], &[], samples.step_ns, marks, turns)?;
         let checks = PathsChecks {
-            same_bytes,
+            same_bytes: true,
             samples: fit.samples as u64,
             constant_ns: fit.constant_ns,
             drift_ppb: fit.drift_ppb(),
@@ -277,7 +280,8 @@ impl Sparse {
         for (at, latency_ns) in latest(latencies_ns) {
             let Some((span_ns, lengths_ns)) = of(at, latency_ns) else { continue };
             let target = Target::WakeUp(self.record.wakeups.len());
-            self.targets.push((span_ns.start, span_ns.end, 0, target));
+            let within = GuestWindow { from_ns: span_ns.start, to_ns: span_ns.end };
+            self.targets.push(Targeted { within, cpu: 0, target });
             self.record.wakeups.push(WakeUpRecord {
                 activation: at as u64,
                 latency_ns,
@@ -307,7 +311,7 @@ impl Sparse {
         };
         for kind in SectionKind::ALL {
             for (cpu, all) in &seen.sections {
-                sparse.sections(kind, (*cpu, seen.several()), all, symbols);
+                sparse.sections(kind, *cpu, all, seen, symbols);
             }
         }
         sparse
@@ -376,9 +380,9 @@ impl Sparse {
     /// Times of which the blocks are wanted, apart and in order.
     #[must_use]
     pub fn windows(&self) -> Vec<GuestWindow> {
-        let early = |(from_ns, to_ns, ..): &Targeted| GuestWindow {
-            from_ns: from_ns.saturating_sub(EARLIER_NS),
-            to_ns: *to_ns,
+        let early = |Targeted { within, .. }: &Targeted| GuestWindow {
+            from_ns: within.from_ns.saturating_sub(EARLIER_NS),
+            to_ns: within.to_ns,
         };
         let mut all: Vec<GuestWindow> = self.targets.iter().map(early).collect();
         all.sort_unstable();
@@ -403,8 +407,8 @@ impl Sparse {
         plan: &Plan,
     ) -> Result<PathsRecord, LookError> {
         let blocks = blocks(log, plan)?;
-        for (from, to, cpu, target) in std::mem::take(&mut self.targets) {
-            let lines = tree(&blocks, cpu, (from, to), symbols, plan).lines();
+        for Targeted { within, cpu, target } in std::mem::take(&mut self.targets) {
+            let lines = tree(&blocks, cpu, within, symbols, plan).lines();
             match target {
                 Target::Section(at) => {
                     if let Some(section) = self.record.sections.get_mut(at) {

@@ -9,7 +9,7 @@ use tailbound_core::paths::{
 use tailbound_trace::symbols::Symbols;
 
 use super::reading::LogReading;
-use super::{Samples, Sparse, Target, WAKEUPS};
+use super::{Samples, Sparse, Target, Targeted, WAKEUPS};
 use crate::names::named;
 use crate::sections::Sections;
 use crate::wakeups::{self, WakeUp};
@@ -24,10 +24,12 @@ impl Sparse {
     pub(super) fn sections(
         &mut self,
         kind: SectionKind,
-        (cpu, several): (u8, bool),
+        cpu: u8,
         all: &Sections,
+        seen: &LogReading,
         symbols: &Symbols,
     ) {
+        let several = seen.several();
         let name = |at: u64| named(symbols, at).to_owned();
         let number = several.then(|| u32::from(cpu));
         let table = all.table(kind);
@@ -43,7 +45,8 @@ impl Sparse {
         for (nth, ((first, last), b)) in table.into_iter().take(SECTIONS).enumerate() {
             if nth < TREES {
                 let target = Target::Section(self.record.sections.len());
-                self.targets.push((b.at_ns, b.at_ns + b.at_length_ns, cpu, target));
+                let within = GuestWindow { from_ns: b.at_ns, to_ns: b.at_ns + b.at_length_ns };
+                self.targets.push(Targeted { within, cpu, target });
             }
             self.record.sections.push(SectionRecord {
                 kind,
@@ -86,9 +89,13 @@ impl Sparse {
             let delayed = legs.first().is_some_and(|first| first.ns > 0);
             let before = seen.behind(w, *due_ns).filter(|_| delayed);
             let nth = self.record.wakeups.len();
-            self.targets.push((*due_ns, w.user_ns, w.cpus.1, Target::WakeUp(nth)));
+            let mut until = |to_ns, cpu, target| {
+                let within = GuestWindow { from_ns: *due_ns, to_ns };
+                self.targets.push(Targeted { within, cpu, target });
+            };
+            until(w.user_ns, w.cpus.1, Target::WakeUp(nth));
             if w.handed_over() {
-                self.targets.push((*due_ns, w.told_ns, w.cpus.0, Target::Timer(nth)));
+                until(w.told_ns, w.cpus.0, Target::Timer(nth));
             }
             self.record.wakeups.push(WakeUpRecord {
                 activation: at as u64,

@@ -110,7 +110,7 @@ fn told_of(records: &[One], latencies_ns: &[i64]) -> Result<PathsRecord, LookErr
         Marks { entries, interrupt: INTERRUPT, schedule: SCHEDULE, sets: SETS, second: None };
     let samples = Samples { start_ns: 9000, latencies_ns, step_ns: 1, guest: Guest::X86_64 };
     let symbols = Symbols::parse(SYMBOLS);
-    let mut found = Sparse::of(&mut log(records), marks, &symbols, samples, true)?;
+    let mut found = Sparse::of(&mut log(records), marks, &symbols, samples)?;
     found.keep_shares(&[625, 375]);
     Ok(found.record().clone())
 }
@@ -307,7 +307,8 @@ fn what_a_cpu_executed_is_its_own_blocks() {
     let (symbols, plan) =
         (Symbols::parse(SYMBOLS), Plan::of(crate::plan::X86_64_SYMBOLS, Guest::X86_64).unwrap());
     let of = |cpu| {
-        let lines = tree(&blocks, cpu, (0, 100), &symbols, &plan).lines();
+        let lines =
+            tree(&blocks, cpu, GuestWindow { from_ns: 0, to_ns: 100 }, &symbols, &plan).lines();
         lines.iter().map(|l| (l.name.clone(), l.total_ns)).collect::<Vec<_>>()
     };
     assert_eq!(of(1), [("spin_lock".to_owned(), 40)]);

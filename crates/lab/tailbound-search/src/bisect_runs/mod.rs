@@ -171,19 +171,39 @@ pub fn kernels(
     search::in_order(&way, base, "", &mut make, last, "kernels")
 }
 
-/// Commits of `tree` between two, each built and booted.
+/// Commits of a git tree, from one that is good to one that is bad.
+#[derive(Clone, Copy, Debug)]
+pub struct CommitSpan<'a> {
+    /// The tree.
+    pub tree: &'a Path,
+    /// The good end.
+    pub good: &'a str,
+    /// The bad end.
+    pub bad: &'a str,
+}
+
+/// Two files of a kernel's configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct ConfigFiles<'a> {
+    /// That of the good kernel.
+    pub good: &'a Path,
+    /// That of the bad one.
+    pub bad: &'a Path,
+}
+
+/// Commits between two, each built and booted.
 ///
 /// # Errors
 /// As [`append`]; the tree cannot be read.
 pub fn commits(
     base: &Request,
-    (tree, good, bad): (&Path, &str, &str),
+    span: CommitSpan<'_>,
     build: &CommitBuild,
     options: &BisectOptions,
     caller: &BisectCaller<'_>,
 ) -> Result<BisectAnswer, SearchError> {
-    let commits = Commits::open(tree)?;
-    let all = commits.between(good, bad)?;
+    let commits = Commits::open(span.tree)?;
+    let all = commits.between(span.good, span.bad)?;
     let (config, fragments, command) = match build {
         CommitBuild::Lab { config, fragments } => (config.as_deref(), fragments.as_slice(), None),
         CommitBuild::Command(line) => (None, Default::default(), Some(line)),
@@ -215,15 +235,15 @@ pub fn commits(
 pub fn config(
     base: &Request,
     source: &Path,
-    (good_file, bad_file): (&Path, &Path),
+    files: ConfigFiles<'_>,
     options: &BisectOptions,
     caller: &BisectCaller<'_>,
 ) -> Result<BisectAnswer, SearchError> {
-    let (good, bad) = (Config::read(good_file)?, Config::read(bad_file)?);
+    let (good, bad) = (Config::read(files.good)?, Config::read(files.bad)?);
     let map = |config: &Config| config.iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
     let differences = bisect::configurations(&map(&good), &map(&bad), &build_describes_itself);
     if differences.is_empty() {
-        let (good, bad) = (good_file.to_owned(), bad_file.to_owned());
+        let (good, bad) = (files.good.to_owned(), files.bad.to_owned());
         return Err(SearchError::SameOptions { good, bad });
     }
     let what = format!("{} {good:?} {differences:?}", source.display());

@@ -64,13 +64,20 @@ pub(super) fn readable(
     Ok((measure, asked))
 }
 
+/// The ends of a search, and how many measurements between them it takes about.
+struct SearchEnds<T> {
+    good: T,
+    bad: T,
+    about: usize,
+}
+
 /// What is the same for every kind: the lab, the folder, the ends; then `go` searches and answers.
 fn with_ends<T: Clone, V: Variants<T>>(
     way: &Way<'_>,
     base: &Request,
     what: &str,
     make: &mut dyn FnMut(&Path) -> Result<V, SearchError>,
-    (good, bad, about): (T, T, usize),
+    SearchEnds { good, bad, about }: SearchEnds<T>,
     go: impl FnOnce(&mut LabMeter<'_, V>, &mut Journal, Limit) -> Searched<T>,
 ) -> Result<BisectAnswer, SearchError> {
     let (measure, asked) = readable(way.options, base)?;
@@ -134,7 +141,8 @@ pub(super) fn among_changes<V: Variants<Vec<usize>>>(
     let halves = usize::try_from(Span::new(0, n).about()).unwrap_or(0);
     // The change alone, and the rest without it.
     let about = if n > 1 { halves + 2 } else { 0 };
-    with_ends(way, base, what, make, (Vec::new(), all, about), |lab, journal, limit| {
+    let ends = SearchEnds { good: Vec::new(), bad: all, about };
+    with_ends(way, base, what, make, ends, |lab, journal, limit| {
         let mut culprits = Culprits::new(n);
         let ended = culprits.search(&mut Judged { meter: lab, journal, limit });
         let names = |of: &[usize]| -> Vec<String> {
@@ -187,7 +195,8 @@ pub(super) fn in_order<V: Variants<usize>>(
     plural: &str,
 ) -> Result<BisectAnswer, SearchError> {
     let about = usize::try_from(Span::new(0, last).about()).unwrap_or(0);
-    with_ends(way, base, what, make, (0, last, about), |lab, journal, limit| {
+    let ends = SearchEnds { good: 0, bad: last, about };
+    with_ends(way, base, what, make, ends, |lab, journal, limit| {
         let mut span = Span::new(0, last);
         let ended = span.narrow(&mut Judged { meter: lab, journal, limit });
         let title = |at: usize| lab.variants.title(&at, Arm::Itself);

@@ -176,7 +176,7 @@ fn figures(
         step_ns: 1 << prepared.record.shift,
         guest: watch.plan.guest(),
     };
-    match Sparse::of(&mut log, watch.plan.marks(), &watch.symbols, samples, true) {
+    match Sparse::of(&mut log, watch.plan.marks(), &watch.symbols, samples) {
         Err(e) => figures.unwatched = Some(e.to_string()),
         Ok(found) => {
             let longest = |kind| {

@@ -140,8 +140,8 @@ impl<'a> Base<'a> {
             step_ns: 1 << cell.shift,
             guest: plan.guest(),
         };
-        let found = Sparse::of(&mut log, plan.marks(), &symbols, samples, true)
-            .map_err(SearchError::look)?;
+        let found =
+            Sparse::of(&mut log, plan.marks(), &symbols, samples).map_err(SearchError::look)?;
         let (first, wait) = (found.wait(0), found.wait(activation));
         let (Some(first), Some(wait)) = (first, wait) else { return Err(LabError::Bug.into()) };
         let last = found.wait(latencies_ns.len().saturating_sub(1)).unwrap_or(wait);

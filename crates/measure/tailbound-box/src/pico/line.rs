@@ -7,6 +7,7 @@
 
 use tailbound_wire::{CELLS, Cells, Counters, Hello, PulseRecord, Reaction, Shelf};
 
+use super::Streaming;
 use crate::stimulus::{
     CellCount, CellTable, SampleAccount, StimulusChannel, StimulusCounters, StimulusReaction,
     StimulusSample,
@@ -175,7 +176,7 @@ impl LineState {
         mut self,
         number: u8,
         hello: &Hello,
-        streams: bool,
+        streaming: Streaming,
         stopped_period_ticks: Option<u64>,
     ) -> StimulusChannel {
         let answered = rest(&self.snapshot.answered, &self.answered);
@@ -206,7 +207,7 @@ impl LineState {
             in_flight,
             worst: worst.iter().map(sample).collect(),
             extremes: None,
-            streamed: streams.then_some(self.account),
+            streamed: (streaming == Streaming::Samples).then_some(self.account),
             numbers: None,
         }
     }

@@ -35,10 +35,10 @@ pub(crate) fn counters(channels: u8, into: &mut VecDeque<BoxQuery>) {
     into.extend((0..channels).map(BoxQuery::Counters));
 }
 
-/// Everything else of a channel; unanswered pulses where there are any.
-pub(crate) fn pages(channel: u8, has_unanswered: bool, into: &mut VecDeque<BoxQuery>) {
-    let shelves = [(Shelf::Answered, true), (Shelf::AtLeast, has_unanswered)];
-    for (shelf, _) in shelves.into_iter().filter(|(_, wanted)| *wanted) {
+/// Everything else of a channel with so many unanswered pulses.
+pub(crate) fn pages(channel: u8, unanswered: u64, into: &mut VecDeque<BoxQuery>) {
+    let at_least = (unanswered > 0).then_some(Shelf::AtLeast);
+    for shelf in [Shelf::Answered].into_iter().chain(at_least) {
         into.extend(
             firsts(CELLS, CELLS_MAX)
                 .map(|first| BoxQuery::Cells(ListPart { channel, shelf, first })),

@@ -15,7 +15,7 @@ use super::greeting::{self, BoxRefusal};
 use super::line::LineState;
 use super::link::{Heard, Link};
 use super::look::{self, BoxQuery};
-use super::settings::{limits, set};
+use super::settings::{BoxBefore, limits, set};
 use crate::TimeBase;
 use crate::stimulus::{
     StimulusCounters, StimulusEnd, StimulusOrigin, StimulusPlan, StimulusProgress, StimulusRecord,
@@ -75,7 +75,7 @@ pub struct BoxSession {
     sampled_ns: i64,
     end: Option<StimulusEnd>,
     refusal: Option<BoxRefusal>,
-    found_measuring: bool,
+    before: BoxBefore,
 }
 
 impl BoxSession {
@@ -101,7 +101,7 @@ impl BoxSession {
             sampled_ns: now_ns,
             end: None,
             refusal: None,
-            found_measuring: false,
+            before: BoxBefore::Idle,
         }
     }
 
@@ -290,7 +290,7 @@ impl BoxSession {
     fn refused(&mut self, fault: BoxFault, now_ns: i64) {
         match (self.phase, fault) {
             (Phase::Set, BoxFault::Measuring) => {
-                self.found_measuring = true;
+                self.before = BoxBefore::Measuring;
                 self.ask(Phase::OldStop, Message::Stop, now_ns);
             }
             (Phase::StillMeasuring, BoxFault::Measuring) => {
@@ -399,7 +399,7 @@ impl BoxSession {
 
     fn all_pages(&mut self) {
         for (channel, line) in (0..).zip(&self.lines) {
-            look::pages(channel, line.counters.unanswered > 0, &mut self.looks);
+            look::pages(channel, line.counters.unanswered, &mut self.looks);
         }
     }
 
@@ -565,7 +565,6 @@ impl BoxSession {
             elapsed_ticks,
             planned_ticks: self.ticks(self.plan.duration_ns),
         };
-        let streams = self.streaming == Streaming::Samples;
         let [major, minor, patch] = hello.firmware;
         let lines = (0..).zip(lines);
         let is_stopped = matches!(end, StimulusEnd::Whole | StimulusEnd::Stopped);
@@ -580,8 +579,10 @@ impl BoxSession {
             tick,
             resolution_ticks: 1,
             schedule,
-            channels: lines.map(|(n, line)| line.channel(n, &hello, streams, stopped)).collect(),
-            limits: limits(&hello, tick, self.found_measuring),
+            channels: lines
+                .map(|(n, line)| line.channel(n, &hello, self.streaming, stopped))
+                .collect(),
+            limits: limits(&hello, tick, self.before),
             link: self.link.losses(),
             end,
         })

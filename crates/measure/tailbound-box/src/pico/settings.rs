@@ -16,8 +16,17 @@ const WIDTH_MIN_TICKS: u32 = 4;
 /// A pulse that comes back lasts so long, or an eighth of the period.
 const WIDTH_NS: i64 = 10_000;
 
+/// What the box did when it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BoxBefore {
+    /// Nothing.
+    Idle,
+    /// It measured for an earlier program.
+    Measuring,
+}
+
 /// What this box cannot tell.
-pub(super) fn limits(hello: &Hello, tick: TimeBase, found_measuring: bool) -> Vec<SourceLimit> {
+pub(super) fn limits(hello: &Hello, tick: TimeBase, before: BoxBefore) -> Vec<SourceLimit> {
     let ticks = i64::from(hello.loop_back_ticks) + 1;
     let less_ns = tick.latency_ns(ticks).unsigned_abs();
     let basis = "its input synchroniser and its sampling of the line".to_owned();
@@ -31,7 +40,7 @@ pub(super) fn limits(hello: &Hello, tick: TimeBase, found_measuring: bool) -> Ve
             "Delays of wires and level shifters are in each latency and cannot be told apart.".to_owned(),
         ),
     ];
-    if found_measuring {
+    if before == BoxBefore::Measuring {
         all.push(SourceLimit::Stated(
             "The box was measuring for an earlier program, and was stopped.".to_owned(),
         ));

@@ -106,7 +106,7 @@ impl Trial<'_> {
             "changes": self.names(&a.set.members),
             "score": a.score(),
             "difference": a.difference.as_ref().ok(),
-            "refused": a.difference.as_ref().err(),
+            "refused": a.difference.as_ref().err().map(ToString::to_string),
             "loads": a.costs,
         })
     }

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use tailbound_core::number::Real as _;
+use tailbound_stats::compare::refusal::Refusal;
 use tailbound_stats::compare::{Difference, Word};
 
 use super::Set;
@@ -14,7 +15,7 @@ pub struct Answered {
     /// The set.
     pub set: Set,
     /// Its difference from the reference, or why there is no statement.
-    pub difference: Result<Difference, String>,
+    pub difference: Result<Difference, Refusal>,
     /// What the loads lost by it.
     pub costs: Vec<Cost>,
 }

@@ -125,12 +125,8 @@ impl<B: Bench> Search<'_, B> {
         let mut order = vec![reference.to_owned()];
         order.extend(others.iter().map(|s| s.name.clone()));
         let differences = match Systems::of(&[(String::new(), runs)], &order) {
-            Ok(systems) => systems
-                .differences(self.settings)
-                .into_iter()
-                .map(|d| d.map_err(|e| e.to_string()))
-                .collect(),
-            Err(e) => vec![Err(e.to_string()); others.len()],
+            Ok(systems) => systems.differences(self.settings),
+            Err(e) => vec![Err(e); others.len()],
         };
         let answer = |((set, difference), costs): ((&&Set, _), _)| Answered {
             set: (*set).clone(),

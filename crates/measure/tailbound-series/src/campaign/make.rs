@@ -257,8 +257,7 @@ fn inside_arguments(job: &Job<'_>, system: &Path) -> Result<Vec<OsString>, Serie
         let toml = system.join(format!("{id}.toml"));
         let unsaid = |source| SeriesError::Config { path: toml.clone(), source };
         let text = job.config.to_toml().map_err(unsaid)?;
-        folder::whole(&toml, &text)
-            .map_err(|source| SeriesError::unwritten(toml.clone(), source))?;
+        folder::whole(&toml, &text).map_err(|e| SeriesError::unwritten(&toml, e))?;
         let report = folder::report_file(system, id);
         vec![
             "run".into(),

@@ -55,7 +55,7 @@ fn run(args: &CampaignRunArgs) -> Result<ExitCode, Failure> {
     // Until all is made: no fleet comes between two runs. Its runs, which are processes of their own, have it from this one.
     let _machine = match in_lab(args) {
         true => None,
-        false => Some(machine::share(WhileHeld::of(args.wait_for_machine))?),
+        false => Some(machine::share(WhileHeld::wait_if(args.wait_for_machine))?),
     };
     match &args.out {
         Some(out) => run_in(args, &chosen, &parts, out)?.map_err(Failure::from),
@@ -92,7 +92,7 @@ fn run_in(
     let in_lab = in_lab(args);
     if !in_lab && !chosen.shipped {
         let words: Vec<&RunConfig> = parts.iter().map(|p| &p.run).collect();
-        consent::ask(&args.name, &words, Agreement::of(args.yes))?;
+        consent::ask(&args.name, &words, Agreement::given_if(args.yes))?;
     }
     input::may_write(&page::default_page(out), Existing::Replace)?;
     let folder = match Folder::settle(out, chosen, Existing::replaced_if(args.force)) {

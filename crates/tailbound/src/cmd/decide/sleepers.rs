@@ -11,6 +11,7 @@ use tailbound_sys::new_file::Existing;
 use tailbound_core::Run;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::plan::RunConfig;
+use tailbound_core::unwritten::{Alternative, UnwrittenFile};
 use tailbound_host::Root;
 use tailbound_report::decide::sleepers as picture;
 use tailbound_run::{Output, Request, Resolved, Session, resolve};
@@ -20,7 +21,6 @@ use tailbound_stats::decide::of_runs;
 use tailbound_sys::signal::Signals;
 
 use crate::cli_decide::SleepersArgs;
-use crate::cmd::session;
 use crate::machine::{self, WhileHeld};
 use crate::names;
 use crate::say::{self, Failure};
@@ -43,7 +43,10 @@ fn folder(
     };
     match taken(out) {
         None => Ok(out.clone()),
-        Some(path) => Err(SeriesError::Exists { path, choose: "--out" }.into()),
+        Some(path) => {
+            let taken = UnwrittenFile::Exists { path, choose: Alternative::Out };
+            Err(SeriesError::from(taken).into())
+        }
     }
 }
 
@@ -81,7 +84,7 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
         let session = Session {
             findings: resolved.findings,
             machine: Some(machine::share(WhileHeld::Refuse)?),
-            ..session::of_plan(resolved.plan, root.clone(), exe.clone())
+            ..Session::of_plan(resolved.plan, root.clone(), exe.clone())
         };
         let (run, _) = tailbound_run::run(session, resolved.probe, output, &signals, &mut |_| ())?;
         Ok::<Run, Failure>(run)

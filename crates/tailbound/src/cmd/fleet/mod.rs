@@ -67,19 +67,9 @@ fn power(args: &FleetPowerArgs) -> Result<ExitCode, Failure> {
     let (_, some) = chosen(&args.on)?;
     let heard = |target: &str, line: &str| say::note(&format!("{target}: {line}"));
     let done = survey::power(&some, what, &heard);
-    let whys: Vec<Option<String>> =
-        done.iter().map(|d| d.as_ref().err().map(ToString::to_string)).collect();
-    if args.on.json {
-        let rows = some.iter().zip(&whys);
-        let rows: Vec<Value> = rows
-            .map(|(t, why)| json!({ "name": t.name, "answers": why.is_none(), "why": why }))
-            .collect();
-        say::answer_json(&json!({ "targets": rows }))?;
-    } else {
-        for (target, why) in some.iter().zip(&whys) {
-            let state = why.as_deref().unwrap_or("off and on; it answers");
-            say::answer(&format!("{}  {state}", target.name))?;
-        }
+    match args.on.json {
+        true => say::answer_json(&survey::power_json(&some, &done))?,
+        false => say::answer(&survey::power_text(&some, &done))?,
     }
     Ok(ExitCode::from(if done.iter().all(Result::is_ok) { 0 } else { 3 }))
 }
@@ -96,7 +86,7 @@ fn run(args: &FleetRunArgs) -> Result<ExitCode, Failure> {
     let parts = series::wanted(&campaign, &args.only)?;
     if !campaign.shipped {
         let words: Vec<&RunConfig> = parts.iter().map(|p| &p.run).collect();
-        consent::ask(&args.name, &words, Agreement::of(args.yes))?;
+        consent::ask(&args.name, &words, Agreement::given_if(args.yes))?;
     }
     let default = || PathBuf::from(format!("{}.fleet", names::plain(&campaign.file.name)));
     let out = args.out.clone().unwrap_or_else(default);

@@ -3,7 +3,6 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
 use tailbound_lab::repeat;
 
 use super::bench;
@@ -21,29 +20,9 @@ pub(super) fn repeat(args: &LabRepeatArgs) -> Result<ExitCode, Failure> {
     if let Some(out) = &args.out {
         keep(out, &again.made, Existing::replaced_if(args.force))?;
     }
-    let same = again.first_different_line.is_none();
-    if args.host.json {
-        say::answer_json(&json!({
-            "identical": same, "bytes": again.bytes, "first_different_line": again.first_different_line,
-            "differences": again.differences,
-        }))?;
-    } else if same {
-        say::answer(&format!(
-            "Identical: {} bytes, repeated with {} on this machine.",
-            again.bytes, again.qemu
-        ))?;
-    } else {
-        let mut text =
-            format!("Different, from line {} on.", again.first_different_line.unwrap_or(0));
-        for reason in &again.differences {
-            text.push_str(&format!("\n  {reason}"));
-        }
-        if again.differences.is_empty() {
-            text.push_str(
-                "\n  Everything that a run is a function of is the same: something is not pinned. Please report it with both files.",
-            );
-        }
-        say::answer(&text)?;
+    match args.host.json {
+        true => say::answer_json(&again.json())?,
+        false => say::answer(&again.text())?,
     }
-    Ok(ExitCode::from(u8::from(!same)))
+    Ok(ExitCode::from(u8::from(!again.is_identical())))
 }

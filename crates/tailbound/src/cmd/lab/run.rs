@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::Value;
+use tailbound_core::Run;
 use tailbound_lab::keep::keep_run;
 use tailbound_lab::matrix::{CellRun, Cells};
 use tailbound_lab::watching::{self, Watching};
-use tailbound_lab::{Labelled, Made, bench as lab_bench};
+use tailbound_lab::{LabError, Labelled, Made, bench as lab_bench};
 use tailbound_report::matrix;
-use tailbound_stats::Analysis;
 use tailbound_sys::new_file::Existing;
 
 use super::{bench, request};
 use crate::cli_lab::LabRunArgs;
 use crate::input;
 use crate::names;
-use crate::say::{self, Failure};
+use crate::say::{self, Failure, Form};
 
 /// `tailbound lab run`
 pub(super) fn run(args: &LabRunArgs) -> Result<ExitCode, Failure> {
@@ -85,13 +85,15 @@ pub(super) fn as_cells(
 ) -> Vec<matrix::Cell> {
     let made = labelled.iter().zip(runs).zip(files);
     made.map(|((l, run), path)| {
-        let run = run.unwrap_or_else(|| Err("not made".to_owned()));
+        let why = |e: LabError| matrix::CellFailure { why: e.to_string() };
+        let not_made = || Err(matrix::CellFailure { why: "not made".to_owned() });
+        let run = run.map_or_else(not_made, |run| run.map_err(why));
         cell(l, run, &input::name(path))
     })
     .collect()
 }
 
-fn cell(l: &Labelled, run: CellRun, file: &str) -> matrix::Cell {
+fn cell(l: &Labelled, run: Result<Run, matrix::CellFailure>, file: &str) -> matrix::Cell {
     let load = if l.load == "none" { String::new() } else { l.load.clone() };
     matrix::Cell {
         labels: matrix::Labels { kernel: l.kernel.clone(), load, append: l.append.clone() },
@@ -107,41 +109,16 @@ fn answer(
     report: Option<&Path>,
     costs: Vec<Value>,
 ) -> Result<ExitCode, Failure> {
-    let style = say::style(&args.host.color.when);
-    let to_stdout = files.first().is_some_and(|f| f == Path::new("-"));
-    match made {
-        [matrix::Cell { run: Err(why), .. }] => return Err(Failure::cannot(why)),
-        _ if to_stdout => {}
-        _ if args.host.json && made.len() > 1 => {
-            let mut answer = matrix::json(made);
-            let cells = answer.get_mut("cells").and_then(Value::as_array_mut);
-            for (cell, cost) in cells.into_iter().flatten().zip(costs) {
-                cell["lab_cost"] = cost;
-            }
-            say::answer_json(&answer)?;
-        }
-        [matrix::Cell { run: Ok(run), .. }] if args.host.json => {
-            let mut answer = tailbound_report::json(&Analysis::of(run));
-            answer["lab_cost"] = costs.into_iter().next().unwrap_or_default();
-            say::answer_json(&answer)?;
-        }
-        [matrix::Cell { run: Ok(run), .. }] => {
-            say::answer_in(&tailbound_report::text(&Analysis::of(run), style), style)?;
-        }
-        _ => say::answer_in(&matrix::text(made, style), style)?,
+    if let [matrix::Cell { run: Err(failure), .. }] = made {
+        return Err(Failure::cannot(&failure.why));
     }
-    if !args.host.json && !to_stdout {
-        let mut text = String::from("\n");
-        for (path, cell) in files.iter().zip(made) {
-            match &cell.run {
-                Ok(_) => text.push_str(&format!("Run file  {}\n", path.display())),
-                Err(why) => text.push_str(&format!("Failed    {why}\n")),
-            }
+    if files.first().is_none_or(|f| f != Path::new("-")) {
+        let form = Form::of(args.host.json, &args.host.color.when);
+        let json = || matrix::answer_json(made, costs);
+        form.answer(json, |style| matrix::answer_text(made, style))?;
+        if !form.is_json() {
+            say::answer(&matrix::files_text(made, files, report))?;
         }
-        if let Some(report) = report {
-            text.push_str(&format!("Report    {}\n", report.display()));
-        }
-        say::answer(&text)?;
     }
     Ok(ExitCode::from(matrix::exit_status(made)))
 }

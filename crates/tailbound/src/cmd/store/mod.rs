@@ -14,7 +14,9 @@ use serde_json::json;
 use tailbound_core::progress_writer::ProgressWriter;
 use tailbound_core::utc;
 use tailbound_report::table::Table;
-use tailbound_store::{Age, FilesAdded, Incoming, Listed, QueryRows, StoreError, short};
+use tailbound_store::{
+    Age, FilesAdded, FilesToAdd, Incoming, Listed, QueryRows, StoreError, arrived, short,
+};
 
 use self::place::{filter, made, now, now_s, opened};
 use crate::cli_store::{
@@ -64,36 +66,17 @@ impl Progress {
     }
 }
 
-/// When runs arrived, as it was said: a whole time, not after now.
-fn arrived(said: Option<&str>) -> Result<String, Failure> {
-    let Some(said) = said else { return Ok(now()) };
-    let time = said.strip_suffix('Z').filter(|it| it.len() == 19).and_then(|it| it.split_once('T'));
-    let at_s = time.and_then(|(date, time)| utc::from_date_time(date, time));
-    let at_s = at_s.ok_or_else(|| {
-        Failure::usage(format!("--at: `{said}` is no time in UTC: 2026-11-25T02:00:00Z"))
-    })?;
-    if at_s > now_s() {
-        return Err(Failure::usage(format!("--at: {said} is still to come")));
-    }
-    Ok(utc::rfc3339(at_s))
-}
-
 fn add(args: &StoreAddArgs) -> Result<ExitCode, Failure> {
-    let at = arrived(args.at.as_deref())?;
+    let said = args.at.as_deref().map(|text| arrived(text, now_s())).transpose();
+    let at = said.map_err(flags::refused("--at"))?.unwrap_or_else(now);
     let paths = input::files(&args.runs)?;
     let mut store = made(&args.store)?;
     let mut progress = Progress::new(say::progress(false));
-    let mut read = |path: &Path| {
-        let source = input::plain(path).map_err(|e| e.to_string())?;
-        Incoming::read(source).map_err(|e| e.to_string())
-    };
-    let added = FilesAdded::to(
-        &mut store,
-        &paths,
-        (args.system.as_deref(), &|| at.clone()),
-        &mut read,
-        &mut |done| progress.at(|| format!("{done} of {} files", paths.len())),
-    )?;
+    let mut read = |path: &Path| Ok::<_, Failure>(Incoming::read(input::plain(path)?)?);
+    let files = FilesToAdd { paths: &paths, system: args.system.as_deref(), arrived: &at };
+    let added = FilesAdded::to(&mut store, &files, &mut read, &mut |done| {
+        progress.at(|| format!("{done} of {} files", paths.len()));
+    })?;
     let place = store.place().to_string();
     if args.json {
         say::answer_json(&added.json(&place))?;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The store that a verb is about, which of its runs, and the time.
 
-use std::path::PathBuf;
 use std::time::SystemTime;
 
 use tailbound_core::utc;
@@ -22,23 +21,7 @@ pub(in crate::cmd) fn now() -> String {
 
 /// Where the store is, by the words of the command line and the environment.
 fn place(arg: &StoreArg) -> Result<StoreLocation, Failure> {
-    let given = arg
-        .place
-        .clone()
-        .or_else(|| std::env::var("TAILBOUND_STORE").ok().filter(|v| !v.is_empty()));
-    if let Some(text) = given {
-        return text.parse().map_err(flags::refused("--store"));
-    }
-    let folder = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let of_user = || folder("HOME").map(|home| home.join(".local/state"));
-    let folder = if tailbound_sys::process::is_root() {
-        Some(PathBuf::from("/var/lib"))
-    } else {
-        folder("XDG_STATE_HOME").or_else(of_user)
-    };
-    let folder = folder
-        .ok_or_else(|| Failure::usage("--store: there is no $HOME to keep one in: say where"))?;
-    Ok(StoreLocation::File(folder.join("tailbound/store.sqlite")))
+    StoreLocation::chosen(arg.place.as_deref()).map_err(flags::refused("--store"))
 }
 
 pub(in crate::cmd) fn opened(arg: &StoreArg) -> Result<Store, Failure> {

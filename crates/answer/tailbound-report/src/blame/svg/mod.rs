@@ -16,6 +16,7 @@ use tailbound_core::blame::{BlameLane, BlameRecord};
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::units::format_ns_i64;
 
+use super::marks::Span;
 use super::nest::{Nested, nested};
 use super::{PICTURES_MAX, look, marks, title};
 use crate::escape::xml;
@@ -44,14 +45,14 @@ pub fn picture(record: &BlameRecord, nth: usize) -> Figure {
 
 /// The same under a name of its own on its page.
 pub(crate) fn picture_as(record: &BlameRecord, id: &'static str) -> Figure {
-    let (lanes, more) = marks::shown(record);
-    let mut caption = if lanes.is_empty() {
+    let lanes = marks::lanes(record);
+    let mut caption = if lanes.shown.is_empty() {
         "What the CPUs did then is not recorded.".to_owned()
     } else {
         "What interrupts is drawn over what it interrupted. Nothing is known of the gaps."
             .to_owned()
     };
-    if let Some(words) = marks::more_words(more) {
+    if let Some(words) = lanes.more_words() {
         caption = format!("{caption} {words}");
     }
     Figure {
@@ -98,13 +99,6 @@ impl Across {
     }
 }
 
-/// From when to when something lies across a picture.
-#[derive(Clone, Copy)]
-struct Span {
-    from_ns: i64,
-    to_ns: i64,
-}
-
 /// Where something lies from top to bottom.
 #[derive(Clone, Copy)]
 struct Band {
@@ -142,12 +136,12 @@ fn rect(
 
 fn draw(record: &BlameRecord, layout: Layout) -> String {
     let wide = layout.variant == Layout::WIDE.variant;
-    let (lanes, _) = marks::shown(record);
+    let lanes = marks::lanes(record).shown;
     let longest = lanes.iter().map(|l| l.cpu.to_string().len() + 4).max().unwrap_or(0).max(5);
     let left = longest.real() * LETTER + 12.0;
-    let (from, to) = marks::window(record);
+    let shown = marks::window(record);
     let across = Across {
-        x: Scale::linear(from.real(), to.real(), Unit::Ns),
+        x: Scale::linear(shown.from_ns.real(), shown.to_ns.real(), Unit::Ns),
         left,
         width: layout.width - left - RIGHT,
     };
@@ -169,13 +163,7 @@ fn draw(record: &BlameRecord, layout: Layout) -> String {
     let (x, labels) = (&across.x, if wide { 9 } else { 4 });
     AxisGrid { x, left, width: across.width, top, bottom: end, labels }.draw(&mut out);
     for (i, lane) in lanes.iter().enumerate() {
-        draw_lane(
-            &mut out,
-            lane,
-            &across,
-            top + ROW * (i.real() + 1.0) - 4.0,
-            Span { from_ns: from, to_ns: to },
-        );
+        draw_lane(&mut out, lane, &across, top + ROW * (i.real() + 1.0) - 4.0, shown);
     }
     bar::draw(&mut out, record, &across, bottom);
     draw_marks(&mut out, record, &across, top, bottom + bar::BAR_END);

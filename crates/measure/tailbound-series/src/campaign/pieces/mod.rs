@@ -48,8 +48,7 @@ impl Pieces {
         let is_merged = last.findings.iter().any(|f| f.id == FINDING);
         if is_rest && !is_merged && pieces.fits(&last, wanted) {
             let to = pieces.next_file();
-            new_file::rename(file, &to)
-                .map_err(|source| SeriesError::Write { path: to.clone(), source })?;
+            new_file::rename(file, &to).map_err(|e| SeriesError::unwritten(&to, e))?;
             pieces.all.push((to, last));
         }
         Ok(pieces)
@@ -97,7 +96,7 @@ impl Pieces {
         if !is_whole {
             return Ok(());
         }
-        let failed = |source| SeriesError::Write { path: self.file.clone(), source };
+        let failed = |e| SeriesError::unwritten(&self.file, e);
         let Some(mut run) = merged(self.all.iter().map(|(_, run)| run)) else { return Ok(()) };
         let planned = u64::try_from(wanted.duration_ns() / wanted.interval_ns.max(1));
         run.header.plan.activations = planned.unwrap_or(run.header.plan.activations);
