@@ -63,6 +63,8 @@ pub struct Point {
 /// A time of which blocks are recorded.
 #[derive(Clone, Copy)]
 pub struct Window {
+    /// Its number in the plan.
+    pub nth: usize,
     pub from_ns: u64,
     pub to_ns: u64,
 }
@@ -110,7 +112,7 @@ impl Plan {
             return None;
         }
         let at = plan::WORDS + self.points_words() + nth * plan::WINDOW_WORDS;
-        Some(Window { from_ns: *self.words.get(at)?, to_ns: *self.words.get(at + 1)? })
+        Some(Window { nth, from_ns: *self.words.get(at)?, to_ns: *self.words.get(at + 1)? })
     }
 }
 

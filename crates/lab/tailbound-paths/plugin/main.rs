@@ -13,6 +13,7 @@ mod arm64;
 mod called;
 mod code;
 mod files;
+mod modes;
 mod qemu;
 #[path = "../src/record.rs"]
 #[allow(dead_code)]

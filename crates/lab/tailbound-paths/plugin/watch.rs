@@ -12,6 +12,7 @@ use core::ptr::null_mut;
 
 use crate::code::Inside;
 use crate::files::{Log, Plan, Pool, Window};
+use crate::modes::{Interrupts, ReturnTo};
 use crate::qemu::Functions;
 use crate::record::{self, guest, kind, mode, plan, point, state, status};
 use crate::second::Second;
@@ -40,47 +41,6 @@ pub enum Guest {
     X86_64,
     Arm64,
     Arm32,
-}
-
-/// Does the CPU let interrupts in?
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Interrupts {
-    On,
-    Off,
-}
-
-impl Interrupts {
-    #[inline]
-    pub const fn off_if(off: bool) -> Self {
-        if off { Self::Off } else { Self::On }
-    }
-}
-
-/// Whose code an instruction returns to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ReturnTo {
-    Kernel,
-    User,
-}
-
-impl ReturnTo {
-    #[inline]
-    pub const fn user_if(user: bool) -> Self {
-        if user { Self::User } else { Self::Kernel }
-    }
-}
-
-/// A time of which blocks are recorded, and its number.
-#[derive(Clone, Copy)]
-struct NumberedWindow {
-    nth: usize,
-    window: Window,
-}
-
-impl NumberedWindow {
-    fn of(plan: &Plan, nth: usize) -> Option<Self> {
-        plan.window(nth).map(|window| Self { nth, window })
-    }
 }
 
 /// See the module.
@@ -115,7 +75,7 @@ pub struct Watch {
     /// Threads that a timer woke and that are not yet in user mode.
     open: [u64; OPEN_MAX],
     opened: usize,
-    window: Option<NumberedWindow>,
+    window: Option<Window>,
     inside_window: bool,
     pub vary: Option<Vary>,
     second: Second,
@@ -134,7 +94,7 @@ impl Watch {
         vary: Option<Vary>,
         cpus: usize,
     ) -> Self {
-        let window = NumberedWindow::of(&plan, 0);
+        let window = plan.window(0);
         let guest = match plan.word(plan::GUEST) {
             guest::ARM64 => Guest::Arm64,
             guest::ARM32 => Guest::Arm32,
@@ -409,11 +369,11 @@ impl Watch {
     /// The state of the kernel from `t` on, by the instruction at `pc`.
     #[inline]
     pub fn becomes(&mut self, t: u64, pc: u64, interrupts: Interrupts) {
-        self.is_in(t, pc, interrupts, ReturnTo::Kernel);
+        self.enters(t, pc, interrupts, ReturnTo::Kernel);
     }
 
     #[inline]
-    fn is_in(&mut self, t: u64, pc: u64, interrupts: Interrupts, code: ReturnTo) {
+    fn enters(&mut self, t: u64, pc: u64, interrupts: Interrupts, code: ReturnTo) {
         let count = self.count();
         let now = u8::from(interrupts == Interrupts::Off) * state::INTERRUPTS_OFF
             | u8::from(count & !x86::COUNT_NOT_RESCHED != 0) * state::PREEMPTION_OFF
@@ -458,9 +418,7 @@ impl Watch {
             x86::Does::ReturnsFromInterrupt => {
                 self.leaves_interrupt(place, self.register(x86::RSP));
             }
-            x86::Does::ReturnsFromCall => {
-                self.leaves(self.time(after), place.pc, Interrupts::On, ReturnTo::User);
-            }
+            x86::Does::ReturnsFromCall => self.leaves(self.time(after), place.pc, Interrupts::On, ReturnTo::User),
             x86::Does::Halts => {
                 self.write(self.time(place.left), kind::HALT, place.pc);
                 self.halted = true;
@@ -471,7 +429,7 @@ impl Watch {
     }
 
     pub fn leaves(&mut self, t: u64, pc: u64, interrupts: Interrupts, to: ReturnTo) {
-        self.is_in(t, pc, interrupts, to);
+        self.enters(t, pc, interrupts, to);
         if to == ReturnTo::Kernel || self.opened == 0 {
             return;
         }
@@ -495,8 +453,8 @@ impl Watch {
     fn leaves_interrupt(&mut self, place: InstructionSite, frame: u64) {
         let Some([_, segment, flags]) = self.read::<[u64; 3]>(frame) else { return };
         let t = self.time(place.left - 1);
-        let interrupts = Interrupts::off_if(flags & x86::FLAG_INTERRUPTS == 0);
-        self.leaves(t, place.pc, interrupts, ReturnTo::user_if(segment & 3 != 0));
+        let to = ReturnTo::user_if(segment & 3 != 0);
+        self.leaves(t, place.pc, Interrupts::off_if(flags & x86::FLAG_INTERRUPTS == 0), to);
         self.write(t, kind::LEAVE, place.pc);
     }
 
@@ -511,8 +469,7 @@ impl Watch {
     pub fn popped(&mut self, place: InstructionSite) {
         let before = place.pc.wrapping_sub(1);
         if let Some((t, pc)) = self.moved.take_if(|(_, pc)| *pc == before) {
-            let interrupts = self.interrupts();
-            self.becomes(t, pc, interrupts);
+            self.becomes(t, pc, self.interrupts());
         }
     }
 
@@ -529,8 +486,7 @@ impl Watch {
     pub fn stored(&mut self, place: InstructionSite, address: u64) {
         let Some(own) = &self.own else { return };
         if own.has_count(address) {
-            let interrupts = self.interrupts();
-            self.becomes(self.time(place.left - 1), place.pc, interrupts);
+            self.becomes(self.time(place.left - 1), place.pc, self.interrupts());
         } else if address == own.current_at {
             // QEMU 7.2 calls for loads too.
             let current = self.current();
@@ -566,8 +522,7 @@ impl Watch {
                     self.taken();
                     self.write(t, kind::ENTER, place.pc);
                 }
-                let interrupts = self.interrupts();
-                self.becomes(t, place.pc, interrupts);
+                self.becomes(t, place.pc, self.interrupts());
             }
             point::WAKE => {
                 let timer = self.first_argument();
@@ -616,18 +571,17 @@ impl Watch {
             return;
         }
         let t = self.time(place.left);
-        let Some(NumberedWindow { nth, window }) = self.window else { return };
+        let Some(window) = self.window else { return };
         if t < window.from_ns {
             return;
         }
         if t >= window.to_ns {
             self.inside_window = false;
-            self.window = NumberedWindow::of(&self.plan, nth + 1);
-            return;
+            return self.window = self.plan.window(window.nth + 1);
         }
         if !self.inside_window {
             self.inside_window = true;
-            self.write(t, kind::WINDOW, nth as u64);
+            self.write(t, kind::WINDOW, window.nth as u64);
         }
         // At the begin of a block QEMU's registers are in memory.
         let stack = self.argument(match self.guest {

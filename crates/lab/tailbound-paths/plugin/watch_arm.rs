@@ -10,8 +10,9 @@
 use core::ptr::null;
 
 use crate::arm::{self, Does};
+use crate::modes::{Interrupts, ReturnTo};
 use crate::record::{kind, state, status};
-use crate::watch::{Guest, InstructionSite, Interrupts, ReturnTo, Watch};
+use crate::watch::{Guest, InstructionSite, Watch};
 use crate::{arm32, arm64};
 
 /// Words of 32 bits behind the registers among which both are.

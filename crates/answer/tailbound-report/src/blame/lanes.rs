@@ -8,7 +8,7 @@
 use tailbound_core::blame::{Activity, BlameLane, BlameRecord};
 use tailbound_core::units::format_ns_i64;
 
-use super::marks::Span;
+use super::marks::PictureSpan;
 use super::nest::{innermost, nested};
 use super::{look, marks};
 use crate::table::{Align, columns, pad};
@@ -109,7 +109,7 @@ pub(crate) fn lines(record: &BlameRecord, width: usize) -> Option<(Vec<String>, 
     }
     let names: Vec<String> = lanes.iter().map(|l| format!("CPU {}", l.cpu)).collect();
     let name = names.iter().map(|n| columns(n)).max().unwrap_or(0);
-    let Span { from_ns, to_ns } = marks::window(record);
+    let PictureSpan { from_ns, to_ns } = marks::window(record);
     let across = Across { from_ns, to_ns, columns: width.saturating_sub(name + 2).max(10) };
     let mut letters = Letters::default();
     let indent = " ".repeat(name + 2);

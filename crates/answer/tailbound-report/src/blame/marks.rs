@@ -10,19 +10,19 @@ const CPUS_MAX: usize = 8;
 
 /// From when to when a picture, or something in it, goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct PictureSpan {
     pub(super) from_ns: i64,
     pub(super) to_ns: i64,
 }
 
 /// The latency, and a little before and after it where that is known.
-pub(super) fn window(record: &BlameRecord) -> Span {
+pub(super) fn window(record: &BlameRecord) -> PictureSpan {
     let spans = || record.lanes.iter().flat_map(|l| &l.spans);
     let end = record.latency_ns.max(1);
     let earliest = spans().map(|s| s.from_ns).min().unwrap_or(0);
     let last = spans().map(|s| s.to_ns).max().unwrap_or(0);
     let from_ns = earliest.clamp(-(end / 4), 0);
-    Span { from_ns, to_ns: last.clamp(end, end.saturating_add(end / 20)) }
+    PictureSpan { from_ns, to_ns: last.clamp(end, end.saturating_add(end / 20)) }
 }
 
 /// Is it a whole cycle of a watched thread, and no wake-up alone?

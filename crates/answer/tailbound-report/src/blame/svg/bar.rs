@@ -11,7 +11,7 @@ use tailbound_core::number::Whole as _;
 use tailbound_core::units::format_ns_i64;
 
 use super::super::rows;
-use super::{Across, Band, LETTER, Span, look, marks, rect};
+use super::{Across, Band, LETTER, PictureSpan, look, marks, rect};
 use crate::escape::xml;
 use crate::svg::number;
 use crate::table::cut;
@@ -32,7 +32,7 @@ pub(super) fn draw(out: &mut String, record: &BlameRecord, across: &Across, top:
     let mut last = i64::MIN;
     for p in &record.parts {
         let words = rows::what(&p.cause.sentence(&p.who), p.sureness);
-        let span = Span { from_ns: p.from_ns, to_ns: p.from_ns.saturating_add(p.ns) };
+        let span = PictureSpan { from_ns: p.from_ns, to_ns: p.from_ns.saturating_add(p.ns) };
         let tip = format!("{}, {}: {words}", p.phase, format_ns_i64(p.ns));
         let band = Band { top: top + BAR_BEGIN, height: BAR_END - BAR_BEGIN };
         let colour = look::colour(p.phase);
@@ -49,12 +49,12 @@ pub(super) fn draw(out: &mut String, record: &BlameRecord, across: &Across, top:
         );
     }
     for (phase, from_ns, to_ns) in marks::phases(record) {
-        label(out, across, Span { from_ns, to_ns }, top + BAR_END + 13.0, phase.as_str());
+        label(out, across, PictureSpan { from_ns, to_ns }, top + BAR_END + 13.0, phase.as_str());
     }
 }
 
 /// Words at the begin of a span, cut to its width; nothing where not even a short word fits.
-fn label(out: &mut String, across: &Across, span: Span, y: f64, words: &str) {
+fn label(out: &mut String, across: &Across, span: PictureSpan, y: f64, words: &str) {
     let x = across.px(span.from_ns);
     let room = ((across.px(span.to_ns) - x) / LETTER).floor().whole_usize();
     if room >= 5 || room >= words.chars().count() {

@@ -16,7 +16,7 @@ use tailbound_core::blame::{BlameLane, BlameRecord};
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::units::format_ns_i64;
 
-use super::marks::Span;
+use super::marks::PictureSpan;
 use super::nest::{Nested, nested};
 use super::{PICTURES_MAX, look, marks, title};
 use crate::escape::xml;
@@ -109,7 +109,7 @@ struct Band {
 /// One rectangle with its words; `None` where it is a pixel that `last` has already.
 fn rect(
     across: &Across,
-    span: Span,
+    span: PictureSpan,
     band: Band,
     colour: &str,
     words: &str,
@@ -176,7 +176,7 @@ fn draw(record: &BlameRecord, layout: Layout) -> String {
     out
 }
 
-fn draw_lane(out: &mut String, lane: &BlameLane, across: &Across, base: f64, shown: Span) {
+fn draw_lane(out: &mut String, lane: &BlameLane, across: &Across, base: f64, shown: PictureSpan) {
     let _ = write!(
         out,
         "<text class=\"name\" x=\"4\" y=\"{}\">CPU {}</text><path class=\"tick\" d=\"M{} {b}H{}\"/>",
@@ -203,7 +203,8 @@ fn draw_lane(out: &mut String, lane: &BlameLane, across: &Across, base: f64, sho
             format_ns_i64(span.from_ns),
             format_ns_i64(span.to_ns.saturating_sub(span.from_ns)),
         );
-        let place = Span { from_ns: n.from_ns.max(shown.from_ns), to_ns: n.to_ns.min(shown.to_ns) };
+        let place =
+            PictureSpan { from_ns: n.from_ns.max(shown.from_ns), to_ns: n.to_ns.min(shown.to_ns) };
         let band = Band { top: base - tall, height: tall };
         if let Some(shape) = rect(across, place, band, colour, &words, &mut last) {
             out.push_str(&shape);
