@@ -35,6 +35,7 @@ pub mod preemptirq;
 mod process_choice;
 pub mod procstat;
 mod realtime_right;
+pub mod resctrl;
 pub mod root;
 mod root_tree;
 pub mod smi;

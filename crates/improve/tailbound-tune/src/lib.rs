@@ -38,6 +38,7 @@ pub mod offered;
 mod profile;
 mod recipe;
 mod refused;
+mod resctrl;
 mod rules;
 pub mod settings;
 pub mod status;
