@@ -38,6 +38,7 @@ mod realtime_right;
 pub mod resctrl;
 pub mod root;
 mod root_tree;
+pub mod runnable;
 pub mod smi;
 mod stat;
 mod tasks;

@@ -17,6 +17,7 @@
 
 mod appeared;
 mod apply;
+pub mod boost;
 mod boot;
 pub mod candidates;
 pub mod chosen;

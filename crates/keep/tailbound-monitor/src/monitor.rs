@@ -18,15 +18,17 @@ use tailbound_sys::signal::{LOOK, Signals};
 use tailbound_sys::{limits, resident};
 
 use crate::apart::apart;
+use crate::boost::{Boost, Booster, Boosting};
 use crate::clocks::Clocks;
 use crate::cost::Cost;
 use crate::counting::{By, Counting, CountingError};
-use crate::exposition::{self, Format, Metrics, Whose};
+use crate::exposition::{self, Format, Metrics, StarvingCounts, Whose};
 use crate::lines::Lines;
 use crate::probe::{Probe, ProbeError};
 use crate::programs::Tells;
 use crate::recorder::{Record, Recorder, RecorderError};
 use crate::runfile::About;
+use crate::starving::{Starving, Turn, Watch};
 use crate::upload::{Upload, Uploading};
 use crate::window::{Dump, Late, Policy, Series, ThreadWindow, Window};
 use crate::{housekeeping, http, notify, probe};
@@ -49,6 +51,8 @@ pub struct MonitorOptions {
     pub every_ns: i64,
     /// Wake-ups of longer waits are told one by one.
     pub threshold_ns: Option<u64>,
+    /// Threads that could run and do not for longer are told; without it nobody looks for them.
+    pub starving_ns: Option<i64>,
     /// The file of lines; without one they are handed over.
     pub out: Option<PathBuf>,
     /// Where Prometheus reads.
@@ -98,6 +102,10 @@ pub struct Summary {
     pub lost: u64,
     /// Wake-ups over the threshold.
     pub late: u64,
+    /// How often a thread began to starve.
+    pub starving: u64,
+    /// How often one was lent CPU time.
+    pub boosts: u64,
     /// What it cost.
     pub own: Cost,
 }
@@ -106,8 +114,12 @@ impl Summary {
     /// For people.
     #[must_use]
     pub fn text(&self) -> String {
+        let starving = match self.starving {
+            0 => String::new(),
+            n => format!("; threads starved {} times", grouped(n)),
+        };
         format!(
-            "{} windows with {} wake-ups, {} not counted; {} of CPU time, {} of memory",
+            "{} windows with {} wake-ups, {} not counted{starving}; {} of CPU time, {} of memory",
             grouped(self.windows),
             grouped(self.n),
             grouped(self.lost),
@@ -129,6 +141,8 @@ struct Begin<'a> {
     every_ns: i64,
     threshold_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    starving_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     probe: Option<Probe>,
     machine: String,
     kernel: String,
@@ -143,6 +157,10 @@ enum Line<'a> {
     Begin(Begin<'a>),
     Late(&'a Late),
     Dump(&'a Dump),
+    Starving(&'a Starving),
+    /// It ran again.
+    Starved(&'a Starving),
+    Boost(&'a Boost),
     Window(&'a Window),
     End(&'a Summary),
 }
@@ -169,6 +187,8 @@ pub struct Monitor {
     shared: Arc<Mutex<Shared>>,
     lines: Option<Lines>,
     recorder: Option<Recorder>,
+    watch: Option<Watch>,
+    boosting: Option<Boosting>,
     uploading: Option<Uploading>,
     /// What was recorded in this window: of each thread the latest.
     recorded: BTreeMap<u32, Dump>,
@@ -270,6 +290,7 @@ impl Monitor {
             way: counter.way(),
             every_ns: asked.every_ns,
             threshold_ns: asked.threshold_ns,
+            starving_ns: asked.starving_ns,
             probe,
             machine: text("/proc/sys/kernel/hostname"),
             kernel: text("/proc/sys/kernel/osrelease"),
@@ -300,12 +321,15 @@ impl Monitor {
                 .map_err(|e| MonitorError::Listen(at, e))?;
         }
         let cpus = online(&root);
+        let watch = asked.starving_ns.map(|ns| Watch::new(ns, began.monotonic_ns));
         Ok(Self {
             root,
             asked,
             shared,
             lines,
             recorder,
+            watch,
+            boosting: None,
             uploading,
             recorded: BTreeMap::new(),
             not_recorded: 0,
@@ -320,6 +344,12 @@ impl Monitor {
             late: 0,
             summary: Summary::default(),
         })
+    }
+
+    /// The same, with CPU time lent to threads that starve.
+    #[must_use]
+    pub fn with_boosts(self, booster: Option<Box<dyn Booster>>) -> Self {
+        Self { boosting: booster.map(Boosting::new), ..self }
     }
 
     /// Until a signal that ends programs, or the end of its time; SIGHUP opens the file again. `print` gets the lines where there is
@@ -346,6 +376,9 @@ impl Monitor {
             if self.is_looked_at {
                 left = left.min(LOOK_NS);
             }
+            left = self.watch.as_ref().map_or(left, |w| left.min(w.left_ns(now)));
+            let lent = self.boosting.as_ref().and_then(|b| b.left_ns(now));
+            left = left.min(lent.unwrap_or(left));
             let ms = left.saturating_add(999_999) / 1_000_000;
             let signal = signals.wait(i32::try_from(ms).unwrap_or(i32::MAX));
             // The recorder has something to write: no reason to end.
@@ -363,6 +396,7 @@ impl Monitor {
                 notify::tell("STOPPING=1");
             }
             self.tell_late(print, note);
+            self.tell_starving(print, note);
             let ends = over.then_some(match signal {
                 Some(_) => EndReason::Interrupted,
                 None => EndReason::Complete,
@@ -373,6 +407,9 @@ impl Monitor {
             if over {
                 break;
             }
+        }
+        if let Some(left) = self.boosting.as_mut().and_then(|b| b.end(Clocks::now().monotonic_ns)) {
+            self.write(&Line::Boost(&left).text(), print).unwrap_or_default();
         }
         self.summary.own = Cost::so_far(&self.root);
         if let Some(Err(e)) = self.recorder.take().map(Recorder::end) {
@@ -416,6 +453,34 @@ impl Monitor {
         lines.extend(self.record(&seen, note));
         for line in lines {
             // A full disk is said with the window.
+            self.write(&line, print).unwrap_or_default();
+        }
+    }
+
+    /// Says who starves, and lends it CPU time if that is wanted.
+    fn tell_starving(&mut self, print: &mut dyn FnMut(&str) -> bool, note: &mut dyn FnMut(&str)) {
+        let now_ns = Clocks::now().monotonic_ns;
+        let turns = match self.watch.as_mut().map(|w| w.look(&self.root, now_ns)) {
+            None => return,
+            Some(Ok(turns)) => turns,
+            Some(Err(why)) => {
+                note(&format!("threads that starve are not looked for any more: {}", why.reason()));
+                self.watch = None;
+                return;
+            }
+        };
+        let line = |turn: &Turn| match turn {
+            Turn::Starves(starving) => Line::Starving(starving).text(),
+            Turn::Over(starving) => Line::Starved(starving).text(),
+        };
+        let mut lines: Vec<String> = turns.iter().map(line).collect();
+        let starving: Vec<&Starving> = self.watch.iter().flat_map(Watch::now).collect();
+        if let Some(boosting) = &mut self.boosting {
+            let boosts = boosting.go_on(&starving, now_ns);
+            lines.extend(boosts.iter().map(|b| Line::Boost(b).text()));
+            self.summary.boosts = boosting.n;
+        }
+        for line in lines {
             self.write(&line, print).unwrap_or_default();
         }
     }
@@ -471,6 +536,8 @@ impl Monitor {
             // Where all of its CPUs went the kernel let it run anywhere.
             housekeeping::stay(&self.root);
         }
+        let (began, starving) = self.watch.as_mut().map(Watch::next_window).unwrap_or_default();
+        self.summary.starving = self.summary.starving.saturating_add(began);
         let window = Window {
             window: self.summary.windows.saturating_add(1),
             utc: utc::from_ns(now.realtime_ns),
@@ -484,6 +551,7 @@ impl Monitor {
             lost: since(lost.0, self.lost.0),
             late: self.late.saturating_add(since(lost.1, self.lost.1)),
             late_untold: untold,
+            starving: self.watch.is_some().then_some(starving),
             not_recorded: std::mem::take(&mut self.not_recorded),
             recorder_gaps: self.recorder.as_mut().map(Recorder::next_window),
             not_written: self.summary.not_written,
@@ -496,6 +564,11 @@ impl Monitor {
         add(&mut told.series, &window.threads);
         told.windows = window.window;
         told.suspended_ns = told.suspended_ns.saturating_add(window.suspended_ns);
+        told.starving = self.watch.as_ref().map(|watch| StarvingCounts {
+            now: watch.now().count(),
+            all: self.summary.starving,
+            boosts: self.summary.boosts,
+        });
         if let Some(gaps) = window.recorder_gaps {
             let sum = told.recorder_gaps.get_or_insert_default();
             sum.off_ns = sum.off_ns.saturating_add(gaps.off_ns);
