@@ -27,12 +27,12 @@ pub struct Runnable {
     /// The CPU in whose queue it is.
     pub cpu: u32,
     /// What changes whenever it runs.
-    pub progress: Progress,
+    pub progress: RunProgress,
 }
 
 /// How far a thread has come: the same twice means that it did not run in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct RunProgress {
     /// In programs and in the kernel; it moves also on a CPU without ticks.
     pub cpu_ticks: u64,
     /// As the scheduler counts it.
@@ -46,6 +46,10 @@ pub struct Progress {
 /// # Errors
 /// /proc cannot be listed, or the kernel counts nobody's turns.
 pub fn runnable(root: &Root) -> Found<Vec<Runnable>> {
+    if root.is_real() && !root.exists("/proc/1/stat") {
+        let why = "/proc hides the processes of others (hidepid): root sees them";
+        return Err(Missing::Unknown(why.to_owned()));
+    }
     let mut all = Vec::new();
     for pid in processes(root)? {
         for dir in folders(root, &pid) {
@@ -75,7 +79,7 @@ fn one(pid: &str, stat: &Stat<'_>, run_ns: u64, turns: u64) -> Option<Runnable> 
         policy: u32::try_from(policy).ok()?,
         priority: u32::from(priority),
         cpu: stat.last_cpu()?,
-        progress: Progress { cpu_ticks, run_ns, turns },
+        progress: RunProgress { cpu_ticks, run_ns, turns },
     })
 }
 
@@ -119,7 +123,7 @@ mod tests {
         assert_eq!(runnable(&root), Ok(Vec::new()), "it has no schedstat, and none is wanted");
         put(dir.path(), "proc/40/task/41/stat", &stat('R'));
         put(dir.path(), "proc/40/task/41/schedstat", "900 70 5\n");
-        let progress = Progress { cpu_ticks: 7, run_ns: 900, turns: 5 };
+        let progress = RunProgress { cpu_ticks: 7, run_ns: 900, turns: 5 };
         let all = runnable(&root).unwrap();
         let [one] = all.as_slice() else { panic!("{all:?}") };
         assert_eq!((one.pid, one.tid, one.start_ticks, one.cpu), (40, 41, 12, 3));

@@ -106,7 +106,7 @@ pub(crate) fn mount_command(options: &str) -> String {
 
 /// One cache, as far as its ways are to be divided: of the resources of a level what counts for one cache of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct DivisibleCache {
     /// All ways.
     pub(crate) full: u64,
     /// The fewest in a mask, side by side.
@@ -140,7 +140,7 @@ pub(crate) enum NoWays {
     },
 }
 
-impl Room {
+impl DivisibleCache {
     fn takes(&self, mask: u64) -> bool {
         let run = (mask >> mask.trailing_zeros().min(63)).trailing_ones();
         mask != 0 && run >= self.min_bits && (self.sparse || run == mask.count_ones())
@@ -153,7 +153,7 @@ impl Room {
 }
 
 /// `n` ways beside each other that may be one group's own in all of `rooms`, the lowest of them.
-pub(crate) fn ways(rooms: &[Room], n: u32) -> Result<u64, NoWays> {
+pub(crate) fn ways(rooms: &[DivisibleCache], n: u32) -> Result<u64, NoWays> {
     let min_bits = rooms.iter().map(|r| r.min_bits).max().unwrap_or(1);
     if n < min_bits {
         return Err(NoWays::TooFew { min_bits });
@@ -181,7 +181,7 @@ pub(crate) fn at_first(all: &Resctrl, cache: &Cache, id: u32) -> u64 {
 
 /// A limit of bandwidth as people write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
+pub(crate) enum BandwidthLimit {
     /// Of all there is.
     Percent(u64),
     /// MB/s, as the kernel counts them: 2^20 bytes.
@@ -211,7 +211,7 @@ pub(crate) enum NoLimit {
     },
 }
 
-impl Limit {
+impl BandwidthLimit {
     /// `50%`, `4000MBps`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let number =
@@ -254,41 +254,42 @@ impl Limit {
 mod tests {
     use super::*;
 
-    const PLAIN_ROOM: Room =
-        Room { full: 0xfff, min_bits: 1, sparse: false, taken: 0, rest: 0xfff };
+    const PLAIN_ROOM: DivisibleCache =
+        DivisibleCache { full: 0xfff, min_bits: 1, sparse: false, taken: 0, rest: 0xfff };
 
     #[test]
     fn ways_are_at_an_end_so_that_the_rest_has_no_gap() {
         assert_eq!(ways(&[PLAIN_ROOM], 4), Ok(0xf));
         // Devices have the two highest of most servers, or the lowest.
-        assert_eq!(ways(&[Room { taken: 0xc00, ..PLAIN_ROOM }], 4), Ok(0xf));
-        assert_eq!(ways(&[Room { taken: 0x003, ..PLAIN_ROOM }], 4), Ok(0xf00));
-        let gaps = Room { taken: 0x003, sparse: true, ..PLAIN_ROOM };
+        assert_eq!(ways(&[DivisibleCache { taken: 0xc00, ..PLAIN_ROOM }], 4), Ok(0xf));
+        assert_eq!(ways(&[DivisibleCache { taken: 0x003, ..PLAIN_ROOM }], 4), Ok(0xf00));
+        let gaps = DivisibleCache { taken: 0x003, sparse: true, ..PLAIN_ROOM };
         assert_eq!(ways(&[gaps], 4), Ok(0x3c));
         // A group of others at the low end; what nobody uses is free.
-        let other = Room { taken: 0x00f, rest: 0xff0, ..PLAIN_ROOM };
+        let other = DivisibleCache { taken: 0x00f, rest: 0xff0, ..PLAIN_ROOM };
         assert_eq!(ways(&[other], 3), Ok(0x70));
-        assert_eq!(ways(&[Room { rest: 0xff0, ..PLAIN_ROOM }], 3), Ok(0x7));
+        assert_eq!(ways(&[DivisibleCache { rest: 0xff0, ..PLAIN_ROOM }], 3), Ok(0x7));
         // Code and data.
-        assert_eq!(ways(&[PLAIN_ROOM, Room { taken: 0x1, ..PLAIN_ROOM }], 2), Ok(0xc00));
+        assert_eq!(ways(&[PLAIN_ROOM, DivisibleCache { taken: 0x1, ..PLAIN_ROOM }], 2), Ok(0xc00));
     }
 
     #[test]
     fn limits_of_the_hardware_are_said() {
-        let two = Room { min_bits: 2, ..PLAIN_ROOM };
+        let two = DivisibleCache { min_bits: 2, ..PLAIN_ROOM };
         assert_eq!(ways(&[two], 1), Err(NoWays::TooFew { min_bits: 2 }));
         assert_eq!(ways(&[two], 11), Err(NoWays::TooMany { all: 12, most: 10 }));
         assert_eq!(ways(&[two], 64), Err(NoWays::TooMany { all: 12, most: 10 }));
-        let full = Room { taken: 0xfff, ..PLAIN_ROOM };
+        let full = DivisibleCache { taken: 0xfff, ..PLAIN_ROOM };
         assert_eq!(ways(&[full], 1), Err(NoWays::TooMany { all: 12, most: 0 }));
-        let all = Room { full: u64::MAX, rest: u64::MAX, ..PLAIN_ROOM };
+        let all = DivisibleCache { full: u64::MAX, rest: u64::MAX, ..PLAIN_ROOM };
         assert_eq!(ways(&[all], 63), Ok(u64::MAX >> 1));
     }
 
     #[test]
     fn a_limit_is_what_the_file_takes_or_refused() {
         let percent = Bandwidth { min: 10, step: 10, ..Bandwidth::default() };
-        let of = |text: &str, b: &Bandwidth, most| Limit::parse(text).map(|l| l.value(b, most));
+        let of =
+            |text: &str, b: &Bandwidth, most| BandwidthLimit::parse(text).map(|l| l.value(b, most));
         assert_eq!(of("50%", &percent, 100), Some(Ok(50)));
         let step = Some(Err(NoLimit::Step { min: 10, max: 100, step: 10 }));
         assert_eq!((of("55%", &percent, 100), of("5%", &percent, 100)), (step.clone(), step));

@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
-use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{EndReason, utc};
 use tailbound_host::{Root, inventory_of_identity};
 use tailbound_sys::signal::{LOOK, Signals};
@@ -28,7 +27,8 @@ use crate::probe::{Probe, ProbeError};
 use crate::programs::Tells;
 use crate::recorder::{Record, Recorder, RecorderError};
 use crate::runfile::About;
-use crate::starving::{Starving, Turn, Watch};
+use crate::starving::{StarvationWatch, Starving, StarvingChange};
+use crate::summary::Summary;
 use crate::upload::{Upload, Uploading};
 use crate::window::{Dump, Late, Policy, Series, ThreadWindow, Window};
 use crate::{housekeeping, http, notify, probe};
@@ -89,49 +89,6 @@ pub enum MonitorError {
     Listen(SocketAddr, std::io::Error),
 }
 
-/// What it came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Summary {
-    /// Windows, also the last one, which a signal may have cut short.
-    pub windows: u64,
-    /// Of these, the ones that could not be written.
-    pub not_written: u64,
-    /// Wake-ups that were counted.
-    pub n: u64,
-    /// Wake-ups that found no room.
-    pub lost: u64,
-    /// Wake-ups over the threshold.
-    pub late: u64,
-    /// How often a thread began to starve.
-    pub starving: u64,
-    /// How often one was lent CPU time.
-    pub boosts: u64,
-    /// What it cost.
-    pub own: Cost,
-}
-
-impl Summary {
-    /// For people.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let starving = match self.starving {
-            0 => String::new(),
-            n => format!("; threads starved {} times", grouped(n)),
-        };
-        format!(
-            "{} windows with {} wake-ups, {} not counted{starving}; {} of CPU time, {} of memory",
-            grouped(self.windows),
-            grouped(self.n),
-            grouped(self.lost),
-            format_ns_i64(i64::try_from(self.own.cpu_ns).unwrap_or(i64::MAX)),
-            self.own.peak_bytes.map_or_else(
-                || "an unknown amount".to_owned(),
-                |b| format!("at most {} KiB", grouped(b / 1024))
-            )
-        )
-    }
-}
-
 #[derive(Debug, Serialize)]
 struct Begin<'a> {
     /// The version of these lines.
@@ -187,7 +144,7 @@ pub struct Monitor {
     shared: Arc<Mutex<Shared>>,
     lines: Option<Lines>,
     recorder: Option<Recorder>,
-    watch: Option<Watch>,
+    watch: Option<StarvationWatch>,
     boosting: Option<Boosting>,
     uploading: Option<Uploading>,
     /// What was recorded in this window: of each thread the latest.
@@ -230,6 +187,19 @@ fn add(series: &mut BTreeMap<Whose, Series>, threads: &[ThreadWindow]) {
             whose = (OTHERS.to_owned(), Policy::several());
         }
         series.entry(whose).or_default().add(thread);
+    }
+}
+
+/// Adds a window that ended.
+fn add_window(told: &mut Metrics, window: &Window) {
+    told.series.values_mut().for_each(|s| s.max_ns = 0);
+    add(&mut told.series, &window.threads);
+    told.windows = window.window;
+    told.suspended_ns = told.suspended_ns.saturating_add(window.suspended_ns);
+    if let Some(gaps) = window.recorder_gaps {
+        let sum = told.recorder_gaps.get_or_insert_default();
+        sum.off_ns = sum.off_ns.saturating_add(gaps.off_ns);
+        sum.late = sum.late.saturating_add(gaps.late);
     }
 }
 
@@ -321,7 +291,7 @@ impl Monitor {
                 .map_err(|e| MonitorError::Listen(at, e))?;
         }
         let cpus = online(&root);
-        let watch = asked.starving_ns.map(|ns| Watch::new(ns, began.monotonic_ns));
+        let watch = asked.starving_ns.map(|ns| StarvationWatch::new(ns, began.monotonic_ns));
         Ok(Self {
             root,
             asked,
@@ -469,12 +439,12 @@ impl Monitor {
                 return;
             }
         };
-        let line = |turn: &Turn| match turn {
-            Turn::Starves(starving) => Line::Starving(starving).text(),
-            Turn::Over(starving) => Line::Starved(starving).text(),
+        let line = |turn: &StarvingChange| match turn {
+            StarvingChange::Starves(starving) => Line::Starving(starving).text(),
+            StarvingChange::Over(starving) => Line::Starved(starving).text(),
         };
         let mut lines: Vec<String> = turns.iter().map(line).collect();
-        let starving: Vec<&Starving> = self.watch.iter().flat_map(Watch::now).collect();
+        let starving: Vec<&Starving> = self.watch.iter().flat_map(StarvationWatch::now).collect();
         if let Some(boosting) = &mut self.boosting {
             let boosts = boosting.go_on(&starving, now_ns);
             lines.extend(boosts.iter().map(|b| Line::Boost(b).text()));
@@ -503,6 +473,18 @@ impl Monitor {
         }
     }
 
+    /// How many threads starved in the window that ends.
+    fn next_starving(&mut self) -> Option<u64> {
+        let (began, all) = self.watch.as_mut().map(StarvationWatch::next_window)?;
+        self.summary.starving = self.summary.starving.saturating_add(began);
+        Some(all)
+    }
+
+    fn starving_counts(&self) -> Option<StarvingCounts> {
+        let now = self.watch.as_ref()?.now().count();
+        Some(StarvingCounts { now, all: self.summary.starving, boosts: self.summary.boosts })
+    }
+
     /// Ends the window, and begins the next one.
     fn close(
         &mut self,
@@ -526,6 +508,7 @@ impl Monitor {
             thread.recorded = self.recorded.remove(&thread.tid);
             thread.is_probe = self.asked.probe.is_some() && thread.comm == probe::NAME;
         }
+        let starving = self.next_starving();
         let mut shared = locked(&self.shared);
         let now = Clocks::now();
         let lost = shared.counter.lost();
@@ -536,8 +519,6 @@ impl Monitor {
             // Where all of its CPUs went the kernel let it run anywhere.
             housekeeping::stay(&self.root);
         }
-        let (began, starving) = self.watch.as_mut().map(Watch::next_window).unwrap_or_default();
-        self.summary.starving = self.summary.starving.saturating_add(began);
         let window = Window {
             window: self.summary.windows.saturating_add(1),
             utc: utc::from_ns(now.realtime_ns),
@@ -551,7 +532,7 @@ impl Monitor {
             lost: since(lost.0, self.lost.0),
             late: self.late.saturating_add(since(lost.1, self.lost.1)),
             late_untold: untold,
-            starving: self.watch.is_some().then_some(starving),
+            starving,
             not_recorded: std::mem::take(&mut self.not_recorded),
             recorder_gaps: self.recorder.as_mut().map(Recorder::next_window),
             not_written: self.summary.not_written,
@@ -559,21 +540,8 @@ impl Monitor {
             own: Cost::so_far(&self.root),
             threads,
         };
-        let told = &mut shared.told;
-        told.series.values_mut().for_each(|s| s.max_ns = 0);
-        add(&mut told.series, &window.threads);
-        told.windows = window.window;
-        told.suspended_ns = told.suspended_ns.saturating_add(window.suspended_ns);
-        told.starving = self.watch.as_ref().map(|watch| StarvingCounts {
-            now: watch.now().count(),
-            all: self.summary.starving,
-            boosts: self.summary.boosts,
-        });
-        if let Some(gaps) = window.recorder_gaps {
-            let sum = told.recorder_gaps.get_or_insert_default();
-            sum.off_ns = sum.off_ns.saturating_add(gaps.off_ns);
-            sum.late = sum.late.saturating_add(gaps.late);
-        }
+        add_window(&mut shared.told, &window);
+        shared.told.starving = self.starving_counts();
         drop(shared);
         self.summary.windows = window.window;
         self.summary.n = self.summary.n.saturating_add(window.n);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tailbound_host::root::{Found, Root};
-use tailbound_host::runnable::{Progress, Runnable, runnable};
+use tailbound_host::runnable::{RunProgress, Runnable, runnable};
 
 use crate::window::{Before, Policy};
 
@@ -69,7 +69,7 @@ impl Starver {
 
 /// What a look came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum StarvingChange {
     /// It starves for longer than the threshold.
     Starves(Starving),
     /// It ran again, or does not want to any more; `for_ns` is until the last look that saw it starve.
@@ -80,14 +80,14 @@ pub(crate) enum Turn {
 #[derive(Clone, Debug)]
 struct Standstill {
     start_ticks: u64,
-    progress: Progress,
+    progress: RunProgress,
     since_ns: i64,
     told: Option<Starving>,
 }
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct StarvationWatch {
     threshold_ns: i64,
     next_ns: i64,
     /// The last look, and what the kernel had counted of waiting.
@@ -115,7 +115,7 @@ fn rank(thread: &Runnable) -> (u32, u32) {
     }
 }
 
-impl Watch {
+impl StarvationWatch {
     pub(crate) fn new(threshold_ns: i64, now_ns: i64) -> Self {
         Self {
             threshold_ns,
@@ -153,7 +153,7 @@ impl Watch {
     ///
     /// # Errors
     /// Nobody's progress can be read.
-    pub(crate) fn look(&mut self, root: &Root, now_ns: i64) -> Found<Vec<Turn>> {
+    pub(crate) fn look(&mut self, root: &Root, now_ns: i64) -> Found<Vec<StarvingChange>> {
         if now_ns < self.next_ns {
             return Ok(Vec::new());
         }
@@ -167,7 +167,7 @@ impl Watch {
         Ok(self.judge(threads, now_ns))
     }
 
-    fn judge(&mut self, threads: Vec<Runnable>, now_ns: i64) -> Vec<Turn> {
+    fn judge(&mut self, threads: Vec<Runnable>, now_ns: i64) -> Vec<StarvingChange> {
         let before = std::mem::take(&mut self.all);
         let mut turns = Vec::new();
         let stood = |t: &Runnable| {
@@ -192,7 +192,7 @@ impl Watch {
                 let alone = !threads.iter().any(|t| t.cpu == thread.cpu && t.tid != thread.tid);
                 let starving = starving(thread, state.since_ns, for_ns, by, alone);
                 if self.told < TOLD_MAX {
-                    turns.push(Turn::Starves(starving.clone()));
+                    turns.push(StarvingChange::Starves(starving.clone()));
                 }
                 self.told = self.told.saturating_add(1);
                 state.told = Some(starving);
@@ -201,7 +201,7 @@ impl Watch {
         }
         let over = |(tid, was): (u32, Standstill)| {
             let goes_on = self.all.get(&tid).is_some_and(|s| s.told.is_some());
-            was.told.filter(|_| !goes_on).map(Turn::Over)
+            was.told.filter(|_| !goes_on).map(StarvingChange::Over)
         };
         turns.extend(before.into_iter().filter_map(over).take(TOLD_MAX as usize));
         turns
@@ -270,18 +270,18 @@ mod tests {
             policy,
             priority,
             cpu,
-            progress: Progress { run_ns, turns: 1, cpu_ticks: 0 },
+            progress: RunProgress { run_ns, turns: 1, cpu_ticks: 0 },
         }
     }
 
-    fn watch() -> Watch {
-        Watch::new(30 * S, 0)
+    fn watch() -> StarvationWatch {
+        StarvationWatch::new(30 * S, 0)
     }
 
     #[test]
     fn a_thread_that_stands_still_for_longer_than_the_threshold_is_told_once_with_who_ran() {
         let mut watch = watch();
-        let look = |watch: &mut Watch, at: i64| {
+        let look = |watch: &mut StarvationWatch, at: i64| {
             let run = u64::try_from(at).unwrap();
             // A hog, a thread below it that ran too, one on another CPU, and two that wait.
             let all = vec![
@@ -297,7 +297,9 @@ mod tests {
             assert_eq!(look(&mut watch, at * S), [], "{at} s");
         }
         let told = look(&mut watch, 30 * S);
-        let [Turn::Starves(a), Turn::Starves(b)] = told.as_slice() else { panic!("{told:?}") };
+        let [StarvingChange::Starves(a), StarvingChange::Starves(b)] = told.as_slice() else {
+            panic!("{told:?}")
+        };
         assert_eq!((a.tid, a.pid, a.cpu, a.since_ns, a.for_ns), (20, 2, 1, 0, 30 * S));
         let by = |s: &Starving| match &s.by {
             Starver::Known(by) => (by.tid, by.policy.to_string()),
@@ -312,8 +314,8 @@ mod tests {
         let lengths: Vec<(u32, i64)> = over
             .iter()
             .map(|t| match t {
-                Turn::Over(s) => (s.tid, s.for_ns),
-                Turn::Starves(s) => panic!("{s:?}"),
+                StarvingChange::Over(s) => (s.tid, s.for_ns),
+                StarvingChange::Starves(s) => panic!("{s:?}"),
             })
             .collect();
         assert_eq!(lengths, [(20, 40 * S), (21, 40 * S)]);
@@ -331,16 +333,18 @@ mod tests {
         one.start_ticks = 6;
         assert_eq!(watch.judge(vec![one.clone()], 40 * S), []);
         let told = watch.judge(vec![one.clone()], 80 * S);
-        let [Turn::Starves(s)] = told.as_slice() else { panic!("{told:?}") };
+        let [StarvingChange::Starves(s)] = told.as_slice() else { panic!("{told:?}") };
         assert_eq!(s.since_ns, 40 * S);
         let why = |s: &Starving| serde_json::to_string(&s.by).unwrap();
         assert!(why(s).contains("unknown: nothing else is runnable"), "{}", why(s));
         // What ran and sleeps now is not there to be named.
         let mut watch = super::tests::watch();
         let two = vec![one, thread(21, 1, (0, 0), 7)];
-        let told: Vec<Turn> =
+        let told: Vec<StarvingChange> =
             [0, 40].iter().flat_map(|at| watch.judge(two.clone(), at * S)).collect();
-        let [Turn::Starves(s), Turn::Starves(_)] = told.as_slice() else { panic!("{told:?}") };
+        let [StarvingChange::Starves(s), StarvingChange::Starves(_)] = told.as_slice() else {
+            panic!("{told:?}")
+        };
         assert!(why(s).contains("unknown: no thread of that CPU ran"), "{}", why(s));
     }
 
@@ -385,13 +389,13 @@ mod tests {
             put("proc/pressure/cpu", &format!("some avg10=50.00 total={}\n", second * 500_000));
             told.extend(watch.look(&root, second * S).unwrap());
         }
-        let [Turn::Starves(s)] = told.as_slice() else { panic!("{told:?}") };
+        let [StarvingChange::Starves(s)] = told.as_slice() else { panic!("{told:?}") };
         assert_eq!((s.tid, s.pid, s.cpu, s.for_ns), (8, 7, 1, 30 * S));
         assert!(matches!(&s.by, Starver::Known(by) if by.tid == 9));
         assert_eq!(watch.left_ns(32 * S), 8 * S);
         // Pressure stands still: the thread ran or ended, and nothing is read to know it.
         std::fs::remove_dir_all(dir.path().join("proc/7")).unwrap();
         let told = watch.look(&root, 40 * S).unwrap();
-        assert!(matches!(told.as_slice(), [Turn::Over(_)]), "{told:?}");
+        assert!(matches!(told.as_slice(), [StarvingChange::Over(_)]), "{told:?}");
     }
 }

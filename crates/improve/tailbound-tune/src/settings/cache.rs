@@ -14,7 +14,7 @@ use tailbound_host::root::Missing;
 
 use super::{Draft, Effect, Omission, OnRefusal, Setting, Value, Values};
 use crate::codec::Codec;
-use crate::resctrl::{self, GROUP, Limit, PLAIN, Room};
+use crate::resctrl::{self, BandwidthLimit, DivisibleCache, GROUP, PLAIN};
 use crate::target::Target;
 
 pub(super) static SETTINGS: &[Setting] = &[
@@ -174,7 +174,7 @@ fn caches(draft: &mut Draft<'_>, value: &Value, level: u32) {
     };
     let mut chosen = Vec::new();
     for (id, _) in &used {
-        let rooms: Vec<Room> =
+        let rooms: Vec<DivisibleCache> =
             of_level.iter().map(|cache| room(&all, &of_level, cache, *id)).collect();
         match resctrl::ways(&rooms, n) {
             Ok(mask) => chosen.push((*id, mask)),
@@ -209,8 +209,8 @@ fn taken(all: &Resctrl, of_level: &[&Cache], id: u32) -> u64 {
     taken
 }
 
-fn room(all: &Resctrl, of_level: &[&Cache], cache: &Cache, id: u32) -> Room {
-    Room {
+fn room(all: &Resctrl, of_level: &[&Cache], cache: &Cache, id: u32) -> DivisibleCache {
+    DivisibleCache {
         full: cache.full,
         min_bits: cache.min_bits,
         sparse: cache.sparse,
@@ -276,7 +276,7 @@ fn is_alone(draft: &Draft<'_>, all: &Resctrl, cache: &Cache) -> bool {
 }
 
 fn bandwidth(draft: &mut Draft<'_>, value: &Value) {
-    let Some(limit) = Limit::parse(&value.0) else { return };
+    let Some(limit) = BandwidthLimit::parse(&value.0) else { return };
     let Some(all) = read(draft) else { return };
     let Some(hardware) = &all.bandwidth else {
         return draft

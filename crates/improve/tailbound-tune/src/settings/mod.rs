@@ -21,7 +21,7 @@ pub(crate) use isolation::THREADS;
 use std::fmt;
 
 use crate::codec::Codec;
-use crate::resctrl::Limit;
+use crate::resctrl::BandwidthLimit;
 
 /// One setting.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ impl Setting {
             Values::Microseconds(low, high) | Values::OffOrMicroseconds(low, high) => {
                 microseconds(text).filter(|us| (low..=high).contains(us)).map(|us| us.to_string())
             }
-            Values::Bandwidth => Limit::parse(text).map(|_| text.to_owned()),
+            Values::Bandwidth => BandwidthLimit::parse(text).map(|_| text.to_owned()),
         };
         found.map(Value).ok_or_else(|| SettingError::Value {
             name: self.name,

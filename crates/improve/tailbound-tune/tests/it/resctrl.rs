@@ -46,7 +46,7 @@ struct Group {
 
 /// The file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Played {
+struct PlayedResctrl {
     hardware: Hardware,
     /// The default group has an empty name.
     groups: BTreeMap<String, Group>,
@@ -55,8 +55,8 @@ struct Played {
 }
 
 /// One socket, 11 ways, of which devices use two: a server.
-fn server() -> Played {
-    Played::new(Hardware {
+fn server() -> PlayedResctrl {
+    PlayedResctrl::new(Hardware {
         caches: vec![("L3", 0x7ff)],
         min_bits: 1,
         sparse: false,
@@ -68,7 +68,7 @@ fn server() -> Played {
     })
 }
 
-impl Played {
+impl PlayedResctrl {
     fn new(hardware: Hardware) -> Self {
         let mut played = Self { hardware, groups: BTreeMap::new(), mounted: None };
         played.mount("plain");
@@ -308,7 +308,7 @@ fn put(room: &Path, path: &str, text: &str) {
     fs::write(path, format!("{}\n", text.trim_end())).expect("writable");
 }
 
-impl System for Played {
+impl System for PlayedResctrl {
     fn read(&self, target: &Target) -> Found<State> {
         match target {
             Target::Resctrl => Ok(self.mounted.clone()),
@@ -371,11 +371,11 @@ impl System for Played {
 }
 
 /// The machines on which plans are tried, with their settings.
-fn all() -> Vec<(&'static str, Played, &'static str)> {
+fn all() -> Vec<(&'static str, PlayedResctrl, &'static str)> {
     let of = |change: fn(&mut Hardware)| {
         let mut hardware = server().hardware;
         change(&mut hardware);
-        Played::new(hardware)
+        PlayedResctrl::new(hardware)
     };
     let mut unmounted = server();
     (unmounted.groups, unmounted.mounted) = (BTreeMap::new(), None);
@@ -419,7 +419,7 @@ fn death() {
     std::panic::resume_unwind(Box::new("killed"));
 }
 
-fn undone(machine: &mut Played, places: &Places) -> Vec<Undone> {
+fn undone(machine: &mut PlayedResctrl, places: &Places) -> Vec<Undone> {
     let mut all = Vec::new();
     for transaction in journal::all(places).expect("readable").iter().rev() {
         let report = undo(machine, places, transaction, Mode::default(), "t").expect("writable");
@@ -520,7 +520,7 @@ fn a_group_is_exclusive_where_that_costs_no_cache_of_others() {
 
 #[test]
 fn what_the_hardware_or_others_forbid_is_said_and_nothing_is_planned() {
-    let why = |machine: &Played, settings: &str| {
+    let why = |machine: &PlayedResctrl, settings: &str| {
         let plan = machine.plan(settings);
         assert_eq!(plan.steps, [], "{settings}");
         let left = plan.left_out.into_iter().next().expect("a reason");
