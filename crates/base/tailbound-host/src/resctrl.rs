@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How caches and memory bandwidth are divided: the resctrl file system, for CAT and MBA of x86 and for MPAM of arm64.
 //!
-//! Context: COLD. Units: ways as bits of a mask; bandwidth as the file has it (percent, MiB/s with `mba_MBps`, eighths of
+//! Units: ways as bits of a mask; bandwidth as the file has it (percent, MiB/s with `mba_MBps`, eighths of
 //! a GB/s on AMD). Reads only. Not here: who gets what (`tailbound-tune`).
 //! Source: Documentation/filesystems/resctrl.rst, fs/resctrl/{rdtgroup,ctrlmondata}.c.
 

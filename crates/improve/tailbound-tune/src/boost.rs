@@ -2,13 +2,13 @@
 //! CPU time lent to one thread for a while: SCHED_DEADLINE, which goes before every real-time priority and ends with its
 //! budget in each period.
 //!
-//! Context: COLD. Units: ns. It is a change like any other: journalled first, undone by this process or its guard. Where the
+//! Units: ns. It is a change like any other: journalled first, undone by this process or its guard. Where the
 //! kernel refuses SCHED_DEADLINE (a thread that may not run everywhere, no bandwidth left), the lowest real-time priority
 //! is lent, if that is above whoever has the CPU. Threads that it starts meanwhile inherit nothing.
 //! Not here: who needs it (`tailbound-monitor`). Source: sched(7), sched_setattr(2).
 
-use tailbound_core::Policy;
 use tailbound_core::policy::ParsePolicyError;
+use tailbound_core::{FailureKind, Policy};
 use tailbound_host::root::Missing;
 use tailbound_host::{Root, threads};
 use tailbound_sys::new_file;
@@ -31,7 +31,7 @@ const LOWEST: Policy = Policy::Fifo(1);
 #[derive(Debug, thiserror::Error)]
 pub enum BoostError {
     /// Not RUNTIME/PERIOD.
-    #[error("{0}: write for example 20us/1s")]
+    #[error("--boost-starving: {0}: write for example 20us/1s")]
     Words(#[from] ParsePolicyError),
     /// Its place among real-time threads is its owner's choice.
     #[error("it is {0} itself: priorities of real-time threads stay as they were chosen")]
@@ -56,6 +56,14 @@ pub enum BoostError {
     Left(String),
 }
 
+impl BoostError {
+    /// Whose fault it is.
+    #[must_use]
+    pub fn kind(&self) -> FailureKind {
+        if matches!(self, Self::Words(_)) { FailureKind::Usage } else { FailureKind::Cannot }
+    }
+}
+
 /// Who has the CPU that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Above {
@@ -63,15 +71,6 @@ pub enum Above {
     Ordinary,
     /// A real-time thread, or nobody knows.
     RealTime,
-}
-
-/// Who is lent something.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Borrower {
-    /// The thread.
-    pub thread: ThreadId,
-    /// Who is before it.
-    pub above: Above,
 }
 
 /// What is lent, to one thread at a time.
@@ -92,20 +91,20 @@ impl Loan {
         Ok(Self { policy, lent: None })
     }
 
-    /// Lends it; the policy that the thread has now.
+    /// Lends it to `whom`, who waits for a CPU that `above` has; the policy that it has now.
     ///
     /// # Errors
     /// [`BoostError`]: it has what it had.
-    pub fn begin(&mut self, borrower: &Borrower) -> Result<String, BoostError> {
+    pub fn begin(&mut self, whom: &ThreadId, above: Above) -> Result<String, BoostError> {
         let root = Root::real();
-        let thread = threads::thread(&root, borrower.thread.tid)?;
+        let thread = threads::thread(&root, whom.tid)?;
         if matches!(thread.policy, Policy::Fifo(_) | Policy::Rr(_) | Policy::Deadline { .. }) {
             return Err(BoostError::RealTime(thread.policy));
         }
         let old = with_nice(&thread);
         let mut refused = String::new();
-        for policy in choices(&self.policy, borrower.above) {
-            let plan = Plan { machine: machine_id(&root), ..plan(&borrower.thread, &old, policy) };
+        for policy in choices(&self.policy, above) {
+            let plan = Plan { machine: machine_id(&root), ..plan(whom, &old, policy) };
             let lent = ForNow::apply(&plan)?;
             let applied = lent.applied();
             if applied.is_some_and(|a| a.made > 0) {

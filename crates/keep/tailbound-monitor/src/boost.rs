@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPU time lent to threads that starve, where somebody asked for it: one thread at a time, for some seconds.
 //!
-//! Context: COLD. Units: ns of CLOCK_MONOTONIC. Not here: how a policy is changed and given back whatever happens
+//! Units: ns of CLOCK_MONOTONIC. Not here: how a policy is changed and given back whatever happens
 //! (`tailbound-tune`), who starves (`starving`).
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads that could run and do not get to it for long: who, since when, and who has their CPU.
 //!
-//! Context: COLD. Units: ns of CLOCK_MONOTONIC. Looks are far apart and find the same thread with the same progress, so
+//! Units: ns of CLOCK_MONOTONIC. Looks are far apart and find the same thread with the same progress, so
 //! that a wait is at least as long as it says. Where the kernel says that hardly a thread waited for a CPU (PSI), no
 //! thread can have waited all the time, and nothing is read.
 //! Not here: waits of real-time threads, which are counted to the ns (`counter`); ending it (`Boost`).

@@ -14,7 +14,6 @@ use crate::say::{self, Failure};
 
 /// Shorter windows would cost more than what they say is worth.
 const SHORTEST_NS: i64 = 1_000_000_000;
-/// A thread that waits for less is no rare thing.
 const SHORTEST_STARVING_NS: i64 = 2_000_000_000;
 
 /// The CPU of the probe; `auto`: one that is kept for nobody.

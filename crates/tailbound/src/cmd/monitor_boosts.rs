@@ -5,10 +5,12 @@ use std::error::Error;
 
 use tailbound_monitor::{Booster, Starving};
 use tailbound_tune::ThreadId;
-use tailbound_tune::boost::{Above, BoostError, Borrower, Loan};
+use tailbound_tune::boost::{Above, Loan};
 
 use crate::cli_monitor::MonitorArgs;
-use crate::say::Failure;
+use crate::say::{Failure, from_library};
+
+from_library!(tailbound_tune::boost::BoostError);
 
 struct Loans(Loan);
 
@@ -16,8 +18,7 @@ impl Booster for Loans {
     fn begin(&mut self, whom: &Starving) -> Result<String, Box<dyn Error>> {
         let (tid, start_ticks, name) = (whom.tid, whom.start_ticks, whom.comm.clone());
         let above = if whom.by.is_ordinary() { Above::Ordinary } else { Above::RealTime };
-        let thread = ThreadId { tid, start_ticks, name };
-        Ok(self.0.begin(&Borrower { thread, above })?)
+        Ok(self.0.begin(&ThreadId { tid, start_ticks, name }, above)?)
     }
 
     fn end(&mut self) -> Result<(), Box<dyn Error>> {
@@ -31,9 +32,6 @@ pub(super) fn of(args: &MonitorArgs) -> Result<Option<Box<dyn Booster>>, Failure
     if args.starving == "off" {
         return Err(Failure::usage("--boost-starving needs --starving TIME"));
     }
-    let loan = Loan::new(text).map_err(|e| match e {
-        BoostError::Words(_) => Failure::usage(format!("--boost-starving: {e}")),
-        _ => Failure::cannot(format!("--boost-starving: {e}")),
-    })?;
+    let loan = Loan::new(text)?;
     Ok(Some(Box::new(Loans(loan))))
 }
