@@ -38,6 +38,12 @@ pub(crate) struct MonitorArgs {
     /// Write each wake-up that waited longer too, by itself, with who had the CPU
     #[arg(short, long, value_name = "TIME")]
     pub(crate) threshold: Option<String>,
+    /// Write each thread that could run and has not for so long, with who has its CPU; `off`: do not look
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub(crate) starving: String,
+    /// Lend such a thread CPU time for 3 s, one at a time: SCHED_DEADLINE with this budget and period, such as 20us/1s. It goes before every real-time thread
+    #[arg(long, value_name = "RUNTIME/PERIOD")]
+    pub(crate) boost_starving: Option<String>,
     /// Append the lines (JSON) to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

@@ -191,7 +191,7 @@ impl Status {
         self.parsed("Cpus_allowed_list:")
     }
 
-    fn switches(&self) -> Found<Switches> {
+    pub(crate) fn switches(&self) -> Found<Switches> {
         Ok(Switches {
             voluntary: self.parsed("voluntary_ctxt_switches:")?,
             involuntary: self.parsed("nonvoluntary_ctxt_switches:")?,

@@ -36,6 +36,7 @@ pub mod hostinfo;
 pub mod icmp;
 mod ioctl;
 pub mod ipc;
+pub mod kernel_fs;
 pub mod limits;
 pub mod long_call;
 pub mod long_wake;

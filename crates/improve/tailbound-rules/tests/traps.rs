@@ -82,6 +82,70 @@ fn a_machine_without_frequency_scaling_is_not_praised_for_its_governor() {
     assert_eq!(tree.level("pwr.governor").0, Level::Bad);
 }
 
+/// A cache of 11 ways for four CPUs, of which devices use two.
+fn with_resctrl(groups: &[(&str, &str, &str)]) -> Tree {
+    let tree = Tree::new("6.12.1");
+    for cpu in 0..4 {
+        let cache = format!("sys/devices/system/cpu/cpu{cpu}/cache/index3");
+        tree.file(&format!("{cache}/level"), "3");
+        tree.file(&format!("{cache}/id"), "0");
+        tree.file(&format!("{cache}/shared_cpu_list"), "0-3");
+    }
+    let folder = "sys/fs/resctrl";
+    for (file, text) in [
+        ("L3/cbm_mask", "7ff"),
+        ("L3/min_cbm_bits", "1"),
+        ("L3/shareable_bits", "600"),
+        ("L3/bit_usage", "0=XXSSSSSSSSS"),
+        ("L3/num_closids", "16"),
+        ("MB/min_bandwidth", "10"),
+        ("MB/bandwidth_gran", "10"),
+        ("MB/num_closids", "8"),
+    ] {
+        tree.file(&format!("{folder}/info/{file}"), text);
+    }
+    for (name, cpus, schemata) in groups {
+        tree.file(&format!("{folder}/{name}/schemata"), schemata);
+        tree.file(&format!("{folder}/{name}/cpus_list"), cpus);
+    }
+    tree
+}
+
+#[test]
+fn a_cache_is_the_real_time_cpus_own_only_where_nobody_else_fills_their_ways() {
+    let checks = ["iso.llc-shared", "iso.cache-ways", "iso.memory-bandwidth"];
+    let levels = |tree: &Tree| checks.map(|id| tree.level(id));
+    // No hardware: what shares the cache does so, and nothing can be done.
+    let none = Tree::new("6.12.1");
+    none.file("proc/filesystems", "nodev\tproc");
+    assert_eq!(none.level("iso.cache-ways").0, Level::NotApplicable);
+    none.file("proc/filesystems", "nodev\tresctrl");
+    let (level, found) = none.level("iso.memory-bandwidth");
+    assert!(level == Level::Unknown && found.contains("not mounted"), "{found}");
+    // Mounted alone it divides nothing.
+    let all = with_resctrl(&[("", "0-3", "L3:0=7ff\nMB:0=100")]);
+    let [llc, ways, bandwidth] = levels(&all);
+    assert_eq!([llc.0, ways.0, bandwidth.0], [Level::Warn; 3]);
+    assert!(ways.1.contains("shared with the default group"), "{}", ways.1);
+    assert!(ways.1.contains("devices use ways 600 of 7ff in L3 0"), "{}", ways.1);
+    assert!(bandwidth.1.contains("the default group 100 %"), "{}", bandwidth.1);
+    let own =
+        with_resctrl(&[("", "0-1", "L3:0=7f0\nMB:0=50"), ("rt", "2-3", "L3:0=00f\nMB:0=100")]);
+    assert_eq!(levels(&own).map(|(level, _)| level), [Level::Ok; 3]);
+    // Another group has the same ways, or the group has a CPU for everything else too.
+    for (third, cpus) in [("L3:0=003\nMB:0=100", "2-3"), ("L3:0=7f0\nMB:0=50", "1-3")] {
+        let tree = with_resctrl(&[
+            ("", "0-1", "L3:0=7f0\nMB:0=50"),
+            ("rt", cpus, "L3:0=00f\nMB:0=100"),
+            ("web", "", third),
+        ]);
+        assert_eq!(levels(&tree).map(|(level, _)| level), [Level::Warn; 3], "{cpus}");
+    }
+    // A file that refuses is not praised.
+    own.file("sys/fs/resctrl/info/L3/cbm_mask", "all");
+    assert_eq!(own.level("iso.cache-ways").0, Level::Unknown);
+}
+
 #[test]
 fn the_fair_server_is_there_since_6_12_and_unseen_without_debugfs() {
     let tree = Tree::new("6.12.1");

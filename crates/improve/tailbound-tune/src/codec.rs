@@ -9,6 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 use tailbound_core::CpuSet;
+use tailbound_host::resctrl;
 use tailbound_host::root::chosen;
 
 /// The form of a file.
@@ -29,6 +30,8 @@ pub enum Codec {
     Flag,
     /// One controller of cgroup.subtree_control: `on` or `off`.
     Controller(String),
+    /// One resource of a schemata file of resctrl, behind its name: `0=ff0;1=fff`.
+    Schemata(String),
 }
 
 /// Why a text is not in the form of its file.
@@ -75,6 +78,9 @@ impl Codec {
                 let on = text.split_ascii_whitespace().any(|word| word == name);
                 Ok(if on { "on" } else { "off" }.to_owned())
             }
+            Self::Schemata(name) => resctrl::shares(text, name)
+                .map(|shares| resctrl::shares_text(name, &shares))
+                .ok_or_else(|| bad("a schemata file with that resource")),
         }
     }
 
@@ -93,6 +99,9 @@ impl Codec {
             Self::Controller(name) => {
                 Ok(format!("{}{name}", if state == "on" { '+' } else { '-' }))
             }
+            Self::Schemata(name) => resctrl::shares_of(state, name)
+                .map(|shares| format!("{name}:{}", resctrl::shares_text(name, &shares)))
+                .ok_or_else(|| CodecError { text: state.to_owned(), wanted: "a line of schemata" }),
             Self::Choice | Self::Text => Ok(state.to_owned()),
             Self::Number | Self::List | Self::Flag => self.decode(state),
         }
@@ -133,6 +142,8 @@ mod tests {
         let cpuset = Codec::Controller("cpuset".to_owned());
         assert_eq!(both(cpuset.clone(), "cpu memory"), of("-cpuset", "off"));
         assert_eq!(both(cpuset, "cpuset cpu"), of("+cpuset", "on"));
+        let ways = Codec::Schemata("L3".to_owned());
+        assert_eq!(both(ways, "  MB:0=100\n  L3:0=0f0;1=fff"), of("L3:0=f0;1=fff", "0=f0;1=fff"));
     }
 
     #[test]
@@ -144,6 +155,7 @@ mod tests {
             (Codec::Mask, ""),
             (Codec::List, "a"),
             (Codec::Flag, "maybe"),
+            (Codec::Schemata("L3".to_owned()), "MB:0=100"),
         ] {
             assert!(codec.decode(text).is_err(), "{codec:?} {text}");
         }

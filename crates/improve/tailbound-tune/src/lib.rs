@@ -17,6 +17,7 @@
 
 mod appeared;
 mod apply;
+pub mod boost;
 mod boot;
 pub mod candidates;
 pub mod chosen;
@@ -38,6 +39,7 @@ pub mod offered;
 mod profile;
 mod recipe;
 mod refused;
+mod resctrl;
 mod rules;
 pub mod settings;
 pub mod status;

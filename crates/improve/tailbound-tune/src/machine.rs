@@ -22,6 +22,7 @@ use tailbound_sys::{clock, hostinfo, sched};
 use crate::coalescing;
 use crate::holder;
 use crate::refused::Refused;
+use crate::resctrl;
 use crate::step::State;
 use crate::target::{InterruptId, NICE, RESETS, Target, ThreadId};
 
@@ -159,7 +160,10 @@ impl Machine {
             .and_then(|mut file| file.write_all(format!("{text}\n").as_bytes()));
         written.map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => Refused::Gone(format!("there is no {path}")),
-            _ => Refused::Denied(format!("{path}: the kernel refused `{text}`: {e}")),
+            _ => Refused::Denied(format!(
+                "{path}: the kernel refused `{text}`: {e}{}",
+                resctrl::reason(&self.root, path)
+            )),
         })
     }
 
@@ -168,6 +172,9 @@ impl Machine {
         // Threads of a program join it one by one, while the others stay where they are.
         let make = || {
             fs::create_dir(&full)?;
+            if resctrl::is_inside(path) {
+                return Ok(());
+            }
             match File::options().write(true).open(full.join("cgroup.type")) {
                 Ok(mut kind) => kind.write_all(b"threaded"),
                 // A tree of files.
@@ -180,7 +187,7 @@ impl Machine {
             Some(libc_errno::EBUSY) => Refused::Denied(format!(
                 "{path} has processes or groups in it: end or move them, then undo again"
             )),
-            _ => Refused::Denied(format!("{path}: {e}")),
+            _ => Refused::Denied(format!("{path}: {e}{}", resctrl::reason(&self.root, path))),
         })
     }
 
@@ -233,6 +240,7 @@ impl System for Machine {
             Target::Coalescing { device } => {
                 coalescing::read(&self.root, device).map(|c| Some(coalescing::text(c)))
             }
+            Target::Resctrl => resctrl::mounted(&self.root),
             Target::File { path } => match self.root.text(path) {
                 Ok(text) => Ok(Some(text)),
                 Err(Missing::NotApplicable(_)) => Ok(None),
@@ -277,6 +285,7 @@ impl System for Machine {
             Target::Group { path } => self.group(path, state),
             Target::Holder { name } => holder::set(&self.root, name, state),
             Target::Coalescing { device } => coalescing::write(&self.root, device, value()?),
+            Target::Resctrl => resctrl::mount(&self.root, state),
             Target::File { path } => self.file(path, state),
         }
     }

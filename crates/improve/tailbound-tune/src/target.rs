@@ -10,10 +10,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tailbound_core::{Policy, printable};
 use tailbound_host::interrupts::Interrupt;
+use tailbound_host::resctrl as host;
 use tailbound_host::threads::Thread;
 
 use crate::coalescing;
 use crate::codec::Codec;
+use crate::resctrl;
 
 /// Where the CPUs of an interrupt come from that is set up.
 pub(crate) const DEFAULT_AFFINITY: &str = "/proc/irq/default_smp_affinity";
@@ -51,6 +53,8 @@ pub enum Target {
         /// Its name.
         device: String,
     },
+    /// The resctrl file system: the options with which it is mounted (`plain` without any), or absent.
+    Resctrl,
     /// A file that outlives a reboot: its text, or absent.
     File {
         /// Its path.
@@ -166,6 +170,14 @@ impl Target {
                     id.number
                 )
             }
+            Self::Resctrl => match state {
+                Some(options) => resctrl::mount_command(options),
+                None => format!("umount {}", host::FOLDER),
+            },
+            Self::Group { path } if resctrl::is_inside(path) => match state {
+                Some(_) => format!("mkdir {}", quoted(path)),
+                None => format!("rmdir {}", quoted(path)),
+            },
             Self::Group { path } => match state {
                 Some(_) => {
                     let kind = quoted(&format!("{path}/cgroup.type"));
@@ -240,7 +252,9 @@ impl fmt::Display for InterruptId {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Setting { path, codec: Codec::Controller(name) } => write!(f, "{path} ({name})"),
+            Self::Setting { path, codec: Codec::Controller(name) | Codec::Schemata(name) } => {
+                write!(f, "{path} ({name})")
+            }
             Self::Setting { path, .. } | Self::Group { path } | Self::File { path } => {
                 f.write_str(path)
             }
@@ -249,6 +263,7 @@ impl fmt::Display for Target {
             Self::Interrupt(id) => write!(f, "CPUs of interrupt {id}"),
             Self::Holder { name } => write!(f, "{name}, held open"),
             Self::Coalescing { device } => write!(f, "coalescing of {}", printable::line(device)),
+            Self::Resctrl => write!(f, "mount of {}", host::FOLDER),
         }
     }
 }
@@ -286,6 +301,17 @@ mod tests {
         let file = Target::File { path: "/etc/x".to_owned() };
         assert_eq!(file.shell(Some("a\nit's\n")), "printf '%s\\n' a 'it'\\''s' > /etc/x");
         assert_eq!(file.shell(None), "rm /etc/x");
+        let ways = Codec::Schemata("L3".to_owned());
+        let ways = Target::setting("/sys/fs/resctrl/schemata", ways);
+        assert_eq!(ways.shell(Some("0=ff0")), "echo L3:0=ff0 > /sys/fs/resctrl/schemata");
+        assert_eq!(
+            [Some("plain"), Some("cdp"), None].map(|s| Target::Resctrl.shell(s)),
+            [
+                "mount -t resctrl resctrl /sys/fs/resctrl",
+                "mount -t resctrl -o cdp resctrl /sys/fs/resctrl",
+                "umount /sys/fs/resctrl",
+            ]
+        );
         let device = Target::Coalescing { device: "eth 0".to_owned() };
         let [old, new] =
             [3, 0].map(|us| format!("rx-usecs {us} rx-frames 0 adaptive-rx off adaptive-tx off"));

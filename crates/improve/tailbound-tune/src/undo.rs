@@ -220,6 +220,7 @@ fn restore(
     }
     match change(system, &step.target, &made.old) {
         Ok(_) => Undone::Restored,
+        Err(Refused::Gone(why)) => Undone::Gone(why),
         Err(e) => Undone::Failed(e.to_string()),
     }
 }
@@ -237,7 +238,7 @@ fn is_ours(step: &Step, made: &Made, current: &State, earlier: EarlierUndo) -> b
     match (&made.now, &step.target) {
         (Some(now), _) => now == current,
         // A kill came before it could be read back: the kernel chose the number.
-        (None, Target::Group { .. } | Target::Holder { .. }) => {
+        (None, Target::Group { .. } | Target::Holder { .. } | Target::Resctrl) => {
             current.is_some() == step.new.is_some()
         }
         (None, _) => *current == step.new,

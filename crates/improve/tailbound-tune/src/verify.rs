@@ -66,6 +66,7 @@ const WRITERS: &[(&str, &[&str])] = &[
     ("/power/control", &["tuned", "tlp", "powertop"]),
     ("pcie_aspm", &["tuned", "tlp", "power-profiles-"]),
     ("/sys/kernel/mm/ksm", &["ksmtuned", "tuned"]),
+    ("/sys/fs/resctrl", &["pqos", "libvirtd", "virtqemud", "kubelet"]),
     ("/sys/fs/cgroup", &["systemd", "containerd", "dockerd", "kubelet"]),
     ("/proc/sys/", &["tuned", "systemd-sysctl"]),
     ("workqueue", &["tuned"]),
@@ -91,6 +92,7 @@ fn likely(target: &Target, running: &[String]) -> Vec<String> {
         Target::Policy(_) => "policy",
         Target::Interrupt(_) => "/proc/irq/",
         Target::Coalescing { .. } => "coalescing",
+        Target::Resctrl => tailbound_host::resctrl::FOLDER,
         Target::Holder { .. } => return Vec::new(),
     };
     let known = |name: &&String| {

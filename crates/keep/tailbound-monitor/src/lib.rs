@@ -10,6 +10,7 @@
 #![deny(missing_docs)]
 
 mod apart;
+mod boost;
 mod clocks;
 mod cost;
 mod counter;
@@ -27,18 +28,23 @@ mod probe;
 mod programs;
 mod recorder;
 mod runfile;
+mod starving;
+mod summary;
 mod traced;
 mod upload;
 mod window;
 
+pub use boost::Booster;
 pub use cost::Cost;
 pub use counter::CounterError;
 pub use counting::{By, CountingError};
 pub use description::TypesError;
 pub use housekeeping::NoProbeCpu;
-pub use monitor::{Monitor, MonitorError, MonitorOptions, Summary};
+pub use monitor::{Monitor, MonitorError, MonitorOptions};
 pub use outbox::{Outbox, OutboxState};
 pub use probe::ProbeError;
 pub use recorder::{Record, RecorderError};
+pub use starving::{Starver, Starving};
+pub use summary::Summary;
 pub use upload::Upload;
 pub use window::{Before, Culprit, Dump, Gaps, Late, Named, Policy, ThreadWindow, Window};

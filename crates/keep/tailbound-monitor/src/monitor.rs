@@ -11,22 +11,24 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
-use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{EndReason, utc};
 use tailbound_host::{Root, inventory_of_identity};
 use tailbound_sys::signal::{LOOK, Signals};
 use tailbound_sys::{limits, resident};
 
 use crate::apart::apart;
+use crate::boost::{Boost, Booster, Boosting};
 use crate::clocks::Clocks;
 use crate::cost::Cost;
 use crate::counting::{By, Counting, CountingError};
-use crate::exposition::{self, Format, Metrics, Whose};
+use crate::exposition::{self, Format, Metrics, StarvingCounts, Whose};
 use crate::lines::Lines;
 use crate::probe::{Probe, ProbeError};
 use crate::programs::Tells;
 use crate::recorder::{Record, Recorder, RecorderError};
 use crate::runfile::About;
+use crate::starving::{StarvationWatch, Starving, StarvingChange};
+use crate::summary::Summary;
 use crate::upload::{Upload, Uploading};
 use crate::window::{Dump, Late, Policy, Series, ThreadWindow, Window};
 use crate::{housekeeping, http, notify, probe};
@@ -49,6 +51,8 @@ pub struct MonitorOptions {
     pub every_ns: i64,
     /// Wake-ups of longer waits are told one by one.
     pub threshold_ns: Option<u64>,
+    /// Threads that could run and do not for longer are told; without it nobody looks for them.
+    pub starving_ns: Option<i64>,
     /// The file of lines; without one they are handed over.
     pub out: Option<PathBuf>,
     /// Where Prometheus reads.
@@ -85,41 +89,6 @@ pub enum MonitorError {
     Listen(SocketAddr, std::io::Error),
 }
 
-/// What it came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Summary {
-    /// Windows, also the last one, which a signal may have cut short.
-    pub windows: u64,
-    /// Of these, the ones that could not be written.
-    pub not_written: u64,
-    /// Wake-ups that were counted.
-    pub n: u64,
-    /// Wake-ups that found no room.
-    pub lost: u64,
-    /// Wake-ups over the threshold.
-    pub late: u64,
-    /// What it cost.
-    pub own: Cost,
-}
-
-impl Summary {
-    /// For people.
-    #[must_use]
-    pub fn text(&self) -> String {
-        format!(
-            "{} windows with {} wake-ups, {} not counted; {} of CPU time, {} of memory",
-            grouped(self.windows),
-            grouped(self.n),
-            grouped(self.lost),
-            format_ns_i64(i64::try_from(self.own.cpu_ns).unwrap_or(i64::MAX)),
-            self.own.peak_bytes.map_or_else(
-                || "an unknown amount".to_owned(),
-                |b| format!("at most {} KiB", grouped(b / 1024))
-            )
-        )
-    }
-}
-
 #[derive(Debug, Serialize)]
 struct Begin<'a> {
     /// The version of these lines.
@@ -128,6 +97,8 @@ struct Begin<'a> {
     way: &'a str,
     every_ns: i64,
     threshold_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    starving_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     probe: Option<Probe>,
     machine: String,
@@ -143,6 +114,10 @@ enum Line<'a> {
     Begin(Begin<'a>),
     Late(&'a Late),
     Dump(&'a Dump),
+    Starving(&'a Starving),
+    /// It ran again.
+    Starved(&'a Starving),
+    Boost(&'a Boost),
     Window(&'a Window),
     End(&'a Summary),
 }
@@ -169,6 +144,8 @@ pub struct Monitor {
     shared: Arc<Mutex<Shared>>,
     lines: Option<Lines>,
     recorder: Option<Recorder>,
+    watch: Option<StarvationWatch>,
+    boosting: Option<Boosting>,
     uploading: Option<Uploading>,
     /// What was recorded in this window: of each thread the latest.
     recorded: BTreeMap<u32, Dump>,
@@ -210,6 +187,19 @@ fn add(series: &mut BTreeMap<Whose, Series>, threads: &[ThreadWindow]) {
             whose = (OTHERS.to_owned(), Policy::several());
         }
         series.entry(whose).or_default().add(thread);
+    }
+}
+
+/// Adds a window that ended.
+fn add_window(told: &mut Metrics, window: &Window) {
+    told.series.values_mut().for_each(|s| s.max_ns = 0);
+    add(&mut told.series, &window.threads);
+    told.windows = window.window;
+    told.suspended_ns = told.suspended_ns.saturating_add(window.suspended_ns);
+    if let Some(gaps) = window.recorder_gaps {
+        let sum = told.recorder_gaps.get_or_insert_default();
+        sum.off_ns = sum.off_ns.saturating_add(gaps.off_ns);
+        sum.late = sum.late.saturating_add(gaps.late);
     }
 }
 
@@ -270,6 +260,7 @@ impl Monitor {
             way: counter.way(),
             every_ns: asked.every_ns,
             threshold_ns: asked.threshold_ns,
+            starving_ns: asked.starving_ns,
             probe,
             machine: text("/proc/sys/kernel/hostname"),
             kernel: text("/proc/sys/kernel/osrelease"),
@@ -300,12 +291,15 @@ impl Monitor {
                 .map_err(|e| MonitorError::Listen(at, e))?;
         }
         let cpus = online(&root);
+        let watch = asked.starving_ns.map(|ns| StarvationWatch::new(ns, began.monotonic_ns));
         Ok(Self {
             root,
             asked,
             shared,
             lines,
             recorder,
+            watch,
+            boosting: None,
             uploading,
             recorded: BTreeMap::new(),
             not_recorded: 0,
@@ -320,6 +314,12 @@ impl Monitor {
             late: 0,
             summary: Summary::default(),
         })
+    }
+
+    /// The same, with CPU time lent to threads that starve.
+    #[must_use]
+    pub fn with_boosts(self, booster: Option<Box<dyn Booster>>) -> Self {
+        Self { boosting: booster.map(Boosting::new), ..self }
     }
 
     /// Until a signal that ends programs, or the end of its time; SIGHUP opens the file again. `print` gets the lines where there is
@@ -346,6 +346,9 @@ impl Monitor {
             if self.is_looked_at {
                 left = left.min(LOOK_NS);
             }
+            left = self.watch.as_ref().map_or(left, |w| left.min(w.left_ns(now)));
+            let lent = self.boosting.as_ref().and_then(|b| b.left_ns(now));
+            left = left.min(lent.unwrap_or(left));
             let ms = left.saturating_add(999_999) / 1_000_000;
             let signal = signals.wait(i32::try_from(ms).unwrap_or(i32::MAX));
             // The recorder has something to write: no reason to end.
@@ -363,6 +366,7 @@ impl Monitor {
                 notify::tell("STOPPING=1");
             }
             self.tell_late(print, note);
+            self.tell_starving(print, note);
             let ends = over.then_some(match signal {
                 Some(_) => EndReason::Interrupted,
                 None => EndReason::Complete,
@@ -373,6 +377,9 @@ impl Monitor {
             if over {
                 break;
             }
+        }
+        if let Some(left) = self.boosting.as_mut().and_then(|b| b.end(Clocks::now().monotonic_ns)) {
+            self.write(&Line::Boost(&left).text(), print).unwrap_or_default();
         }
         self.summary.own = Cost::so_far(&self.root);
         if let Some(Err(e)) = self.recorder.take().map(Recorder::end) {
@@ -420,6 +427,34 @@ impl Monitor {
         }
     }
 
+    /// Says who starves, and lends it CPU time if that is wanted.
+    fn tell_starving(&mut self, print: &mut dyn FnMut(&str) -> bool, note: &mut dyn FnMut(&str)) {
+        let now_ns = Clocks::now().monotonic_ns;
+        let turns = match self.watch.as_mut().map(|w| w.look(&self.root, now_ns)) {
+            None => return,
+            Some(Ok(turns)) => turns,
+            Some(Err(why)) => {
+                note(&format!("threads that starve are not looked for any more: {}", why.reason()));
+                self.watch = None;
+                return;
+            }
+        };
+        let line = |turn: &StarvingChange| match turn {
+            StarvingChange::Starves(starving) => Line::Starving(starving).text(),
+            StarvingChange::Over(starving) => Line::Starved(starving).text(),
+        };
+        let mut lines: Vec<String> = turns.iter().map(line).collect();
+        let starving: Vec<&Starving> = self.watch.iter().flat_map(StarvationWatch::now).collect();
+        if let Some(boosting) = &mut self.boosting {
+            let boosts = boosting.go_on(&starving, now_ns);
+            lines.extend(boosts.iter().map(|b| Line::Boost(b).text()));
+            self.summary.boosts = boosting.n;
+        }
+        for line in lines {
+            self.write(&line, print).unwrap_or_default();
+        }
+    }
+
     /// Has the recorder write the latest one, if it is wanted; the line that says so.
     fn record(&mut self, late: &[Late], note: &mut dyn FnMut(&str)) -> Option<String> {
         let now_ns = Clocks::now().monotonic_ns;
@@ -436,6 +471,18 @@ impl Monitor {
                 None
             }
         }
+    }
+
+    /// How many threads starved in the window that ends.
+    fn next_starving(&mut self) -> Option<u64> {
+        let (began, all) = self.watch.as_mut().map(StarvationWatch::next_window)?;
+        self.summary.starving = self.summary.starving.saturating_add(began);
+        Some(all)
+    }
+
+    fn starving_counts(&self) -> Option<StarvingCounts> {
+        let now = self.watch.as_ref()?.now().count();
+        Some(StarvingCounts { now, all: self.summary.starving, boosts: self.summary.boosts })
     }
 
     /// Ends the window, and begins the next one.
@@ -461,6 +508,7 @@ impl Monitor {
             thread.recorded = self.recorded.remove(&thread.tid);
             thread.is_probe = self.asked.probe.is_some() && thread.comm == probe::NAME;
         }
+        let starving = self.next_starving();
         let mut shared = locked(&self.shared);
         let now = Clocks::now();
         let lost = shared.counter.lost();
@@ -484,6 +532,7 @@ impl Monitor {
             lost: since(lost.0, self.lost.0),
             late: self.late.saturating_add(since(lost.1, self.lost.1)),
             late_untold: untold,
+            starving,
             not_recorded: std::mem::take(&mut self.not_recorded),
             recorder_gaps: self.recorder.as_mut().map(Recorder::next_window),
             not_written: self.summary.not_written,
@@ -491,16 +540,8 @@ impl Monitor {
             own: Cost::so_far(&self.root),
             threads,
         };
-        let told = &mut shared.told;
-        told.series.values_mut().for_each(|s| s.max_ns = 0);
-        add(&mut told.series, &window.threads);
-        told.windows = window.window;
-        told.suspended_ns = told.suspended_ns.saturating_add(window.suspended_ns);
-        if let Some(gaps) = window.recorder_gaps {
-            let sum = told.recorder_gaps.get_or_insert_default();
-            sum.off_ns = sum.off_ns.saturating_add(gaps.off_ns);
-            sum.late = sum.late.saturating_add(gaps.late);
-        }
+        add_window(&mut shared.told, &window);
+        shared.told.starving = self.starving_counts();
         drop(shared);
         self.summary.windows = window.window;
         self.summary.n = self.summary.n.saturating_add(window.n);

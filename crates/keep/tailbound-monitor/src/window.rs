@@ -268,6 +268,9 @@ pub struct Window {
     pub late: u64,
     /// Of those, the ones that were not told one by one.
     pub late_untold: u64,
+    /// Threads that could run and did not for longer than the threshold of starving; none where nobody looks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starving: Option<u64>,
     /// Late wake-ups that the flight recorder could not write.
     pub not_recorded: u64,
     /// With a flight recorder: when it saw nothing.

@@ -34,6 +34,7 @@ mod lab;
 mod latency_bound;
 mod load;
 mod monitor;
+mod monitor_boosts;
 mod monitor_uploads;
 mod peer;
 mod plan;

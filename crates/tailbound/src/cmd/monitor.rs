@@ -8,12 +8,13 @@ use tailbound_monitor::{By, Monitor, MonitorError, MonitorOptions, ProbeError, R
 use tailbound_sys::signal::Signals;
 
 use crate::cli_monitor::{AUTO, MonitorArgs, Way};
-use crate::cmd::monitor_uploads as uploads;
+use crate::cmd::{monitor_boosts as boosts, monitor_uploads as uploads};
 use crate::flags;
 use crate::say::{self, Failure};
 
 /// Shorter windows would cost more than what they say is worth.
 const SHORTEST_NS: i64 = 1_000_000_000;
+const SHORTEST_STARVING_NS: i64 = 2_000_000_000;
 
 /// The CPU of the probe; `auto`: one that is kept for nobody.
 fn cpu(text: &str) -> Result<Option<u32>, Failure> {
@@ -43,6 +44,10 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
     let asked = MonitorOptions {
         every_ns: flags::time_from("--every", &args.every, SHORTEST_NS)?,
         threshold_ns: threshold.map(i64::unsigned_abs),
+        starving_ns: match args.starving.as_str() {
+            "off" => None,
+            text => Some(flags::time_from("--starving", text, SHORTEST_STARVING_NS)?),
+        },
         out: args.out.clone(),
         listen: args.listen,
         length_ns: args.duration.as_deref().map(|t| flags::time_from("-D", t, 1)).transpose()?,
@@ -55,6 +60,7 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
         },
         exe,
     };
+    let boosts = boosts::of(args)?;
     // Before any thread is made, so that no signal ends the process on the way.
     let signals = Signals::block_and_open().and_then(Signals::and_look).map_err(Failure::cannot)?;
     let (upload, outbox) = uploads::of(args)?;
@@ -79,7 +85,7 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
         goes_on
     };
     let mut note = |text: &str| say::note(&format!("tailbound: monitor: {text}"));
-    let summary = monitor.run(&signals, &mut print, &mut note);
+    let summary = monitor.with_boosts(boosts).run(&signals, &mut print, &mut note);
     say::note(&summary.text());
     uploads::end(handing_in);
     say::not_answered(written).map(|()| ExitCode::SUCCESS)

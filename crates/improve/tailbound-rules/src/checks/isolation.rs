@@ -9,7 +9,7 @@ use tailbound_host::cgroups;
 use tailbound_host::root::empty_if_absent;
 use tailbound_host::threads::Thread;
 
-use super::{PLAIN, few, mask_file};
+use super::{PLAIN, caches, few, mask_file};
 use crate::check::{Check, Group};
 use crate::machine::{Machine, Workload};
 use crate::need::Need;
@@ -93,9 +93,28 @@ pub(super) static CHECKS: &[Check] = &[
     Check {
         id: "iso.llc-shared",
         why: "neighbours that share the last-level cache drive real-time lines out of it",
-        now: "mount resctrl and give the real-time CPUs a class of their own",
+        now: "tailbound tune set cache-ways=2 --rt-cpus {rt}",
+        undo: "tailbound tune undo",
         source: "Documentation/filesystems/resctrl.rst",
-        look: llc_shared,
+        look: caches::llc_shared,
+        ..CHECK
+    },
+    Check {
+        id: "iso.cache-ways",
+        why: "what other groups or devices may fill is not the real-time CPUs' own",
+        now: "tailbound tune set cache-ways=2 --rt-cpus {rt}",
+        undo: "tailbound tune undo",
+        source: "Documentation/filesystems/resctrl.rst (shareable_bits, bit_usage)",
+        look: caches::cache_ways,
+        ..CHECK
+    },
+    Check {
+        id: "iso.memory-bandwidth",
+        why: "a neighbour that uses all of the memory's bandwidth makes each miss of a cache slow",
+        now: "tailbound tune set memory-bandwidth=50% --rt-cpus {rt}",
+        undo: "tailbound tune undo",
+        source: "Documentation/filesystems/resctrl.rst",
+        look: caches::memory_bandwidth,
         ..CHECK
     },
     Check {
@@ -301,23 +320,6 @@ fn smt_sibling(m: &Machine) -> Look {
         (true, false) => CheckOutcome::bad(format!(
             "CPUs {outside} share cores with real-time CPUs and do other work"
         )),
-    })
-}
-
-fn llc_shared(m: &Machine) -> Look {
-    let mut with = Vec::new();
-    for cpu in m.rt.iter() {
-        let path = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index3/shared_cpu_list");
-        with.extend(m.root.cpus(&path)?.minus(&m.rt).iter());
-    }
-    let with: CpuSet = with.into_iter().collect();
-    let split = m.root.list("/sys/fs/resctrl").is_ok_and(|names| !names.is_empty());
-    Ok(if with.is_empty() {
-        CheckOutcome::ok("the last-level cache belongs to the real-time CPUs alone")
-    } else if split {
-        CheckOutcome::ok(format!("shared with CPUs {with}; resctrl is mounted"))
-    } else {
-        CheckOutcome::warn(format!("shared with CPUs {with}"))
     })
 }
 

@@ -3,6 +3,7 @@
 
 mod application;
 mod background;
+mod caches;
 mod clocks;
 mod devices;
 mod firmware;

@@ -101,6 +101,11 @@ impl<'a> Draft<'a> {
         self.plan.steps.push(Step { target, old, new, setting, may_fail });
     }
 
+    /// The state to which a step of this plan brings `target`.
+    pub(crate) fn planned(&self, target: &Target) -> Option<&State> {
+        self.plan.steps.iter().rev().find(|s| s.target == *target).map(|s| &s.new)
+    }
+
     /// A file of every entry of a folder.
     pub(crate) fn each(&mut self, folder: &str, path: &str, codec: &Codec, new: &str) {
         let names = match self.facts.root.list(folder) {

@@ -5,6 +5,7 @@
 //! The order of the catalogue is the order of a plan: threads and interrupts leave
 //! CPUs before these are isolated, so that undoing in reverse gives each its own CPUs back.
 
+mod cache;
 mod draft;
 mod isolation;
 mod memory;
@@ -20,6 +21,7 @@ pub(crate) use isolation::THREADS;
 use std::fmt;
 
 use crate::codec::Codec;
+use crate::resctrl::BandwidthLimit;
 
 /// One setting.
 #[derive(Debug)]
@@ -50,6 +52,8 @@ pub enum Values {
     Microseconds(i64, i64),
     /// A time in this range, or `off`, which stands for 0.
     OffOrMicroseconds(i64, i64),
+    /// `50%` of all there is, or `4000MBps`.
+    Bandwidth,
 }
 
 impl fmt::Display for Values {
@@ -61,6 +65,7 @@ impl fmt::Display for Values {
             Self::Number(low, high) => write!(f, "{low} to {high}"),
             Self::Microseconds(low, high) => write!(f, "{low}us to {high}us"),
             Self::OffOrMicroseconds(low, high) => write!(f, "off|{low}us to {high}us"),
+            Self::Bandwidth => f.write_str("1% to 99%, or a number with MBps"),
         }
     }
 }
@@ -117,6 +122,7 @@ fn suggestion(near: &Option<&'static str>) -> String {
 pub fn catalogue() -> Vec<&'static Setting> {
     [
         isolation::SETTINGS,
+        cache::SETTINGS,
         scheduler::SETTINGS,
         power::SETTINGS,
         memory::SETTINGS,
@@ -160,6 +166,7 @@ impl Setting {
             Values::Microseconds(low, high) | Values::OffOrMicroseconds(low, high) => {
                 microseconds(text).filter(|us| (low..=high).contains(us)).map(|us| us.to_string())
             }
+            Values::Bandwidth => BandwidthLimit::parse(text).map(|_| text.to_owned()),
         };
         found.map(Value).ok_or_else(|| SettingError::Value {
             name: self.name,
@@ -236,6 +243,12 @@ mod tests {
                 Values::Microseconds(low, _) | Values::OffOrMicroseconds(low, _) => {
                     assert_eq!(setting.value(&format!("{low}us")), Ok(Value(low.to_string())));
                     assert!(setting.value("1").is_err(), "a bare number has no unit");
+                }
+                Values::Bandwidth => {
+                    assert!(setting.value("50%").is_ok() && setting.value("4000MBps").is_ok());
+                    for wrong in ["1", "0%", "100%", "-1MBps", "0MBps", "MBps", "5 %"] {
+                        assert!(setting.value(wrong).is_err(), "{wrong}");
+                    }
                 }
             }
             assert!(setting.value("nonsense").is_err(), "{}", setting.name);

@@ -7,4 +7,5 @@ mod killed;
 mod mortal;
 mod played;
 mod random;
+mod resctrl;
 mod transactions;

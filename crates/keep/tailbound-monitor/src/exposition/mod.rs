@@ -31,9 +31,20 @@ pub(crate) struct Metrics {
     pub(crate) suspended_ns: i64,
     /// Now; `None` where the kernel does not say.
     pub(crate) cpus_online: Option<usize>,
+    pub(crate) starving: Option<StarvingCounts>,
     pub(crate) recorder_gaps: Option<Gaps>,
     pub(crate) upload: Option<OutboxState>,
     pub(crate) own: Cost,
+}
+
+/// Threads that starve, as of the last window's end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StarvingCounts {
+    pub(crate) now: usize,
+    /// How often one began to.
+    pub(crate) all: u64,
+    /// How often one was lent CPU time.
+    pub(crate) boosts: u64,
 }
 
 /// In which format.
@@ -130,6 +141,30 @@ fn of_recorder(gaps: &Gaps) -> Vec<(&'static str, Kind, &'static str, f64)> {
     ]
 }
 
+/// Threads that starve: as [`of_upload`].
+fn of_starving(counts: &StarvingCounts) -> Vec<(&'static str, Kind, &'static str, f64)> {
+    vec![
+        (
+            "tailbound_monitor_starving_threads",
+            Kind::Gauge,
+            "Threads that could run and did not for long, at the end of the last window.",
+            counts.now as f64,
+        ),
+        (
+            "tailbound_monitor_starving_threads_total",
+            Kind::Counter,
+            "How often a thread began to starve, in all windows that ended.",
+            counts.all as f64,
+        ),
+        (
+            "tailbound_monitor_boosts_total",
+            Kind::Counter,
+            "How often a starving thread was lent CPU time, in all windows that ended.",
+            counts.boosts as f64,
+        ),
+    ]
+}
+
 /// How run files stand: name, kind, what it is, value.
 fn of_upload(upload: &OutboxState) -> Vec<(&'static str, Kind, &'static str, f64)> {
     vec![
@@ -216,6 +251,7 @@ fn families(told: &Metrics) -> Vec<Family<'_>> {
         .recorder_gaps
         .iter()
         .flat_map(of_recorder)
+        .chain(told.starving.iter().flat_map(of_starving))
         .chain(told.upload.iter().flat_map(of_upload))
     {
         own(name, kind, help, value);
