@@ -252,6 +252,59 @@ fn whatever_a_page_for_users_of_another_tool_says_to_type_is_understood() {
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
+/// What stands at a place of the header of `tailbound run WORDS` on the bench.
+fn planned(words: &[&str], place: &str) -> serde_json::Value {
+    let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
+    let header = Bench::new().header(&words).unwrap_or_else(|e| panic!("{words:?}: {e}"));
+    header.pointer(place).cloned().unwrap_or_default()
+}
+
+#[test]
+fn defaults_and_letters_are_those_that_the_pages_state() {
+    let other = ["-p", "other"];
+    let default = |place: &str| planned(&other, place);
+    assert_eq!(default("/plan/interval_ns"), 1_000_000);
+    assert_eq!(default("/plan/warm_up_ns"), 1_000_000_000);
+    assert_eq!(default("/plan/activations"), 60_000, "60 s, for each thread");
+    assert_eq!(default("/plan/clock"), "monotonic");
+    let loads = default("/plan/loads").to_string();
+    assert!(loads.contains("hackbench") && loads.contains("memory"), "{loads}");
+    assert_eq!(default("/plan/requirement"), serde_json::Value::Null, "no deadline");
+    // The same letters mean other things to other tools.
+    let with = |words: &[&str], place: &str| planned(&[&other[..], words].concat(), place);
+    assert_eq!(with(&["-d", "100us"], "/plan/requirement/deadline_ns"), 100_000);
+    assert_eq!(with(&["-D", "4s"], "/plan/activations"), 4_000);
+    assert_eq!(with(&["-i", "200us"], "/plan/interval_ns"), 200_000);
+    assert_eq!(with(&["-a", "1-2"], "/plan/cpus"), "1-2");
+    assert_eq!(with(&["-l", "17"], "/plan/activations"), 17);
+    assert_eq!(with(&["-L", "none"], "/plan/loads"), serde_json::json!([]));
+    assert_eq!(with(&["--warm-up", "0s"], "/plan/warm_up_ns"), 0);
+    for (words, policy) in [(["-p", "80"], "fifo:80"), (["-p", "rr:3"], "rr:3")] {
+        match tailbound::session_of_run(&words.map(OsString::from), Root::at(Bench::new().path())) {
+            Ok(session) => assert_eq!(session.plan.policy.to_string(), policy),
+            // Without the right to a real-time policy.
+            Err(e) if e.kind() == FailureKind::Cannot => {}
+            Err(e) => panic!("{words:?}: {e}"),
+        }
+    }
+}
+
+#[test]
+fn profiles_are_what_the_pages_say_of_them() {
+    for name in ["cyclic", "polling", "virtual-host"] {
+        let profile = tailbound_tune::Profile::shipped(name).unwrap_or_else(|| panic!("{name}"));
+        let has: Vec<&str> = profile.settings().collect();
+        for setting in ["threads", "interrupts", "rt-throttling", "fair-server", "nmi-watchdog"] {
+            assert!(has.contains(&setting), "{name}: {setting}");
+        }
+        let written = toml::to_string(profile.written()).expect("TOML");
+        for off in ["rt-throttling", "fair-server"] {
+            assert!(written.contains(&format!("{off} = \"off\"")), "{name}: {written}");
+        }
+        assert!(!profile.written().boot.parameters.is_empty(), "{name}");
+    }
+}
+
 #[test]
 fn what_is_not_understood_is_found() {
     let bench = Bench::new();
