@@ -7,7 +7,7 @@
 //! Not here: whether a command works (stage `commands`), what the pages say of answers (`xtask/src/tidy/claims.txt`).
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tailbound_core::Policy;
 use tailbound_host::Root;
@@ -102,7 +102,7 @@ impl Page {
 }
 
 /// The second cell of a row.
-fn cell(row: &str) -> String {
+pub(crate) fn cell(row: &str) -> String {
     row.replace("\\|", "/").split('|').nth(2).unwrap_or_default().to_owned()
 }
 
@@ -111,7 +111,7 @@ fn command_of(head: &str) -> String {
     spans(head).find(|s| s.starts_with("tailbound ")).unwrap_or("tailbound run").to_owned()
 }
 
-fn spans(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
@@ -232,19 +232,21 @@ fn wrong(bench: &Bench, typed: &Typed) -> Option<String> {
     }
 }
 
-fn pages() -> Vec<Page> {
+/// The pages for users of another tool.
+pub(crate) fn docs() -> Vec<PathBuf> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let mut paths: Vec<_> =
-        std::fs::read_dir(docs).expect("docs").flatten().map(|e| e.path()).collect();
-    paths.retain(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("from-")));
+    let all = std::fs::read_dir(docs).expect("docs").flatten().map(|e| e.path());
+    let is_from =
+        |p: &PathBuf| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("from-"));
+    let mut paths: Vec<PathBuf> = all.filter(is_from).collect();
     paths.sort();
-    paths.iter().map(|p| Page::read(p)).collect()
+    paths
 }
 
 #[test]
 fn whatever_a_page_for_users_of_another_tool_says_to_type_is_understood() {
     let bench = Bench::new();
-    let pages = pages();
+    let pages: Vec<Page> = docs().iter().map(|path| Page::read(path)).collect();
     assert!(pages.len() >= 9, "{}", pages.len());
     let mut all = Vec::new();
     for page in &pages {
