@@ -88,6 +88,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound box answer ", "pulses from outside: tests/cli/probe_answer.rs"),
     ("tailbound blame late.jsonl", "a run with tracing: tests/cli/blame.rs"),
     ("tailbound blame /var/lib/", "a file of the monitor's recorder: tests/cli/monitor.rs"),
+    ("tailbound blame --comm ", "a program of the reader's: tests/cli/blame.rs"),
     ("tailbound irqs ", "CPUs that not every machine has: tests/cli/interruptions.rs"),
     ("tailbound monitor ", "it goes on until it is ended: tests/cli/monitor.rs"),
     ("tailbound watch ", "a program of the reader's: tests/cli/watch.rs, tests/rules"),

@@ -5,6 +5,7 @@
 //! rule, why it exists and what to do.
 
 mod calls;
+mod claims;
 mod documents;
 mod edges;
 mod files;

@@ -5,8 +5,8 @@ use anyhow::bail;
 
 use super::finding::Finding;
 use super::{
-    documents, edges, files, hall, headers, names, promises, purity, text, times, unpacking,
-    writing,
+    claims, documents, edges, files, hall, headers, names, promises, purity, text, times,
+    unpacking, writing,
 };
 use crate::root;
 
@@ -33,6 +33,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     found.extend(hall::check(&files));
     found.extend(promises::check(&files));
     found.extend(documents::check(&files));
+    found.extend(claims::check(&files));
     found.extend(text::changelog(read("CHANGELOG.md")));
     found.extend(text::overview(read("ARCHITECTURE.md")));
     found.extend(text::manual(&files));

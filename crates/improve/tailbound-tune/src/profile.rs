@@ -82,6 +82,11 @@ pub enum ProfileError {
     /// No TOML, or other keys.
     #[error("{0}")]
     Format(String),
+    /// A profile of tuned.
+    #[error(
+        "a profile of tuned, in another language: write one of your own, beginning with `tailbound tune profiles cyclic` (docs/from-tuned.md has its keys)"
+    )]
+    OfTuned,
     /// A setting or its value.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -99,7 +104,11 @@ impl Profile {
     /// # Errors
     /// [`ProfileError`].
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
-        Self::of(toml::from_str(text).map_err(|e| ProfileError::Format(e.to_string()))?)
+        let written = toml::from_str(text).map_err(|e| match is_of_tuned(text) {
+            true => ProfileError::OfTuned,
+            false => ProfileError::Format(e.to_string()),
+        })?;
+        Self::of(written)
     }
 
     /// Looks up what is written.
@@ -178,6 +187,13 @@ fn in_order(mut named: Vec<(&'static Setting, Value)>) -> Vec<(&'static Setting,
     named
 }
 
+/// Has it a section of tuned.conf(5), which no profile of ours has?
+fn is_of_tuned(text: &str) -> bool {
+    const SECTIONS: &[&str] =
+        &["[main]", "[sysctl]", "[sysfs]", "[cpu]", "[vm]", "[scheduler]", "[bootloader]"];
+    text.lines().any(|line| SECTIONS.contains(&line.trim()))
+}
+
 fn scalar(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
@@ -205,5 +221,7 @@ mod tests {
         assert!(error("name = \"x\"\n[settings]\ngovernor = \"fast\"").contains("performance|"));
         assert!(error("name = \"x\"\ncolour = 1").contains("colour"));
         assert!(error("x").contains("line 1"));
+        let tuned = "# tuned\n[main]\ninclude = network-latency\n[sysctl]\nvm.stat_interval = 10\n";
+        assert!(error(tuned).contains("docs/from-tuned.md"));
     }
 }

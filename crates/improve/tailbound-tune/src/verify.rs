@@ -108,11 +108,12 @@ fn likely(target: &Target, running: &[String]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::codec::Codec;
+    use crate::target::ThreadId;
 
     #[test]
     fn only_programs_that_write_such_settings_are_named() {
         let running: Vec<String> =
-            ["bash", "irqbalance", "tuned", "tlp"].map(str::to_owned).to_vec();
+            ["bash", "irqbalance", "stalld", "tuned", "tlp"].map(str::to_owned).to_vec();
         let governor = Target::setting(
             "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor",
             Codec::Text,
@@ -120,5 +121,7 @@ mod tests {
         assert_eq!(likely(&governor, &running), ["tuned", "tlp"]);
         let irq = Target::setting("/proc/irq/default_smp_affinity", Codec::Mask);
         assert_eq!(likely(&irq, &running), ["irqbalance", "tuned"]);
+        let thread = ThreadId { tid: 701, start_ticks: 12, name: "servo".to_owned() };
+        assert_eq!(likely(&Target::Policy(thread), &running), ["stalld", "tuned"]);
     }
 }

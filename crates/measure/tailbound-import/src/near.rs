@@ -82,7 +82,9 @@ const OTHERS: &[Hint] = &[
         "the table of `perf sched latency`, with an average and a greatest delay of each task and no schedule: it holds no run that could be judged",
     ),
     (
-        |line| line.contains(": count") && line.ends_with("distribution"),
+        |line| {
+            (line.contains(": count") && line.ends_with("distribution")) || is_row_of_bpftrace(line)
+        },
         "a histogram of BCC or bpftrace, in buckets of powers of two without the greatest value: it holds no run that could be judged",
     ),
     (
@@ -120,6 +122,20 @@ const OTHERS: &[Hint] = &[
         "a kernel trace, not a histogram or a list of latencies: `tailbound blame FILE` explains it",
     ),
 ];
+
+/// `[4, 8)   9 |@@@   |`: a bucket, its count and a bar.
+fn is_row_of_bpftrace(line: &str) -> bool {
+    let row = line.strip_prefix('[').and_then(|l| l.split_once([')', ']']));
+    let Some((bucket, rest)) = row else { return false };
+    let of_edges = bucket.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.');
+    let count = rest.split_once('|').map(|(count, bar)| (count.trim(), bar.trim_end()));
+    of_edges
+        && count.is_some_and(|(n, bar)| {
+            n.parse::<u64>().is_ok()
+                && bar.ends_with('|')
+                && bar.trim_matches(['@', ' ', '|']).is_empty()
+        })
+}
 
 /// What a line shows that is of no format.
 pub(crate) fn hint(line: &str) -> Option<&'static str> {

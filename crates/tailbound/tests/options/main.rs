@@ -7,12 +7,14 @@
 //! ```text
 //! extremes.rs  each flag at its extremes       merged.rs       flags laid over a file
 //! help.rs      verbs under their questions     completions.rs  what a shell may offer
-//! campaigns.rs the options in shipped files
+//! campaigns.rs the options in shipped files    from_*.rs       pages for users of other tools
 //! ```
 
 mod campaigns;
 mod completions;
 mod extremes;
+mod from_answers;
+mod from_pages;
 mod help;
 mod merged;
 

@@ -117,7 +117,7 @@ fn every_name_is_documented_and_every_documented_name_exists() {
     let page = fs::read_to_string(path).expect("docs/facts.md");
     let documented: BTreeSet<String> = page
         .lines()
-        .filter_map(|l| l.strip_prefix("| `")?.split_once('`'))
+        .filter_map(|l| l.strip_prefix("- `")?.split_once('`'))
         .map(|(name, _)| name.to_owned())
         .collect();
     for root in HOSTS.iter().map(|h| Host::of(h).root()).chain([Root::real()]) {

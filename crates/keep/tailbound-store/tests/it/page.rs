@@ -16,7 +16,7 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// Its sections `` ### `table` ``, each with the first cells of its table.
+/// Its sections `` ### `table` ``, each with the columns of its list.
 fn described(page: &str) -> Vec<(&str, Vec<&str>)> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut within = false;
@@ -26,7 +26,7 @@ fn described(page: &str) -> Vec<(&str, Vec<&str>)> {
             within = name.is_some();
             all.extend(name.map(|name| (name, Vec::new())));
         } else if let Some((_, columns)) = all.last_mut().filter(|_| within)
-            && let Some(cell) = line.strip_prefix("| `")
+            && let Some(cell) = line.strip_prefix("- `")
         {
             columns.extend(cell.split('`').next());
         }

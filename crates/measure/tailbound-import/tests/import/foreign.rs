@@ -62,6 +62,12 @@ fn what_is_no_run_is_named() {
         let e = import("f", text.as_bytes()).unwrap_err().to_string();
         assert!(e.contains(words), "{words}: {e}");
     }
+    let of_bpftrace =
+        "Attaching 2 probes...\n\n@usecs: \n[0]   1 |@@@@      |\n[2, 4)   5 |@@@@@@@@@@|\n";
+    for text in [of_bpftrace, &of_bpftrace[22..], "[4K, 8K)   12 |@@@@|\n"] {
+        let e = import("f", text.as_bytes()).unwrap_err().to_string();
+        assert!(e.contains("BCC or bpftrace"), "{text}: {e}");
+    }
     for (bytes, words) in [
         (&b"\x7fELF\x02\x01\x01\0\0"[..], "ELF"),
         (b"\x17\x08\x44tracing6\0\0\0", "tailbound blame FILE"),
