@@ -183,7 +183,12 @@ mod tests {
         let record = DisturbanceRecord {
             t_ns: 2,
             span_ns: 1,
-            cpus: vec![CpuTaken { cpu: 1, waited_ns: 5, frequency_khz: 800_000, ..CpuTaken::default() }],
+            cpus: vec![CpuTaken {
+                cpu: 1,
+                waited_ns: 5,
+                frequency_khz: 800_000,
+                ..CpuTaken::default()
+            }],
             machine: MachineTaken { smis: 3, io_pressure_ns: 7, ..MachineTaken::default() },
             above: vec![RanAbove { cpu: 1, thread: "irq/9 (fifo:90)".to_owned(), ns: 4 }],
             unread: vec![DisturbanceKind::Quota, DisturbanceKind::of("from-later")],
@@ -197,6 +202,9 @@ mod tests {
         .unwrap();
         assert!(old.machine.is_nothing() && old.unread.is_empty() && !old.is_nothing());
         let quiet = DisturbanceRecord { t_ns: 2, span_ns: 1, ..DisturbanceRecord::default() };
-        assert_eq!(serde_json::to_string(&quiet).unwrap(), "{\"t_ns\":2,\"span_ns\":1,\"cpus\":[]}");
+        assert_eq!(
+            serde_json::to_string(&quiet).unwrap(),
+            "{\"t_ns\":2,\"span_ns\":1,\"cpus\":[]}"
+        );
     }
 }

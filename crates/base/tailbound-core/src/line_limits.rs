@@ -73,9 +73,10 @@ fn disturbance(d: &DisturbanceRecord) -> Result<(), LimitError> {
     if most > THREADS_MAX {
         return Err(beyond("CPUs of a disturbance", THREADS_MAX));
     }
-    let cpus = d.cpus.iter().flat_map(|c| {
-        [c.steal_ns, c.interrupt_ns, c.softirq_ns, c.waited_ns, c.frequency_khz]
-    });
+    let cpus = d
+        .cpus
+        .iter()
+        .flat_map(|c| [c.steal_ns, c.interrupt_ns, c.softirq_ns, c.waited_ns, c.frequency_khz]);
     let m = &d.machine;
     let pressure = [m.cpu_pressure_ns, m.io_pressure_ns, m.memory_pressure_ns, m.irq_pressure_ns];
     ns("t_ns", [d.t_ns, d.span_ns])?;

@@ -164,7 +164,7 @@ impl Watch {
                 facts.insert(format!("watch.{name}"), fact);
             }
         }
-        for (name, fact) in self.readings.iter().flat_map(Readings::watched) {
+        for (name, fact) in self.readings.iter().flat_map(|r| r.watched(&self.root)) {
             facts.insert(format!("watch.{name}"), fact);
         }
         facts.insert("watch.kernel-log".to_owned(), self.log_fact());

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use tailbound_core::blame::BlameRecord;
+use tailbound_core::disturbance::DisturbanceRecord;
 use tailbound_core::plan::{Clock, Means, Plan};
 use tailbound_core::record::{Event, Facts, Header, SCHEMA, Source, ThreadRecord, WindowRecord};
 use tailbound_core::units::format_ns_i64;
@@ -64,7 +65,7 @@ fn clocks(at: &Clocks) -> tailbound_core::record::Clocks {
     }
 }
 
-fn header(about: &About, began: &Clocks) -> Header {
+pub(crate) fn header(about: &About, began: &Clocks) -> Header {
     let tool = format!("tailbound {}", about.version);
     let started = utc::from_ns(began.realtime_ns);
     let stamp: String = started.chars().filter(|c| !matches!(c, '-' | ':')).collect();
@@ -237,6 +238,10 @@ impl Draft {
                 n,
                 values: values.map(|(name, value)| (name.to_owned(), value)).into(),
             });
+        }
+        if !window.taken.is_nothing() && self.run.disturbances.len() < LINES_MAX {
+            let t_ns = window.taken.t_ns.saturating_sub(self.began.monotonic_ns);
+            self.run.disturbances.push(DisturbanceRecord { t_ns, ..window.taken.clone() });
         }
         self.events(window, now, end_ns);
         self.lost = self.lost.saturating_add(window.lost);

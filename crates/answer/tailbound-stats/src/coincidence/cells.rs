@@ -92,11 +92,14 @@ impl Lateness {
             .collect();
         let most = CELLS_MAX / threads.len().max(1);
         let (cell_s, points) = match run.seconds.is_empty() {
-            false => (1, run.seconds.iter().map(|s| (s.thread, s.second, s.max_ns.real())).collect()),
+            false => {
+                (1, run.seconds.iter().map(|s| (s.thread, s.second, s.max_ns.real())).collect())
+            }
             true => windows(run)?,
         };
         // By its middle: windows of a monitor end a little late.
-        let middle = |second: u64| second.saturating_add(1).saturating_sub(u64::from(cell_s).div_ceil(2));
+        let middle =
+            |second: u64| second.saturating_add(1).saturating_sub(u64::from(cell_s).div_ceil(2));
         let place = |second: u64| usize::try_from(middle(second) / u64::from(cell_s)).ok();
         let cells = points.iter().filter_map(|p| place(p.1)).filter(|at| *at < most).max()? + 1;
         let rows: BTreeMap<u32, usize> =

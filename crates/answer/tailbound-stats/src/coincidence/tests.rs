@@ -98,8 +98,9 @@ fn a_planted_reading_is_told_among_all_others_and_before_the_lateness_itself() {
         let kind = DisturbanceKind::ALL[seed as usize % 10];
         let r = &mut Random::new(seed);
         let n = all[0].1.late.len();
-        let planted: Vec<f64> =
-            (0..n).map(|_| if r.uniform() < 0.1 { 3.0 * MS * (1.0 + exponential(r)) } else { 0.0 }).collect();
+        let planted: Vec<f64> = (0..n)
+            .map(|_| if r.uniform() < 0.1 { 3.0 * MS * (1.0 + exponential(r)) } else { 0.0 })
+            .collect();
         for (of, cells) in &mut all {
             cells.late.iter_mut().zip(&planted).for_each(|(late, more)| *late += more);
             if *of == kind || *of == DisturbanceKind::Waited {
@@ -111,85 +112,6 @@ fn a_planted_reading_is_told_among_all_others_and_before_the_lateness_itself() {
         found += usize::from(told.is_some());
     }
     assert!(found >= 36, "{found} of 40");
-}
-
-#[test]
-fn threads_above_firmware_and_a_slow_cpu_are_told_in_their_own_units() {
-    let late_seconds = [3u64, 11, 17, 26, 34, 41, 52];
-    for kind in [DisturbanceKind::RanAbove, DisturbanceKind::Firmware, DisturbanceKind::Frequency] {
-        let mut run = late_in(&late_seconds);
-        for second in 0..60u64 {
-            let is_late = late_seconds.contains(&second);
-            let t_ns = i64::try_from(second + 1).unwrap() * 1_000_000_000 + 5_000_000;
-            let mut look = DisturbanceRecord { t_ns, span_ns: 1_000_000_000, ..DisturbanceRecord::default() };
-            match kind {
-                DisturbanceKind::RanAbove if is_late => look.above.push(RanAbove {
-                    cpu: 1,
-                    thread: "irq/9 (fifo:90)".to_owned(),
-                    ns: 2_000_000,
-                }),
-                DisturbanceKind::Firmware if is_late => look.machine.smis = 2,
-                DisturbanceKind::Frequency => look.cpus.push(CpuTaken {
-                    cpu: 1,
-                    frequency_khz: if is_late { 800_000 } else { 2_400_000 },
-                    ..CpuTaken::default()
-                }),
-                _ => {}
-            }
-            run.disturbances.push(look);
-        }
-        let told = of_run(&run).expect("it is told");
-        assert_eq!((told.kind, told.count), (kind, 7));
-        let wanted = match kind {
-            DisturbanceKind::Firmware => Amount::Count { least: 2, most: 2 },
-            DisturbanceKind::Frequency => {
-                Amount::Frequency { least_khz: 800_000, most_khz: 800_000 }
-            }
-            _ => Amount::Time { least_ns: 2_000_000, most_ns: 2_000_000 },
-        };
-        assert_eq!(told.amount, wanted);
-        assert_eq!(told.who.is_some(), kind == DisturbanceKind::RanAbove);
-        // One look that could not tell, and nothing is told of it.
-        run.disturbances[30].unread.push(kind);
-        assert_eq!(of_run(&run), None);
-    }
-}
-
-#[test]
-fn a_monitors_windows_are_laid_beside_its_readings() {
-    let mut run = late_in(&[]);
-    run.seconds.clear();
-    run.threads[0].cpu = None;
-    for i in 0..60u64 {
-        let is_late = i % 8 == 3;
-        // Windows end a little late, each later than the one before.
-        let end_ms = i64::try_from((i + 1) * 300_000 + i * 50).unwrap();
-        let max = if is_late { 900_000.0 } else { 20_000.0 + (i * 7 % 11) as f64 };
-        run.windows.push(WindowRecord {
-            thread: 0,
-            window_s: 300,
-            second: u64::try_from(end_ms / 1000 - 1).unwrap(),
-            n: 10,
-            values: [("max".to_owned(), max)].into(),
-        });
-        let machine = MachineTaken {
-            io_pressure_ns: if is_late { 9_000_000 } else { 0 },
-            ..MachineTaken::default()
-        };
-        let (t_ns, span_ns) = (end_ms * 1_000_000, 300_050_000_000);
-        run.disturbances.push(DisturbanceRecord { t_ns, span_ns, machine, ..DisturbanceRecord::default() });
-    }
-    let told = of_run(&run).expect("it is told");
-    assert_eq!((told.kind, told.cell_s), (DisturbanceKind::IoPressure, 300));
-    assert!(told.count >= 6 && told.others == 0.0, "{told:?}");
-    run.windows.truncate(20);
-    assert_eq!(of_run(&run), None, "too few windows show nothing");
-}
-
-/// A run of one thread on CPU 1 that is late by 3 ms in these seconds.
-fn late_in(late: &[u64]) -> Run {
-    let mut run = crate::testing::run(&[]);
-    run
 }
 
 #[test]
@@ -206,7 +128,8 @@ fn planted_steal_time_is_told_with_its_amounts() {
                 }
             }
             alone(cells).is_some_and(|c| {
-                let enough = matches!(c.amount, Amount::Time { least_ns, .. } if least_ns >= 10_000_000);
+                let enough =
+                    matches!(c.amount, Amount::Time { least_ns, .. } if least_ns >= 10_000_000);
                 enough && c.count * 3 >= c.latest * 2
             })
         })

@@ -15,6 +15,7 @@ pub(crate) mod hotplug;
 pub(crate) mod log;
 pub(crate) mod quota;
 pub(crate) mod readings;
+pub(crate) mod recurring;
 pub(crate) mod smt;
 pub(crate) mod standing;
 pub(crate) mod steal;

@@ -19,6 +19,7 @@ use tailbound_core::disturbance::{
 use tailbound_core::record::Fact;
 
 use super::higher_priority::comes_before;
+use super::recurring::Courses;
 use super::{Look, frequency, quota};
 use crate::root::{Found, Missing, Root};
 use crate::{smi, tasks};
@@ -37,6 +38,9 @@ const PRESSURES: [(&str, &str, Kind); 4] = [
     ("memory", "some ", Kind::MemoryPressure),
     ("irq", "full ", Kind::IrqPressure),
 ];
+
+/// Kinds that come from /proc/stat.
+const PROC_STAT: [Kind; 3] = [Kind::Steal, Kind::Interrupt, Kind::Softirq];
 
 /// Something that the kernel counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,6 +80,7 @@ pub(crate) struct Readings {
     /// What cannot be read here.
     missing: BTreeMap<Kind, Missing>,
     newest: DisturbanceRecord,
+    courses: Courses,
 }
 
 impl Readings {
@@ -122,8 +127,18 @@ impl Readings {
             khz_told: BTreeMap::new(),
             missing,
             newest: DisturbanceRecord::default(),
+            courses: Courses::default(),
         };
         readings.look(first);
+        let absent = |what: &str| Missing::NotApplicable(what.to_owned());
+        if !readings.counts.keys().any(|c| matches!(c, Counter::Quota(_))) {
+            let why = absent("no group around this process has throttling counters");
+            readings.missing.entry(Kind::Quota).or_insert(why);
+        }
+        if readings.khz.is_empty() {
+            let why = absent("the kernel knows of no frequency scaling here");
+            readings.missing.entry(Kind::Frequency).or_insert(why);
+        }
         readings
     }
 
@@ -132,7 +147,8 @@ impl Readings {
         if let Some(tasks) = &look.tasks {
             self.above = above(look, tasks);
         }
-        let now = self.counted(&look.root);
+        let now = self.counted(look);
+        self.courses.look(look);
         let mut record = DisturbanceRecord::default();
         let mut unread = BTreeSet::new();
         let mut cpus: BTreeMap<u32, CpuTaken> = BTreeMap::new();
@@ -197,8 +213,8 @@ impl Readings {
         record
     }
 
-    fn counted(&mut self, root: &Root) -> BTreeMap<Counter, u64> {
-        let mut now = BTreeMap::new();
+    fn counted(&mut self, look: &Look) -> BTreeMap<Counter, u64> {
+        let (root, mut now) = (&look.root, BTreeMap::new());
         for dir in &self.groups {
             let ns = quota::held(root, dir).and_then(|h| h.ns);
             now.extend(ns.map(|ns| (Counter::Quota(dir.clone()), ns)));
@@ -206,17 +222,20 @@ impl Readings {
         if let Some(n) = self.smi_cpu.and_then(|cpu| smi::count(root, cpu).ok()) {
             now.insert(Counter::Firmware, n);
         }
-        for (file, line, kind) in PRESSURES {
-            match total(root, file, line) {
+        for (kind, total) in Pressures::read(root).0 {
+            match total {
                 Ok(ns) => drop(now.insert(Counter::Pressure(kind), ns)),
                 Err(why) => drop(self.missing.entry(kind).or_insert(why)),
             }
         }
-        let above = self.above.iter().flatten().map(|(tid, t)| (Counter::Above(*tid), t, 0));
-        let measured = self.measured.iter().map(|(tid, t)| (Counter::Waited(*tid), t, 1));
-        for (counter, thread, word) in above.chain(measured) {
-            let ns = schedstat(root, &thread.dir, word).ok();
-            now.extend(ns.map(|ns| (counter, ns)));
+        for (tid, thread) in self.above.iter().flatten() {
+            let Ok([ran_ns, _, turns]) = schedstat(root, &thread.dir) else { continue };
+            now.insert(Counter::Above(*tid), ran_ns);
+            self.courses.thread(look, *tid, (&thread.label, thread.cpu), turns);
+        }
+        for (tid, thread) in &self.measured {
+            let waited = schedstat(root, &thread.dir).map(|[_, waited_ns, _]| waited_ns);
+            now.extend(waited.ok().map(|ns| (Counter::Waited(*tid), ns)));
         }
         now
     }
@@ -229,26 +248,48 @@ impl Readings {
         look.cpus.contains(cpu).then(ran)
     }
 
-    /// What is read, by name, or why it is not.
-    pub(crate) fn watched(&self) -> Vec<(&'static str, Fact)> {
-        let fact = |kind: Kind, words: &str| match self.missing.get(&kind) {
-            Some(why) => why.clone().into(),
-            None => Fact::of(words),
+    /// What is read each second and what is not, and who came evenly.
+    pub(crate) fn watched(&self, root: &Root) -> Vec<(&'static str, Fact)> {
+        let lacks = |kind: &Kind| match (kind, &self.above) {
+            (Kind::RanAbove, Err(why)) => Some(why),
+            _ => self.missing.get(kind),
         };
-        let above = match &self.above {
-            Ok(threads) => Fact::of(format!("read each second: {} threads", threads.len())),
-            Err(why) => why.clone().into(),
-        };
-        vec![
-            ("ran-above", above),
-            ("waiting", fact(Kind::Waited, "read each second")),
-            ("firmware-interrupts", fact(Kind::Firmware, "read each second")),
-            ("frequency-each-second", fact(Kind::Frequency, "read each second")),
-            ("cpu-pressure", fact(Kind::CpuPressure, "read each second")),
-            ("io-pressure", fact(Kind::IoPressure, "read each second")),
-            ("memory-pressure", fact(Kind::MemoryPressure, "read each second")),
-            ("irq-pressure", fact(Kind::IrqPressure, "read each second")),
-        ]
+        let all = Kind::ALL.iter().filter(|kind| !PROC_STAT.contains(kind));
+        let (without, read): (Vec<&Kind>, Vec<&Kind>) = all.partition(|k| lacks(k).is_some());
+        let read: Vec<String> = read.into_iter().map(ToString::to_string).collect();
+        let why = |kind: &Kind| Some(format!("{kind} ({})", lacks(kind)?));
+        let without: Vec<String> = without.into_iter().filter_map(why).collect();
+        let mut words = format!("each second: {}", read.join(", "));
+        if !without.is_empty() {
+            words.push_str(&format!("; not: {}", without.join(", ")));
+        }
+        vec![("readings", Fact::of(words)), ("recurring", self.courses.fact(root))]
+    }
+}
+
+/// For how long tasks waited, since the machine was started.
+#[derive(Debug)]
+pub(crate) struct Pressures(Vec<(Kind, Found<u64>)>);
+
+impl Pressures {
+    pub(crate) fn read(root: &Root) -> Self {
+        Self(PRESSURES.map(|(file, line, kind)| (kind, total(root, file, line))).into())
+    }
+
+    /// Puts into `machine` what passed up to `now`; gives back what cannot be read any more.
+    pub(crate) fn passed(&self, now: &Self, machine: &mut MachineTaken) -> Vec<Kind> {
+        let mut unread = Vec::new();
+        for ((kind, before), (_, now)) in self.0.iter().zip(&now.0) {
+            match (before, now) {
+                (Ok(before), Ok(now)) => {
+                    let ns = i64::try_from(now.saturating_sub(*before)).unwrap_or(i64::MAX);
+                    *pressure(machine, *kind) = if ns < PRESSURE_MIN_NS { 0 } else { ns };
+                }
+                (Ok(_), Err(_)) | (Err(_), Ok(_)) => unread.push(*kind),
+                (Err(_), Err(_)) => {}
+            }
+        }
+        unread
     }
 }
 
@@ -282,7 +323,7 @@ fn frequency_is_kept(root: &Root) -> bool {
 fn measured(first: &Look) -> BTreeMap<u32, ReadThread> {
     let one = |tid: &u32| {
         let dir = format!("/proc/self/task/{tid}");
-        schedstat(&first.root, &dir, 1).ok()?;
+        schedstat(&first.root, &dir).ok()?;
         let cpu = only(&tasks::allowed(&first.root, &dir).ok()?);
         Some((*tid, ReadThread { dir, label: String::new(), cpu: Some(cpu?) }))
     };
@@ -319,11 +360,11 @@ fn only(cpus: &CpuSet) -> Option<u32> {
 }
 
 /// `CPU time, time that it was ready and waited, turns`.
-fn schedstat(root: &Root, dir: &str, word: usize) -> Found<u64> {
+fn schedstat(root: &Root, dir: &str) -> Found<[u64; 3]> {
     let file = format!("{dir}/schedstat");
     let text = root.read_trimmed(&file)?;
-    let value = text.split(' ').nth(word).and_then(|w| w.parse().ok());
-    value.ok_or_else(|| Missing::Unknown(format!("{file} reads `{text}`")))
+    let words: Vec<u64> = text.split(' ').map_while(|w| w.parse().ok()).collect();
+    words.try_into().map_err(|_| Missing::Unknown(format!("{file} reads `{text}`")))
 }
 
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, in µs.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use tailbound_core::disturbance::{CpuTaken, DisturbanceKind, MachineTaken, RanAbove};
 use tailbound_core::record::{Fact, Facts, ThreadRecord};
+use tailbound_core::recurring::Recurring;
 use tailbound_core::{Finding, Impact, Policy};
 use tailbound_host::{RealtimeRight, Switches, Watch, WatchPlan, not_locked, not_realtime};
 
@@ -255,8 +256,45 @@ fn each_look_reads_what_may_come_with_late_wake_ups() {
     assert_eq!(taken.unread, [DisturbanceKind::IoPressure]);
     assert!(taken.cpus.is_empty() && taken.above.is_empty(), "{taken:?}");
     let (facts, _) = watch.end(&[]);
-    assert!(matches!(facts.get("watch.irq-pressure"), Some(Fact::NotApplicable(_))), "{facts:?}");
-    assert!(matches!(facts.get("watch.firmware-interrupts"), Some(Fact::Value(_))));
+    let read = facts.get("watch.readings").and_then(Fact::as_str).unwrap();
+    let (read, not) = read.split_once("; not: ").expect("irq");
+    assert!(read.contains("firmware") && read.contains("ran-above"), "{read}");
+    assert!(not.starts_with("irq-pressure (there is no /proc/pressure/irq"), "{not}");
+}
+
+#[test]
+fn who_comes_evenly_is_listed_and_what_does_not_is_left_out() {
+    let (host, plan) = pc();
+    let turn = |s: u32, even: u32, uneven: u32| {
+        host.write("proc/uptime", &format!("{}.00 3900.00\n", 1000 + s));
+        host.write("proc/22/task/22/schedstat", &format!("9000 1000 {}\n", 20 + even));
+        host.write("sys/kernel/irq/24/per_cpu_count", &format!("9,9,{},4\n", 30 + even));
+        host.write("sys/kernel/irq/25/per_cpu_count", &format!("9,9,{},4\n", 30 + uneven));
+    };
+    host.write("sys/kernel/irq/24/actions", "eth0\n");
+    host.write("proc/sys/vm/stat_interval", "1\n");
+    host.write("proc/sys/kernel/sched_rt_runtime_us", "-1\n");
+    host.write("proc/sys/kernel/sched_rt_period_us", "1000000\n");
+    turn(0, 0, 0);
+    let mut watch = begun(&host, &plan);
+    for s in 1..40 {
+        // All of it at once, and every 500 ms.
+        turn(s, 2 * s, if s < 20 { s.min(12) } else { 60 });
+        let _ = watch.tick();
+    }
+    let (facts, _) = watch.end(&[]);
+    let list = Recurring::of_facts(&facts);
+    let found: Vec<(&str, Option<u32>, bool)> = list
+        .iter()
+        .map(|r| (r.name.as_str(), r.cpu, r.has_period(500_000_000, 1_000_000)))
+        .collect();
+    let wanted = [
+        ("migration/2 (fifo:99)", Some(2), true),
+        ("24 (eth0)", Some(2), true),
+        ("the update of memory statistics (stat_interval)", None, false),
+    ];
+    assert_eq!(found, wanted, "{list:?}");
+    assert_eq!(list.last().and_then(|r| r.period_ns), Some(1_000_000_000));
 }
 
 #[test]
