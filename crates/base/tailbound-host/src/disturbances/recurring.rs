@@ -211,3 +211,65 @@ fn settings(root: &Root) -> impl Iterator<Item = Recurring> + '_ {
         },
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Between 0 and 1. Source: Steele, Lea and Flood 2014 (SplitMix64).
+    fn uniform(state: &mut u64) -> f64 {
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = *state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (((z ^ (z >> 31)) >> 11) + 1).real() / (1u64 << 53).real()
+    }
+
+    /// Looks once a second at what comes at these times.
+    fn looked_at(times_s: &[f64], length_s: u64) -> Option<Recurring> {
+        let mut course = Course::new(RecurringKind::Thread, "x".to_owned(), None);
+        for s in 0..=length_s {
+            let n = times_s.iter().filter(|t| **t <= s.real()).count();
+            course.add(s.real(), 100 + n as u64);
+        }
+        course.recurring()
+    }
+
+    #[test]
+    fn what_comes_by_chance_has_no_period_and_what_comes_evenly_has_its_own() {
+        let (state, runs) = (&mut 1u64, 1000usize);
+        let mut wrong = 0;
+        for _ in 0..runs {
+            let length_s = 10 + (uniform(state) * 50.0) as u64;
+            let mut at = 0.0;
+            let next = || {
+                at -= uniform(state).ln() * 0.5;
+                (at < length_s.real()).then_some(at)
+            };
+            let times: Vec<f64> = std::iter::from_fn(next).collect();
+            let found = looked_at(&times, length_s);
+            wrong += usize::from(found.is_some_and(|r| r.has_period(500_000_000, 1_000_000)));
+        }
+        assert!(wrong * 100 <= runs, "{wrong} of {runs}");
+        for i in 0..50 {
+            let period_s = 0.05 + f64::from(i) * 0.02;
+            let times: Vec<f64> = (0..2000)
+                .map(|n| f64::from(n) * period_s + 0.01 * uniform(state))
+                .take_while(|t| *t < 30.0)
+                .collect();
+            let found = looked_at(&times, 30).expect("it is even");
+            assert!(
+                found.has_period((period_s * 1e9).whole_i64(), 10_000_000),
+                "{period_s}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_long_course_keeps_its_period_in_few_points() {
+        let mut course = Course::new(RecurringKind::Interrupt, "x".to_owned(), Some(1));
+        (0..100_000u64).for_each(|s| course.add(s.real(), 2 * s));
+        assert!(course.points.len() <= POINTS_MAX);
+        assert!(course.recurring().is_some_and(|r| r.has_period(500_000_000, 1_000_000)));
+    }
+}
