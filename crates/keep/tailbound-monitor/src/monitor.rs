@@ -460,6 +460,18 @@ impl Monitor {
         }
     }
 
+    /// What comes with the late ones of the last windows, `window` among them.
+    fn reasons_with(&mut self, window: &Window, now: &Clocks) -> Vec<String> {
+        self.recent.add(window);
+        let (Some(reasons), Some(run)) = (self.reasons, self.recent.run(&self.about, now)) else {
+            return Vec::new();
+        };
+        let sentences = reasons(&run);
+        // What that touched is not needed until the next window.
+        resident::release_program().unwrap_or_default();
+        sentences
+    }
+
     /// Ends the window, and begins the next one.
     fn close(
         &mut self,
@@ -533,11 +545,7 @@ impl Monitor {
         self.summary.lost = lost.0;
         self.summary.late = self.summary.late.saturating_add(window.late);
         (self.window, self.cpus, self.lost, self.late) = (now, cpus, lost, 0);
-        self.recent.add(&window);
-        if let Some(reasons) = self.reasons {
-            let run = self.recent.run(&self.about, &now);
-            window.reasons = run.map(|run| reasons(&run)).unwrap_or_default();
-        }
+        window.reasons = self.reasons_with(&window, &now);
         // What came after the window's end is of the next one.
         self.recorded.retain(|_, dump| dump.at_ns > turned_ns);
         if let Err(e) = self.write(&Line::Window(&window).text(), print) {

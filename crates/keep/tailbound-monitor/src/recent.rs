@@ -19,6 +19,9 @@ use crate::window::{Late, Window};
 
 /// Windows that are kept: a day of 15 minutes each.
 const WINDOWS_MAX: usize = 96;
+/// Fewest that show anything, and fewest late wake-ups of the probe.
+const WINDOWS_MIN: usize = 30;
+const LATE_MIN: usize = 6;
 /// CPUs that are laid beside what was taken of them.
 const CPUS_MAX: usize = 16;
 /// Late wake-ups of the probe that are kept.
@@ -77,8 +80,11 @@ impl Recent {
         }
     }
 
-    /// All of it.
+    /// All of it; `None` as long as it is too little to show anything.
     pub(crate) fn run(&self, about: &About, now: &Clocks) -> Option<Run> {
+        if self.windows.len() < WINDOWS_MIN && self.probe_due_ns.len() < LATE_MIN {
+            return None;
+        }
         let from_ns = self.windows.front()?.begin_ns;
         let mut header = runfile::header(about, now);
         header.plan.interval_ns = probe::EVERY_NS;

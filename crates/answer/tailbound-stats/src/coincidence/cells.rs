@@ -164,7 +164,7 @@ impl Lateness {
         row
     }
 
-    /// By how much `cpu` was slower than at its fastest, in kHz; `None` where its frequency is not known from the start.
+    /// By how much `cpu` was slower than the fastest at its fastest, in kHz; `None` where its frequency is not known from the start.
     fn slowness(&self, run: &Run, cpu: u32) -> Option<Vec<f64>> {
         let mut row = vec![0.0; self.cells];
         let mut first = None;
@@ -178,7 +178,7 @@ impl Lateness {
             let at = if *first.get_or_insert(at) == at && at <= 1 { 0 } else { at };
             row.iter_mut().skip(at).for_each(|cell| *cell = khz.frequency_khz.real());
         }
-        let fastest = row.iter().copied().fold(0.0, f64::max);
+        let fastest = Self::fastest_khz(run).real();
         (first? <= 1).then(|| row.iter().map(|khz| fastest - khz).collect())
     }
 
