@@ -221,6 +221,19 @@ fn add(series: &mut BTreeMap<Whose, Series>, threads: &[ThreadWindow]) {
     }
 }
 
+/// Adds a window to what Prometheus reads.
+fn tell(told: &mut Metrics, window: &Window) {
+    told.series.values_mut().for_each(|s| s.max_ns = 0);
+    add(&mut told.series, &window.threads);
+    told.windows = window.window;
+    told.suspended_ns = told.suspended_ns.saturating_add(window.suspended_ns);
+    if let Some(gaps) = window.recorder_gaps {
+        let sum = told.recorder_gaps.get_or_insert_default();
+        sum.off_ns = sum.off_ns.saturating_add(gaps.off_ns);
+        sum.late = sum.late.saturating_add(gaps.late);
+    }
+}
+
 /// The page of Prometheus: all windows that ended, and the one under way.
 fn page(root: &Root, shared: &Mutex<Shared>, format: Format) -> Vec<u8> {
     let shared = locked(shared);
@@ -289,13 +302,7 @@ impl Monitor {
             Lines::open(path, first.clone()).map_err(|e| MonitorError::Out(path.clone(), e))
         });
         let lines = lines.transpose()?;
-        let about = About {
-            version: version.to_owned(),
-            command: Vec::new(),
-            way: counter.way(),
-            has_probe: probe.is_some(),
-            machine: tailbound_core::record::Facts::new(),
-        };
+        let about = About::new(version, counter.way(), probe.is_some());
         let uploading = upload.map(|upload| {
             let (command, machine) = (upload.command.clone(), machine.unwrap_or_default());
             Uploading::begin(About { command, machine, ..about.clone() }, upload, began)
@@ -529,16 +536,7 @@ impl Monitor {
             taken: self.readings.next(&self.root, end_ns, span_ns),
             threads,
         };
-        let told = &mut shared.told;
-        told.series.values_mut().for_each(|s| s.max_ns = 0);
-        add(&mut told.series, &window.threads);
-        told.windows = window.window;
-        told.suspended_ns = told.suspended_ns.saturating_add(window.suspended_ns);
-        if let Some(gaps) = window.recorder_gaps {
-            let sum = told.recorder_gaps.get_or_insert_default();
-            sum.off_ns = sum.off_ns.saturating_add(gaps.off_ns);
-            sum.late = sum.late.saturating_add(gaps.late);
-        }
+        tell(&mut shared.told, &window);
         drop(shared);
         self.summary.windows = window.window;
         self.summary.n = self.summary.n.saturating_add(window.n);

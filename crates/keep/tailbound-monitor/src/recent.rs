@@ -133,20 +133,12 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_core::record::Facts;
-
     use crate::window::{self, tests::raw};
 
     #[test]
     fn the_last_windows_are_a_run_by_cpu_and_no_more_are_kept() {
         let mut recent = Recent::default();
-        let about = About {
-            version: "0".to_owned(),
-            command: Vec::new(),
-            way: "bpf",
-            has_probe: false,
-            machine: Facts::new(),
-        };
+        let about = About::new("0", "bpf", false);
         let now = Clocks::of(SECOND_NS, SECOND_NS, SECOND_NS);
         assert!(recent.run(&about, &now).is_none());
         let n = i64::try_from(WINDOWS_MAX).unwrap() + 4;

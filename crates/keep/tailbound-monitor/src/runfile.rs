@@ -47,6 +47,19 @@ pub(crate) struct About {
     pub(crate) machine: Facts,
 }
 
+impl About {
+    /// Without a command line and a machine: for what is not written.
+    pub(crate) fn new(version: &str, way: &'static str, has_probe: bool) -> Self {
+        Self {
+            version: version.to_owned(),
+            command: Vec::new(),
+            way,
+            has_probe,
+            machine: Facts::new(),
+        }
+    }
+}
+
 /// A run file while its windows come.
 #[derive(Debug)]
 pub(crate) struct Draft {
@@ -376,13 +389,7 @@ mod tests {
     use crate::window::{self, tests::raw};
 
     fn about() -> About {
-        About {
-            version: "0".to_owned(),
-            command: Vec::new(),
-            way: "bpf",
-            has_probe: false,
-            machine: Facts::new(),
-        }
+        About::new("0", "bpf", false)
     }
 
     fn at(s: i64) -> Clocks {

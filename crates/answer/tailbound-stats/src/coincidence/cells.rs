@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use tailbound_core::Run;
 use tailbound_core::disturbance::{CpuTaken, DisturbanceKind, DisturbanceRecord, MachineTaken};
 use tailbound_core::number::{Real as _, Whole as _};
+use tailbound_core::record::{SecondRecord, WindowRecord};
 
 /// Most cells of all threads together that are looked at: the first of longer runs.
 const CELLS_MAX: usize = 1 << 18;
@@ -80,6 +81,25 @@ impl Reading {
     }
 }
 
+/// The latest wake-up of one thread in one second or window.
+struct Point {
+    thread: u32,
+    /// Its last second.
+    second: u64,
+    max_ns: f64,
+}
+
+impl Point {
+    fn of_second(s: &SecondRecord) -> Self {
+        Self { thread: s.thread, second: s.second, max_ns: s.max_ns.real() }
+    }
+
+    fn of_window(w: &WindowRecord) -> Option<Self> {
+        let max_ns = w.values.get("max").copied().filter(|v| v.is_finite())?;
+        Some(Self { thread: w.thread, second: w.second, max_ns })
+    }
+}
+
 impl Lateness {
     /// That of the judged threads.
     pub(super) fn of_run(run: &Run) -> Option<Self> {
@@ -92,20 +112,19 @@ impl Lateness {
             .collect();
         let most = CELLS_MAX / threads.len().max(1);
         let (cell_s, points) = match run.seconds.is_empty() {
-            false => {
-                (1, run.seconds.iter().map(|s| (s.thread, s.second, s.max_ns.real())).collect())
-            }
+            false => (1, run.seconds.iter().map(Point::of_second).collect()),
             true => windows(run)?,
         };
         // By its middle: windows of a monitor end a little late.
         let middle =
             |second: u64| second.saturating_add(1).saturating_sub(u64::from(cell_s).div_ceil(2));
         let place = |second: u64| usize::try_from(middle(second) / u64::from(cell_s)).ok();
-        let cells = points.iter().filter_map(|p| place(p.1)).filter(|at| *at < most).max()? + 1;
+        let cells =
+            points.iter().filter_map(|p| place(p.second)).filter(|at| *at < most).max()? + 1;
         let rows: BTreeMap<u32, usize> =
             threads.keys().enumerate().map(|(row, thread)| (*thread, row)).collect();
         let mut late = vec![0.0; cells * threads.len()];
-        for (thread, second, max_ns) in points {
+        for Point { thread, second, max_ns } in points {
             let row = rows.get(&thread);
             let at = row.zip(place(second).filter(|at| *at < cells));
             if let Some(cell) = at.and_then(|(row, at)| late.get_mut(row * cells + at)) {
@@ -189,17 +208,15 @@ impl Lateness {
 }
 
 /// The length of a monitor's windows, and each one's thread, second and longest wait; `None` where they differ.
-fn windows(run: &Run) -> Option<(u32, Vec<(u32, u64, f64)>)> {
+fn windows(run: &Run) -> Option<(u32, Vec<Point>)> {
     let mut lengths: BTreeMap<u32, usize> = BTreeMap::new();
     run.windows.iter().for_each(|w| *lengths.entry(w.window_s).or_default() += 1);
     let (window_s, n) = lengths.into_iter().max_by_key(|(_, n)| *n)?;
     // The last one may have been cut short.
     let threads = run.threads.len();
     let whole = run.windows.len().saturating_sub(n) <= threads && window_s > 0;
-    let of = |w: &tailbound_core::record::WindowRecord| {
-        Some((w.thread, w.second, w.values.get("max").copied().filter(|v| v.is_finite())?))
-    };
-    let points = run.windows.iter().filter(|w| w.window_s == window_s).filter_map(of).collect();
+    let of_length = run.windows.iter().filter(|w| w.window_s == window_s);
+    let points = of_length.filter_map(Point::of_window).collect();
     whole.then_some((window_s, points))
 }
 

@@ -75,19 +75,15 @@ impl Course {
     }
 
     fn add(&mut self, at_s: f64, count: u64) {
-        self.since += 1;
+        self.since = self.since.saturating_add(1);
         if self.since < self.every && !self.points.is_empty() {
             return;
         }
         self.since = 0;
         self.points.push((at_s, count));
         if self.points.len() > POINTS_MAX {
-            let mut i = 0usize;
-            self.points.retain(|_| {
-                i += 1;
-                i % 2 == 1
-            });
-            self.every *= 2;
+            self.points = self.points.iter().step_by(2).copied().collect();
+            self.every = self.every.saturating_mul(2);
         }
     }
 
