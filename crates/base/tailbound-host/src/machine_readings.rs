@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was taken of every CPU from one reading to the next, without measured threads: for whoever looks on seldom.
 //!
-//! Context: COLD. Units: ns. A reading is /proc/stat and the files of /proc/pressure; it interrupts no CPU.
+//! Units: ns. A reading is /proc/stat and the files of /proc/pressure; it interrupts no CPU.
 //! Not here: a run's looks (`watch`).
 
 use tailbound_core::disturbance::{CpuTaken, DisturbanceRecord};
