@@ -57,13 +57,29 @@ impl NextStep {
                     "watches the steal time, and says what to do on the host",
                 );
             }
-            Some(DisturbanceKind::Interrupt | DisturbanceKind::Softirq) => {
+            Some(
+                DisturbanceKind::Interrupt
+                | DisturbanceKind::Softirq
+                | DisturbanceKind::IrqPressure,
+            ) => {
                 return step(
                     format!("tailbound irqs{cpus} -D 10s"),
                     "counts each interrupt and what it takes",
                 );
             }
-            None => {}
+            Some(DisturbanceKind::Quota) => {
+                return step(
+                    format!("tailbound check{cpus}"),
+                    "names the control group with the quota, and the command that lifts it",
+                );
+            }
+            Some(DisturbanceKind::Frequency | DisturbanceKind::Firmware) => {
+                return step(
+                    format!("tailbound check{cpus}"),
+                    "what sets the frequency and what the firmware does, and the fix of each",
+                );
+            }
+            _ => {}
         }
         Self::plain(run, analysis, &cpus)
     }

@@ -6,13 +6,17 @@ mod common;
 
 use common::{Shape, run};
 use tailbound_core::blame::{BlamePart, BlameRecord, Cause, Phase, Sureness};
-use tailbound_core::disturbance::{CpuTaken, DisturbanceRecord};
+use tailbound_core::disturbance::{
+    CpuTaken, DisturbanceKind, DisturbanceRecord, MachineTaken, RanAbove,
+};
 use tailbound_core::plan::Means;
-use tailbound_core::record::ExceedanceRecord;
+use tailbound_core::record::{ExceedanceRecord, Fact, WindowRecord};
+use tailbound_core::recurring::{Recurring, RecurringKind};
 use tailbound_core::{Outcome, Run};
 use tailbound_report::next_step::NextStep;
 use tailbound_report::{Color, Style, html, json, reasons, text};
 use tailbound_stats::Analysis;
+use tailbound_stats::coincidence::Amount;
 
 const STYLE: Style = Style { width: 100, color: Color::Off };
 
@@ -39,6 +43,7 @@ fn with_steal() -> Run {
             t_ns,
             span_ns: 1_000_000_000,
             cpus: vec![taken],
+            ..DisturbanceRecord::default()
         });
     }
     run
@@ -107,6 +112,109 @@ fn steal_time_with_the_latest_seconds_is_the_second_sentence() {
 }
 
 #[test]
+fn threads_above_firmware_and_a_slow_cpu_are_told_in_their_own_units() {
+    let late_seconds = [3u64, 11, 17, 26, 34, 41, 52];
+    for kind in [DisturbanceKind::RanAbove, DisturbanceKind::Firmware, DisturbanceKind::Frequency] {
+        let mut run = late_in(&late_seconds);
+        for second in 0..60u64 {
+            let is_late = late_seconds.contains(&second);
+            let t_ns = i64::try_from(second + 1).unwrap() * 1_000_000_000 + 5_000_000;
+            let mut look =
+                DisturbanceRecord { t_ns, span_ns: 1_000_000_000, ..DisturbanceRecord::default() };
+            match kind {
+                DisturbanceKind::RanAbove if is_late => look.above.push(RanAbove {
+                    cpu: 1,
+                    thread: "irq/9 (fifo:90)".to_owned(),
+                    ns: 2_000_000,
+                }),
+                DisturbanceKind::Firmware if is_late => look.machine.smis = 2,
+                DisturbanceKind::Frequency => look.cpus.extend([0, 1].map(|cpu| CpuTaken {
+                    cpu,
+                    frequency_khz: if is_late && cpu == 1 { 800_000 } else { 2_400_000 },
+                    ..CpuTaken::default()
+                })),
+                _ => {}
+            }
+            run.disturbances.push(look);
+        }
+        let told = tailbound_stats::coincidence::of_run(&run).expect("it is told");
+        // What is of the machine is beside the other CPU too.
+        assert!(told.kind == kind && (7..=9).contains(&told.count), "{told:?}");
+        let (wanted, words) = match kind {
+            DisturbanceKind::Firmware => (
+                Amount::Count { least: 2, most: 2 },
+                "latest seconds there were 2 firmware interrupts (SMI)",
+            ),
+            DisturbanceKind::Frequency => (
+                Amount::Frequency { least_khz: 800_000, most_khz: 800_000 },
+                "that CPU ran at 800 MHz, in none of the others as slowly",
+            ),
+            _ => (
+                Amount::Time { least_ns: 2_000_000, most_ns: 2_000_000 },
+                "threads that come before it had run 2.00 ms on that CPU, mostly irq/9 (fifo:90),",
+            ),
+        };
+        assert_eq!(told.amount, wanted);
+        assert_eq!(told.who.is_some(), kind == DisturbanceKind::RanAbove);
+        let said = reasons::sentences(&Analysis::of(&run));
+        assert!(said.first().is_some_and(|s| s.contains(words)), "{said:?}");
+        // One look that could not tell, and nothing is told of it.
+        run.disturbances[30].unread.push(kind);
+        assert_eq!(tailbound_stats::coincidence::of_run(&run), None);
+    }
+}
+
+#[test]
+fn a_monitors_windows_are_laid_beside_its_readings() {
+    let mut run = late_in(&[]);
+    run.seconds.clear();
+    run.windows.clear();
+    run.threads.retain(|t| t.thread == 0);
+    run.threads.iter_mut().for_each(|t| t.cpu = None);
+    for i in 0..60u64 {
+        let is_late = i % 8 == 3;
+        // Windows end a little late, each later than the one before.
+        let end_ms = i64::try_from((i + 1) * 300_000 + i * 50).unwrap();
+        let max = if is_late { 900_000.0 } else { 20_000.0 + (i * 7 % 11) as f64 };
+        run.windows.push(WindowRecord {
+            thread: 0,
+            window_s: 300,
+            second: u64::try_from(end_ms / 1000 - 1).unwrap(),
+            n: 10,
+            values: [("max".to_owned(), max)].into(),
+        });
+        let machine = MachineTaken {
+            io_pressure_ns: if is_late { 9_000_000 } else { 0 },
+            ..MachineTaken::default()
+        };
+        let (t_ns, span_ns) = (end_ms * 1_000_000, 300_050_000_000);
+        run.disturbances.push(DisturbanceRecord {
+            t_ns,
+            span_ns,
+            machine,
+            ..DisturbanceRecord::default()
+        });
+    }
+    let told = tailbound_stats::coincidence::of_run(&run).expect("it is told");
+    assert_eq!((told.kind, told.cell_s), (DisturbanceKind::IoPressure, 300));
+    assert!(told.count >= 6 && told.others == 0.0, "{told:?}");
+    let said = reasons::sentences(&Analysis::of(&run));
+    let words = "latest windows of 300 s tasks had waited 9.00 ms for a disk, in none of the others as long";
+    assert!(said.first().is_some_and(|s| s.contains(words)), "{said:?}");
+    run.windows.truncate(20);
+    assert_eq!(tailbound_stats::coincidence::of_run(&run), None, "too few windows show nothing");
+}
+
+/// Late by 3 ms on CPU 1 in these seconds.
+fn late_in(late: &[u64]) -> Run {
+    let mut run = quiet();
+    for s in run.seconds.iter_mut().filter(|s| s.thread == 1 && late.contains(&s.second)) {
+        s.max_ns = 3_000_000;
+    }
+    run
+}
+
+#[test]
 fn a_period_is_told_with_who_has_it() {
     let mut run = with_period();
     let told = reasons::sentences(&Analysis::of(&run));
@@ -132,6 +240,30 @@ fn a_period_is_told_with_who_has_it() {
     );
     assert!(tailbound_report::blame::findings_of(&run).iter().any(|n| n.contains("every 2.50 s")));
     assert!(NextStep::of(&Analysis::of(&run)).command.contains("stat-interval=120"));
+}
+
+#[test]
+fn what_has_the_same_period_is_named_and_nothing_else() {
+    let mut run = with_period();
+    let one = |name: &str, cpu, count| Recurring {
+        kind: RecurringKind::Thread,
+        name: name.to_owned(),
+        cpu,
+        count,
+        span_ns: 60_000_000_000,
+        period_ns: None,
+    };
+    let list = [
+        one("mine (fifo:97)", Some(0), 24),
+        one("elsewhere (fifo:97)", Some(1), 24),
+        one("other (fifo:97)", Some(0), 30),
+    ];
+    let fact = Fact::of(serde_json::to_value(list).unwrap());
+    run.after.insert(tailbound_core::recurring::FACT.to_owned(), fact);
+    let analysis = Analysis::of(&run);
+    let told = reasons::sentences(&analysis);
+    assert!(told[0].ends_with(" The same period: thread mine (fifo:97)."), "{told:?}");
+    assert_eq!(json(&analysis)["periods"][0]["same"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]

@@ -49,6 +49,7 @@ pub mod published;
 pub mod pulses;
 pub mod purpose;
 pub mod record;
+pub mod recurring;
 pub mod requirement;
 pub mod rules;
 pub mod run;

@@ -69,11 +69,20 @@ pub fn check(line: &Line) -> Result<(), LimitError> {
 }
 
 fn disturbance(d: &DisturbanceRecord) -> Result<(), LimitError> {
-    if d.cpus.len() > THREADS_MAX {
+    let most = d.cpus.len().max(d.above.len()).max(d.unread.len());
+    if most > THREADS_MAX {
         return Err(beyond("CPUs of a disturbance", THREADS_MAX));
     }
+    let cpus = d
+        .cpus
+        .iter()
+        .flat_map(|c| [c.steal_ns, c.interrupt_ns, c.softirq_ns, c.waited_ns, c.frequency_khz]);
+    let m = &d.machine;
+    let pressure = [m.cpu_pressure_ns, m.io_pressure_ns, m.memory_pressure_ns, m.irq_pressure_ns];
     ns("t_ns", [d.t_ns, d.span_ns])?;
-    ns("steal_ns", d.cpus.iter().flat_map(|c| [c.steal_ns, c.interrupt_ns, c.softirq_ns]))
+    ns("steal_ns", cpus)?;
+    ns("machine", pressure.into_iter().chain([m.quota_ns, m.smis]))?;
+    ns("above", d.above.iter().map(|a| a.ns))
 }
 
 fn blame(b: &BlameRecord) -> Result<(), LimitError> {

@@ -29,6 +29,7 @@ mod kconfig;
 mod kernel_files;
 pub mod kmsg;
 pub mod machine_lock;
+mod machine_readings;
 mod missing;
 mod policy;
 pub mod preemptirq;
@@ -58,6 +59,7 @@ pub use inventory::memory::meminfo;
 pub use inventory::{
     changed, inventory, inventory_of_identity, is_virtual_machine, virtual_machine_of,
 };
+pub use machine_readings::MachineReadings;
 pub use policy::attributes;
 pub use process_choice::{ProcessChoice, ProcessChoiceError};
 pub use realtime_right::RealtimeRight;

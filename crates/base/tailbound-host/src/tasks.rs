@@ -30,6 +30,8 @@ pub(crate) enum Class {
 pub(crate) struct Task {
     /// Its number.
     pub(crate) tid: u32,
+    /// Its folder in /proc.
+    pub(crate) dir: String,
     /// Tells a reused number from the same thread.
     pub(crate) start: u64,
     /// Its name.
@@ -82,6 +84,7 @@ pub(crate) fn scan(root: &Root, cpus: &CpuSet) -> Found<BTreeMap<u32, Task>> {
             if let Some(ns) = exact_cpu_ns(root, &dir) {
                 task.cpu_ns = Some(ns);
             }
+            task.dir = dir;
             tasks.insert(task.tid, task);
         }
     }
@@ -94,6 +97,11 @@ pub(crate) fn scan(root: &Root, cpus: &CpuSet) -> Found<BTreeMap<u32, Task>> {
 /// Where the thread of `/proc/PID/task/TID` may run.
 pub(crate) fn allowed(root: &Root, dir: &str) -> Found<CpuSet> {
     threads::Status::read(root, dir)?.allowed()
+}
+
+/// The CPU that the thread of `/proc/PID/task/TID` ran on last.
+pub(crate) fn last_cpu(root: &Root, dir: &str) -> Option<u32> {
+    Stat::parse(&root.text(&format!("{dir}/stat")).ok()?)?.last_cpu()
 }
 
 /// CPU time to the ns, where the kernel keeps it.
@@ -115,6 +123,7 @@ fn realtime(line: &str) -> Option<Task> {
     let ticks = stat.number(14)?.saturating_add(stat.number(15)?);
     Some(Task {
         tid: stat.tid,
+        dir: String::new(),
         start: stat.start_ticks()?,
         name: stat.name.to_owned(),
         kernel: stat.is_kernel()?,

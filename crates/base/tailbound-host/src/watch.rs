@@ -10,11 +10,12 @@
 
 use std::collections::BTreeMap;
 
-use tailbound_core::disturbance::CpuTaken;
+use tailbound_core::disturbance::{CpuTaken, DisturbanceKind, DisturbanceRecord};
 use tailbound_core::record::{Fact, Facts, ThreadRecord};
 use tailbound_core::{CpuSet, Finding, Impact};
 
 use crate::cpus;
+use crate::disturbances::readings::Readings;
 use crate::disturbances::traffic::Switches;
 use crate::disturbances::{self, Disturbance, Look, faults};
 use crate::inventory::{changed, inventory};
@@ -50,6 +51,8 @@ pub struct Watch {
     looks: u64,
     /// Of the look before, and of the last.
     ticks: [Found<Ticks>; 2],
+    /// What else each look reads; `None` before the first.
+    readings: Option<Readings>,
 }
 
 impl std::fmt::Debug for Watch {
@@ -80,9 +83,11 @@ impl Watch {
             reported: BTreeMap::new(),
             looks: 0,
             ticks: [const { Err(Missing::Unknown(String::new())) }; 2],
+            readings: None,
         };
         let first = watch.look(backlog, LookKind::Whole);
         watch.ticks = [first.ticks.clone(), first.ticks.clone()];
+        watch.readings = Some(Readings::begin(&first));
         watch.disturbances = disturbances::all(&first, &watch.before, switches);
         watch
     }
@@ -113,13 +118,32 @@ impl Watch {
         new
     }
 
-    /// What was taken of the measured CPUs from the look before the last to the last; reads nothing.
+    /// What was taken from the look before the last to the last, `span_ns` and up to `t_ns`; reads nothing.
     #[must_use]
-    pub fn taken(&self) -> Vec<CpuTaken> {
+    pub fn taken(&mut self, t_ns: i64, span_ns: i64) -> DisturbanceRecord {
+        let read = self.readings.as_mut().map(Readings::record).unwrap_or_default();
+        let mut record = DisturbanceRecord { t_ns, span_ns, ..read };
         match &self.ticks {
-            [Ok(before), Ok(now)] => disturbances::taken(&self.cpus, before, now),
-            _ => Vec::new(),
+            [Ok(before), Ok(now)] => {
+                for taken in disturbances::taken(&self.cpus, before, now) {
+                    match record.cpus.iter_mut().find(|c| c.cpu == taken.cpu) {
+                        Some(cpu) => {
+                            let CpuTaken { waited_ns, frequency_khz, .. } = *cpu;
+                            *cpu = CpuTaken { waited_ns, frequency_khz, ..taken };
+                        }
+                        None => record.cpus.push(taken),
+                    }
+                }
+                record.cpus.sort_by_key(|c| c.cpu);
+            }
+            [Err(_), Err(_)] => {}
+            _ => record.unread.extend([
+                DisturbanceKind::Steal,
+                DisturbanceKind::Interrupt,
+                DisturbanceKind::Softirq,
+            ]),
         }
+        record
     }
 
     /// Takes the last look: the facts that changed since the start and those only known now
@@ -139,6 +163,9 @@ impl Watch {
             for (name, fact) in disturbance.watched() {
                 facts.insert(format!("watch.{name}"), fact);
             }
+        }
+        for (name, fact) in self.readings.iter().flat_map(|r| r.watched(&self.root)) {
+            facts.insert(format!("watch.{name}"), fact);
         }
         facts.insert("watch.kernel-log".to_owned(), self.log_fact());
         findings.extend(self.blind(&facts));
@@ -190,6 +217,9 @@ impl Watch {
         let look = self.look(records, kind);
         self.ticks.swap(0, 1);
         self.ticks[1].clone_from(&look.ticks);
+        if let Some(readings) = self.readings.as_mut().filter(|_| !look.last) {
+            readings.look(&look);
+        }
         self.disturbances.iter_mut().flat_map(|s| s.look(&look)).collect()
     }
 

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
-use tailbound_core::{EndReason, utc};
-use tailbound_host::{Root, inventory_of_identity};
+use tailbound_core::{EndReason, Run, utc};
+use tailbound_host::{MachineReadings, Root, inventory_of_identity};
 use tailbound_sys::signal::{LOOK, Signals};
 use tailbound_sys::{limits, resident};
 
@@ -25,6 +25,7 @@ use crate::exposition::{self, Format, Metrics, StarvingCounts, Whose};
 use crate::lines::Lines;
 use crate::probe::{Probe, ProbeError};
 use crate::programs::Tells;
+use crate::recent::Recent;
 use crate::recorder::{Record, Recorder, RecorderError};
 use crate::runfile::About;
 use crate::starving::{StarvationWatch, Starving, StarvingChange};
@@ -137,6 +138,9 @@ struct Shared {
     late_told: u64,
 }
 
+/// Sentences on what comes with late wake-ups.
+pub type Reasons = fn(&Run) -> Vec<String>;
+
 /// See the module.
 pub struct Monitor {
     root: Root,
@@ -147,6 +151,10 @@ pub struct Monitor {
     watch: Option<StarvationWatch>,
     boosting: Option<Boosting>,
     uploading: Option<Uploading>,
+    readings: MachineReadings,
+    recent: Recent,
+    about: About,
+    reasons: Option<Reasons>,
     /// What was recorded in this window: of each thread the latest.
     recorded: BTreeMap<u32, Dump>,
     not_recorded: u64,
@@ -272,15 +280,10 @@ impl Monitor {
             Lines::open(path, first.clone()).map_err(|e| MonitorError::Out(path.clone(), e))
         });
         let lines = lines.transpose()?;
+        let about = About::new(version, counter.way(), probe.is_some());
         let uploading = upload.map(|upload| {
-            let about = About {
-                version: version.to_owned(),
-                command: upload.command.clone(),
-                way: counter.way(),
-                has_probe: probe.is_some(),
-                machine: machine.unwrap_or_default(),
-            };
-            Uploading::begin(about, upload, began)
+            let (command, machine) = (upload.command.clone(), machine.unwrap_or_default());
+            Uploading::begin(About { command, machine, ..about.clone() }, upload, began)
         });
         let is_looked_at = asked.threshold_ns.is_some() || counter.is_looked_at();
         let shared = Shared { counter, told: Metrics::default(), late_told: 0 };
@@ -292,7 +295,12 @@ impl Monitor {
         }
         let cpus = online(&root);
         let watch = asked.starving_ns.map(|ns| StarvationWatch::new(ns, began.monotonic_ns));
+        let readings = MachineReadings::begin(&root);
         Ok(Self {
+            readings,
+            recent: Recent::default(),
+            about,
+            reasons: None,
             root,
             asked,
             shared,
@@ -320,6 +328,13 @@ impl Monitor {
     #[must_use]
     pub fn with_boosts(self, booster: Option<Box<dyn Booster>>) -> Self {
         Self { boosting: booster.map(Boosting::new), ..self }
+    }
+
+    /// Has each window say what comes with the late ones; `reasons` makes sentences of a run.
+    #[must_use]
+    pub fn with_reasons(mut self, reasons: Reasons) -> Self {
+        self.reasons = Some(reasons);
+        self
     }
 
     /// Until a signal that ends programs, or the end of its time; SIGHUP opens the file again. `print` gets the lines where there is
@@ -405,11 +420,12 @@ impl Monitor {
 
     fn tell_late(&mut self, print: &mut dyn FnMut(&str) -> bool, note: &mut dyn FnMut(&str)) {
         let (mut lines, mut n) = (Vec::new(), self.late);
-        let mut seen = Vec::new();
+        let (mut seen, recent) = (Vec::new(), &mut self.recent);
         let is_recorded = self.recorder.is_some();
         let mut shared = locked(&self.shared);
         shared.counter.late(&mut |late| {
             n = n.saturating_add(1);
+            recent.late(&late);
             if n <= LATE_MAX {
                 lines.push(Line::Late(&late).text());
             }
@@ -485,6 +501,18 @@ impl Monitor {
         Some(StarvingCounts { now, all: self.summary.starving, boosts: self.summary.boosts })
     }
 
+    /// What comes with the late ones of the last windows, `window` among them.
+    fn reasons_with(&mut self, window: &Window, now: &Clocks) -> Vec<String> {
+        self.recent.add(window);
+        let (Some(reasons), Some(run)) = (self.reasons, self.recent.run(&self.about, now)) else {
+            return Vec::new();
+        };
+        let sentences = reasons(&run);
+        // What that touched is not needed until the next window.
+        resident::release_program().unwrap_or_default();
+        sentences
+    }
+
     /// Ends the window, and begins the next one.
     fn close(
         &mut self,
@@ -519,11 +547,13 @@ impl Monitor {
             // Where all of its CPUs went the kernel let it run anywhere.
             housekeeping::stay(&self.root);
         }
-        let window = Window {
+        let (begin_ns, end_ns) = (self.window.monotonic_ns, now.monotonic_ns);
+        let span_ns = end_ns.saturating_sub(begin_ns);
+        let mut window = Window {
             window: self.summary.windows.saturating_add(1),
             utc: utc::from_ns(now.realtime_ns),
-            begin_ns: self.window.monotonic_ns,
-            end_ns: now.monotonic_ns,
+            begin_ns,
+            end_ns,
             suspended_ns: now.suspended_ns(&self.window),
             realtime_shift_ns: now.shift_ns(&self.window),
             cpus_online_before: (cpus != self.cpus).then(|| self.cpus.clone()),
@@ -538,6 +568,8 @@ impl Monitor {
             not_written: self.summary.not_written,
             upload: self.uploading.as_ref().map(Uploading::state),
             own: Cost::so_far(&self.root),
+            reasons: Vec::new(),
+            taken: self.readings.next(&self.root, end_ns, span_ns),
             threads,
         };
         add_window(&mut shared.told, &window);
@@ -548,6 +580,7 @@ impl Monitor {
         self.summary.lost = lost.0;
         self.summary.late = self.summary.late.saturating_add(window.late);
         (self.window, self.cpus, self.lost, self.late) = (now, cpus, lost, 0);
+        window.reasons = self.reasons_with(&window, &now);
         // What came after the window's end is of the next one.
         self.recorded.retain(|_, dump| dump.at_ns > turned_ns);
         if let Err(e) = self.write(&Line::Window(&window).text(), print) {

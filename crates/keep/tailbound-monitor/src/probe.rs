@@ -18,7 +18,7 @@ use crate::housekeeping::{self, NoProbeCpu};
 
 /// By this its wake-ups are known: the kernel keeps 15 bytes.
 pub(crate) const NAME: &str = "tailbound-probe";
-const EVERY_NS: i64 = 100_000_000;
+pub(crate) const EVERY_NS: i64 = 100_000_000;
 const PRIORITY: u32 = 1;
 const STACK_BYTES: usize = 64 << 10;
 

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use tailbound_core::blame::BlameRecord;
+use tailbound_core::disturbance::DisturbanceRecord;
 use tailbound_core::plan::{Clock, Means, Plan};
 use tailbound_core::record::{Event, Facts, Header, SCHEMA, Source, ThreadRecord, WindowRecord};
 use tailbound_core::units::format_ns_i64;
@@ -46,6 +47,19 @@ pub(crate) struct About {
     pub(crate) machine: Facts,
 }
 
+impl About {
+    /// Without a command line and a machine: for what is not written.
+    pub(crate) fn new(version: &str, way: &'static str, has_probe: bool) -> Self {
+        Self {
+            version: version.to_owned(),
+            command: Vec::new(),
+            way,
+            has_probe,
+            machine: Facts::new(),
+        }
+    }
+}
+
 /// A run file while its windows come.
 #[derive(Debug)]
 pub(crate) struct Draft {
@@ -64,7 +78,7 @@ fn clocks(at: &Clocks) -> tailbound_core::record::Clocks {
     }
 }
 
-fn header(about: &About, began: &Clocks) -> Header {
+pub(crate) fn header(about: &About, began: &Clocks) -> Header {
     let tool = format!("tailbound {}", about.version);
     let started = utc::from_ns(began.realtime_ns);
     let stamp: String = started.chars().filter(|c| !matches!(c, '-' | ':')).collect();
@@ -238,6 +252,10 @@ impl Draft {
                 values: values.map(|(name, value)| (name.to_owned(), value)).into(),
             });
         }
+        if !window.taken.is_nothing() && self.run.disturbances.len() < LINES_MAX {
+            let t_ns = window.taken.t_ns.saturating_sub(self.began.monotonic_ns);
+            self.run.disturbances.push(DisturbanceRecord { t_ns, ..window.taken.clone() });
+        }
         self.events(window, now, end_ns);
         self.lost = self.lost.saturating_add(window.lost);
         let worst = window.threads.iter().max_by_key(|t| t.worst.wait_ns);
@@ -371,13 +389,7 @@ mod tests {
     use crate::window::{self, tests::raw};
 
     fn about() -> About {
-        About {
-            version: "0".to_owned(),
-            command: Vec::new(),
-            way: "bpf",
-            has_probe: false,
-            machine: Facts::new(),
-        }
+        About::new("0", "bpf", false)
     }
 
     fn at(s: i64) -> Clocks {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tailbound_core::blame::{BlameRecord, Cause, Sureness};
+use tailbound_core::disturbance::DisturbanceRecord;
 use tailbound_trace::bpf::classes;
 
 use crate::cost::Cost;
@@ -283,6 +284,12 @@ pub struct Window {
     pub upload: Option<OutboxState>,
     /// What the monitor itself cost, since it began.
     pub own: Cost,
+    /// What comes with the late ones of the last windows, where that is shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// What was taken of the CPUs in it.
+    #[serde(skip)]
+    pub taken: DisturbanceRecord,
     /// The threads that were woken.
     pub threads: Vec<ThreadWindow>,
 }

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_core::Context;
 use tailbound_core::collect::Collector;
-use tailbound_core::disturbance::DisturbanceRecord;
 use tailbound_core::histogram::Histogram;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::occurrence::Occurrence;
@@ -482,10 +481,11 @@ impl<'a, W: World> Supervisor<'a, W> {
             self.journal.finding(finding);
         }
         let before_ns = self.looked_ns.replace(t);
-        let cpus = self.watch.taken();
-        if let Some(before_ns) = before_ns.filter(|_| t > 0 && !cpus.is_empty()) {
-            let span_ns = t.saturating_sub(before_ns);
-            self.journal.line(Line::Disturbance(DisturbanceRecord { t_ns: t, span_ns, cpus }));
+        if let Some(before_ns) = before_ns.filter(|_| t > 0) {
+            let taken = self.watch.taken(t, t.saturating_sub(before_ns));
+            if !taken.is_nothing() {
+                self.journal.line(Line::Disturbance(taken));
+            }
         }
         if t >= self.next_checkpoint_ns {
             // From the first look on, so that the file names its threads; densely at first, then

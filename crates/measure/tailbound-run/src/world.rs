@@ -7,7 +7,7 @@
 //! and disks of its own, so that what the supervisor and the session do with them can be tested.
 //! Not here: the file (`disk`).
 
-use tailbound_core::disturbance::CpuTaken;
+use tailbound_core::disturbance::DisturbanceRecord;
 use tailbound_core::finding::Finding;
 use tailbound_core::record::{Clocks, Facts, ThreadRecord};
 use tailbound_host::Watch;
@@ -125,8 +125,8 @@ impl LoadSet for Loads {
 pub(crate) trait Disturbances {
     /// What is newly noticed, once a second.
     fn tick(&mut self) -> Vec<Finding>;
-    /// What was taken of the measured CPUs between the two newest looks.
-    fn taken(&self) -> Vec<CpuTaken>;
+    /// What was taken between the two newest looks: in `span_ns`, up to `t_ns`.
+    fn taken(&mut self, t_ns: i64, span_ns: i64) -> DisturbanceRecord;
     /// The last look: facts that changed, and findings.
     fn end(self, threads: &[ThreadRecord]) -> (Facts, Vec<Finding>);
 }
@@ -135,8 +135,8 @@ impl Disturbances for Watch {
     fn tick(&mut self) -> Vec<Finding> {
         Self::tick(self)
     }
-    fn taken(&self) -> Vec<CpuTaken> {
-        Self::taken(self)
+    fn taken(&mut self, t_ns: i64, span_ns: i64) -> DisturbanceRecord {
+        Self::taken(self, t_ns, span_ns)
     }
     fn end(self, threads: &[ThreadRecord]) -> (Facts, Vec<Finding>) {
         Self::end(self, threads)

@@ -3,8 +3,11 @@
 
 use std::process::ExitCode;
 
+use tailbound_core::Run;
 use tailbound_host::Root;
 use tailbound_monitor::{By, Monitor, MonitorError, MonitorOptions, ProbeError, Record};
+use tailbound_report::reasons;
+use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
 use crate::cli_monitor::{AUTO, MonitorArgs, Way};
@@ -85,7 +88,9 @@ pub(crate) fn monitor(args: &MonitorArgs) -> Result<ExitCode, Failure> {
         goes_on
     };
     let mut note = |text: &str| say::note(&format!("tailbound: monitor: {text}"));
-    let summary = monitor.with_boosts(boosts).run(&signals, &mut print, &mut note);
+    let reasons = |run: &Run| reasons::sentences(&Analysis::of(run));
+    let summary =
+        monitor.with_boosts(boosts).with_reasons(reasons).run(&signals, &mut print, &mut note);
     say::note(&summary.text());
     uploads::end(handing_in);
     say::not_answered(written).map(|()| ExitCode::SUCCESS)

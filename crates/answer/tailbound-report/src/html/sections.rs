@@ -30,7 +30,7 @@ pub(super) fn run(page: &mut Page, analysis: &Analysis<'_>, name: &str, prefix: 
         return;
     }
     verdict(page, run);
-    why(page, analysis);
+    why(page, analysis, prefix);
     let pictures = pictures::of_run(analysis);
     let (first, later): (Vec<_>, Vec<_>) =
         pictures.into_iter().partition(|f| ["histogram", "survival", "early"].contains(&f.id));
@@ -170,7 +170,7 @@ pub(super) fn verdict_after(page: &mut Page, lead: &str, run: &Run) {
     }
 }
 
-fn why(page: &mut Page, analysis: &Analysis<'_>) {
+fn why(page: &mut Page, analysis: &Analysis<'_>, prefix: &str) {
     let run = analysis.run();
     let (limits, advice) = (limits::of(analysis), digest::advice(run));
     page.push("<section class=\"why\"><div><h3>What limits these figures</h3>");
@@ -208,7 +208,7 @@ fn why(page: &mut Page, analysis: &Analysis<'_>) {
             page.text("soft", &format!("and {} more, below among the findings", advice.len() - 4));
         }
     }
-    page.text("", &format!("Next: {}", NextStep::of(analysis).line()));
+    next_step(page, &NextStep::of(analysis), prefix);
     page.push("</div></section>");
     let shown = digest::shown(run);
     if !shown.is_empty() {
@@ -468,6 +468,17 @@ fn plan(page: &mut Page, run: &Run) {
             "<details><summary>Events of the run</summary><div class=\"facts\">{table}</div></details>"
         );
     }
+}
+
+/// The one command, which can be copied.
+fn next_step(page: &mut Page, next: &NextStep, prefix: &str) {
+    let _ = write!(
+        page.body,
+        "<p>Next: {}</p><pre id=\"{prefix}-next\">{}</pre><p><button hidden=\"hidden\" type=\"button\" \
+         data-copy=\"{prefix}-next\">Copy</button></p>",
+        xml(next.purpose),
+        xml(&next.command)
+    );
 }
 
 fn repeat(page: &mut Page, run: &Run, name: &str, prefix: &str) {

@@ -10,11 +10,14 @@ use serde::Serialize;
 use tailbound_core::Run;
 use tailbound_core::blame::{BlameRecord, Cause};
 use tailbound_core::plan::Means;
+use tailbound_core::recurring::{Recurring, RecurringKind};
 
 use super::{ExceedancePeriod, period};
 
 /// Most threads of which a period is looked for.
 const THREADS_MAX: usize = 64;
+/// Most that are told to have the same period.
+const SAME_MAX: usize = 4;
 
 /// The period of one thread's exceedances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -29,6 +32,18 @@ pub struct ThreadPeriod {
     pub period: ExceedancePeriod,
     /// Who made most of those late that keep it and were taken apart.
     pub culprit: Option<PeriodCulprit>,
+    /// What came with the same period while the run went on; that it made anything late is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub same: Vec<SamePeriod>,
+}
+
+/// Something that has the period of exceedances.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SamePeriod {
+    /// What kind.
+    pub kind: RecurringKind,
+    /// Its name.
+    pub name: String,
 }
 
 /// Who made exceedances of a period late.
@@ -70,6 +85,7 @@ pub fn of_run(run: &Run) -> Vec<ThreadPeriod> {
     for (key, of) in blames.iter().filter(|(key, _)| !kept.contains(&key.0)) {
         times.insert(key.clone(), of.iter().map(|b| b.t_ns).collect());
     }
+    let recurring = Recurring::of_facts(&run.after);
     let families = times.len().min(THREADS_MAX);
     let mut out: Vec<ThreadPeriod> = times
         .iter()
@@ -86,7 +102,8 @@ pub fn of_run(run: &Run) -> Vec<ThreadPeriod> {
                 blames.iter().filter(|(k, _)| same(k)).flat_map(|(_, of)| of).copied().collect();
             let culprit = culprit(&of, &period);
             let name = Some(key.1.clone()).filter(|n| !n.is_empty());
-            Some(ThreadPeriod { thread: key.0, name, period, culprit })
+            let same = same_period(run, key.0, &recurring, &period);
+            Some(ThreadPeriod { thread: key.0, name, period, culprit, same })
         })
         .collect();
     out.sort_by_key(|p| std::cmp::Reverse(p.period.count));
@@ -130,6 +147,23 @@ fn exceedances(run: &Run) -> BTreeMap<Key, Vec<i64>> {
         times.entry((e.thread, String::new())).or_default().push(due_ns);
     }
     times
+}
+
+/// Those of `all` that have the period, on the CPU of the thread or on any.
+fn same_period(
+    run: &Run,
+    thread: u32,
+    all: &[Recurring],
+    period: &ExceedancePeriod,
+) -> Vec<SamePeriod> {
+    let cpu = run.threads.iter().find(|t| t.thread == thread).and_then(|t| t.cpu);
+    let here = |r: &&Recurring| r.cpu.is_none() || cpu.is_none() || r.cpu == cpu;
+    all.iter()
+        .filter(here)
+        .filter(|r| r.has_period(period.period_ns, period.error_ns))
+        .take(SAME_MAX)
+        .map(|r| SamePeriod { kind: r.kind, name: r.name.clone() })
+        .collect()
 }
 
 /// Who made more than half of those late that keep the period and were taken apart.

@@ -28,7 +28,8 @@ fn path(cpu: u32, file: &str) -> String {
     format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}")
 }
 
-fn current(root: &Root, cpu: u32) -> Option<i64> {
+/// The frequency of a CPU, in kHz.
+pub(crate) fn current(root: &Root, cpu: u32) -> Option<i64> {
     root.parsed(&path(cpu, "scaling_cur_freq")).ok().filter(|khz| *khz > 0)
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct HigherPriority {
 }
 
 /// Does `task` run before, or in turn with, threads of `policy`?
-fn comes_before(task: &Task, policy: Policy) -> bool {
+pub(crate) fn comes_before(task: &Task, policy: Policy) -> bool {
     match (task.class, policy) {
         _ if task.is_stopper() => true,
         (Class::Deadline, _) => true,

@@ -14,6 +14,8 @@ pub(crate) mod higher_priority;
 pub(crate) mod hotplug;
 pub(crate) mod log;
 pub(crate) mod quota;
+pub(crate) mod readings;
+pub(crate) mod recurring;
 pub(crate) mod smt;
 pub(crate) mod standing;
 pub(crate) mod steal;
@@ -119,6 +121,7 @@ pub(crate) fn taken(cpus: &CpuSet, before: &Ticks, now: &Ticks) -> Vec<CpuTaken>
             steal_ns: ns(steal),
             interrupt_ns: ns(interrupt),
             softirq_ns: ns(passed.softirq),
+            ..CpuTaken::default()
         })
     };
     cpus.iter().filter_map(one).filter(|t| !t.is_nothing()).collect()

@@ -16,10 +16,10 @@ use crate::root::{Found, Root};
 
 /// How often and how long a group was held back since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct ThrottleCount {
+pub(crate) struct ThrottleCount {
     times: u64,
     /// Where the group tells it.
-    ns: Option<u64>,
+    pub(crate) ns: Option<u64>,
 }
 
 /// Remembers the counters of each group around us.
@@ -30,7 +30,8 @@ pub(crate) struct Quota {
     lost: Option<String>,
 }
 
-fn held(root: &Root, dir: &str) -> Option<ThrottleCount> {
+/// The counters of the group in `dir`, where it has them.
+pub(crate) fn held(root: &Root, dir: &str) -> Option<ThrottleCount> {
     let text = root.text(&format!("{dir}/cpu.stat")).ok()?;
     let value = |key: &str| {
         text.lines()
@@ -43,9 +44,14 @@ fn held(root: &Root, dir: &str) -> Option<ThrottleCount> {
     })
 }
 
+/// The groups around us whose quotas count.
+pub(crate) fn groups(root: &Root) -> Found<Groups> {
+    cgroups::own(root, "cpu")
+}
+
 impl Quota {
     pub(crate) fn begin(first: &Look) -> Self {
-        let groups = cgroups::own(&first.root, "cpu");
+        let groups = groups(&first.root);
         let first: BTreeMap<String, ThrottleCount> = groups
             .iter()
             .flat_map(|g| &g.dirs)

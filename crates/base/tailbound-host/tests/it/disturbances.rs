@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use tailbound_core::disturbance::CpuTaken;
+use tailbound_core::disturbance::{CpuTaken, DisturbanceKind, MachineTaken, RanAbove};
 use tailbound_core::record::{Fact, Facts, ThreadRecord};
+use tailbound_core::recurring::Recurring;
 use tailbound_core::{Finding, Impact, Policy};
 use tailbound_host::{RealtimeRight, Switches, Watch, WatchPlan, not_locked, not_realtime};
 
@@ -191,18 +192,112 @@ fn the_last_word_has_the_last_figures() {
     let first = watch.tick();
     assert!(first.iter().any(|f| f.id == "steal-time" && f.title.contains("10 ms")), "{first:?}");
     let stolen = |steal_ns| CpuTaken { cpu: 1, steal_ns, ..CpuTaken::default() };
-    assert_eq!(watch.taken(), [stolen(10_000_000)]);
+    let taken = watch.taken(7, 5);
+    assert_eq!((taken.t_ns, taken.span_ns, taken.cpus), (7, 5, vec![stolen(10_000_000)]));
     host.replace("proc/stat", "5 41", "5 90");
     assert_eq!(watch.tick(), []);
-    assert_eq!(watch.taken(), [stolen(490_000_000)]);
+    assert_eq!(watch.taken(0, 0).cpus, [stolen(490_000_000)]);
     assert_eq!(watch.tick(), []);
-    assert_eq!(watch.taken(), [], "since the look before only");
+    assert_eq!(watch.taken(0, 0).cpus, [], "since the look before only");
     let (_, last) = watch.end(&[]);
     assert!(last.iter().any(|f| f.id == "steal-time" && f.title.contains("500 ms")), "{last:?}");
     assert!(
         !last.iter().any(|f| f.id == "virtual-machine"),
         "what has not changed is not repeated"
     );
+}
+
+#[test]
+fn each_look_reads_what_may_come_with_late_wake_ups() {
+    let (host, plan) = pc();
+    let group = "sys/fs/cgroup/user.slice/session-1.scope/cpu.stat";
+    let stat = |us: u64| format!("nr_periods 9\nnr_throttled 7\nthrottled_usec {us}\n");
+    let smis = |n: u64| String::from_utf8([vec![0; 0x34], n.to_le_bytes().to_vec()].concat());
+    host.write(group, &stat(5000));
+    host.write("dev/cpu/0/msr", &smis(7).unwrap());
+    let mut watch = begun(&host, &plan);
+    let _ = watch.tick();
+    let quiet = watch.taken(1, 1);
+    assert_eq!(quiet.cpus.iter().map(|c| c.cpu).collect::<Vec<_>>(), [2, 3], "{quiet:?}");
+    assert!(quiet.cpus.iter().all(|c| c.frequency_khz > 0), "{quiet:?}");
+    assert!(quiet.machine.is_nothing() && quiet.above.is_empty() && quiet.unread.is_empty());
+    host.write(group, &stat(85_000));
+    host.write("dev/cpu/0/msr", &smis(9).unwrap());
+    host.write("proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=4001\n");
+    // Less than 1 ms is none.
+    host.write("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=600\n");
+    host.write("proc/self/task/502/schedstat", "100 4000 21\n");
+    host.write("proc/22/task/22/schedstat", "9000 1000 21\n");
+    // Of a lower priority, and the measured ones themselves.
+    host.write("proc/60/task/60/schedstat", "99000 1000 21\n");
+    host.write("proc/500/task/501/schedstat", "99000 1000 21\n");
+    host.write("sys/devices/system/cpu/cpu2/cpufreq/scaling_cur_freq", "800000\n");
+    let _ = watch.tick();
+    let taken = watch.taken(2, 1);
+    let on = |cpu| CpuTaken { cpu, ..CpuTaken::default() };
+    let cpus =
+        [CpuTaken { frequency_khz: 800_000, ..on(2) }, CpuTaken { waited_ns: 3000, ..on(3) }];
+    assert_eq!(taken.cpus, cpus);
+    let machine = MachineTaken {
+        quota_ns: 80_000_000,
+        smis: 2,
+        io_pressure_ns: 4_000_000,
+        ..MachineTaken::default()
+    };
+    assert_eq!((taken.machine, &taken.unread), (machine, &Vec::new()));
+    let ran = RanAbove { cpu: 2, thread: "migration/2 (fifo:99)".to_owned(), ns: 7000 };
+    assert_eq!(taken.above, [ran]);
+    // What cannot be read any more is named, what never could is not, and a thread that ended is neither.
+    host.remove("proc/pressure/io");
+    host.remove("proc/22");
+    host.remove("proc/self/task/502");
+    let _ = watch.tick();
+    let taken = watch.taken(3, 1);
+    assert_eq!(taken.unread, [DisturbanceKind::IoPressure]);
+    assert!(taken.cpus.is_empty() && taken.above.is_empty(), "{taken:?}");
+    let (facts, _) = watch.end(&[]);
+    let read = facts.get("watch.readings").and_then(Fact::as_str).unwrap();
+    let (read, not) = read.split_once("; not: ").expect("irq");
+    assert!(read.contains("firmware") && read.contains("ran-above"), "{read}");
+    assert!(
+        not.starts_with("irq-pressure (not applicable: there is no /proc/pressure/irq"),
+        "{not}"
+    );
+}
+
+#[test]
+fn who_comes_evenly_is_listed_and_what_does_not_is_left_out() {
+    let (host, plan) = pc();
+    let turn = |s: u32, even: u32, uneven: u32| {
+        host.write("proc/uptime", &format!("{}.00 3900.00\n", 1000 + s));
+        host.write("proc/22/task/22/schedstat", &format!("9000 1000 {}\n", 20 + even));
+        host.write("sys/kernel/irq/24/per_cpu_count", &format!("9,9,{},4\n", 30 + even));
+        host.write("sys/kernel/irq/25/per_cpu_count", &format!("9,9,{},4\n", 30 + uneven));
+    };
+    host.write("sys/kernel/irq/24/actions", "eth0\n");
+    host.write("proc/sys/vm/stat_interval", "1\n");
+    host.write("proc/sys/kernel/sched_rt_runtime_us", "-1\n");
+    host.write("proc/sys/kernel/sched_rt_period_us", "1000000\n");
+    turn(0, 0, 0);
+    let mut watch = begun(&host, &plan);
+    for s in 1..40 {
+        // All of it at once, and every 500 ms.
+        turn(s, 2 * s, if s < 20 { s.min(12) } else { 60 });
+        let _ = watch.tick();
+    }
+    let (facts, _) = watch.end(&[]);
+    let list = Recurring::of_facts(&facts);
+    let found: Vec<(&str, Option<u32>, bool)> = list
+        .iter()
+        .map(|r| (r.name.as_str(), r.cpu, r.has_period(500_000_000, 1_000_000)))
+        .collect();
+    let wanted = [
+        ("migration/2 (fifo:99)", Some(2), true),
+        ("24 (eth0)", Some(2), true),
+        ("the update of memory statistics (stat_interval)", None, false),
+    ];
+    assert_eq!(found, wanted, "{list:?}");
+    assert_eq!(list.last().and_then(|r| r.period_ns), Some(1_000_000_000));
 }
 
 #[test]

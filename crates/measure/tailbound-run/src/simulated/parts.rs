@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use tailbound_core::disturbance::CpuTaken;
+use tailbound_core::disturbance::{CpuTaken, DisturbanceRecord};
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
 use tailbound_core::record::{Clocks, Facts, ThreadRecord};
@@ -270,8 +270,9 @@ impl Disturbances for SimulatedWatch {
     fn tick(&mut self) -> Vec<Finding> {
         self.look()
     }
-    fn taken(&self) -> Vec<CpuTaken> {
-        vec![CpuTaken { cpu: 0, steal_ns: 10 * MS, ..CpuTaken::default() }]
+    fn taken(&mut self, t_ns: i64, span_ns: i64) -> DisturbanceRecord {
+        let cpus = vec![CpuTaken { cpu: 0, steal_ns: 10 * MS, ..CpuTaken::default() }];
+        DisturbanceRecord { t_ns, span_ns, cpus, ..DisturbanceRecord::default() }
     }
     fn end(mut self, _: &[ThreadRecord]) -> (Facts, Vec<Finding>) {
         (Facts::new(), self.look())
