@@ -53,9 +53,7 @@ pub use disturbances::given::{not_locked, not_realtime};
 pub use disturbances::traffic::Switches;
 pub use group_limits::{Budget, GroupLimits, Quota, group_limits};
 pub use inventory::memory::meminfo;
-pub use inventory::{
-    changed, inventory, inventory_of_identity, is_virtual_machine, virtual_machine_of,
-};
+pub use inventory::{changed, inventory, inventory_of_identity, is_virtual_machine, machine_of};
 pub use policy::attributes;
 pub use process_choice::{ProcessChoice, ProcessChoiceError};
 pub use realtime_right::RealtimeRight;

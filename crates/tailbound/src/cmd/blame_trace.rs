@@ -8,6 +8,7 @@ use std::io::{Read as _, Seek as _};
 use std::path::Path;
 
 use serde_json::json;
+use tailbound_core::blame::KernelKind;
 use tailbound_files::read::{self, ReadProgress as _, StartedFile};
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
@@ -75,15 +76,16 @@ pub(crate) fn answer(
                 text::read(format, text_file.source, request, &mut |bytes| progress.at(bytes))
                     .map_err(|e| failed(&e))?;
             let (trace, origin) = (Some(json!(told.facts)), Some(told.origin()));
-            let (records, found, notes) = (told.records, told.found, told.notes);
-            return Ok(LateWakeups { name, records, found, notes, trace, origin });
+            let (records, kernel) = (told.records, told.kernel);
+            let (found, notes) = (told.found, told.notes);
+            return Ok(LateWakeups { name, records, kernel, found, notes, trace, origin });
         }
     };
     let trace = TraceFile::open(file).map_err(|e| failed(&e))?;
-    let ground = Ground {
-        virtual_machine: tailbound_host::virtual_machine_of(trace.info().uname.as_deref()),
-        ..Ground::default()
-    };
+    let machine = tailbound_host::machine_of(trace.info().uname.as_deref());
+    let virtual_machine = machine.as_ref().and_then(tailbound_host::is_virtual_machine);
+    let kernel = machine.as_ref().map_or(KernelKind::Unknown, KernelKind::of_facts);
+    let ground = Ground { virtual_machine, ..Ground::default() };
     progress.begins(&name, Some(trace.info().bytes));
     let mut told =
         RecordedBlame::of(trace, watched, wanted, ground, &mut |bytes| progress.at(bytes))
@@ -91,5 +93,6 @@ pub(crate) fn answer(
     drop(progress);
     let (trace, origin) = (Some(json!(told.facts())), Some(told.origin()));
     let records = std::mem::take(&mut told.found.records);
-    Ok(LateWakeups { name, records, found: Some(told.found), notes: told.notes, trace, origin })
+    let (found, notes) = (Some(told.found), told.notes);
+    Ok(LateWakeups { name, records, kernel, found, notes, trace, origin })
 }

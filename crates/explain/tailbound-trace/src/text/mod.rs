@@ -30,7 +30,7 @@ mod timehist;
 use std::io::BufRead;
 
 use serde::Serialize;
-use tailbound_core::blame::BlameRecord;
+use tailbound_core::blame::{BlameRecord, KernelKind};
 use tailbound_core::printable::excerpt;
 use tailbound_core::units::grouped;
 
@@ -226,6 +226,8 @@ pub struct TextFacts {
 pub struct TextBlame {
     /// Late samples, the latest first.
     pub records: Vec<BlameRecord>,
+    /// The kernel that they are of, where the text says so, and of one alone.
+    pub kernel: KernelKind,
     /// Threads that were followed, where it has several.
     pub found: Option<BlameSummary>,
     /// What a reader must know.
@@ -267,6 +269,8 @@ struct Reader {
     request: TextRequest,
     open: Open,
     records: Vec<BlameRecord>,
+    /// Of each trace that had one.
+    kernels: Vec<KernelKind>,
     found: Option<BlameSummary>,
     notes: Vec<String>,
     facts: TextFacts,
@@ -287,9 +291,17 @@ pub fn read(
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<TextBlame, TextError> {
     let facts = TextFacts { format, kernel: None, lines: 0, records: 0, traces: 0, whole: true };
-    let (records, notes) = (Vec::new(), Vec::new());
-    let (open, found, skips, failed) = (Open::None, None, false, None);
-    let mut reader = Reader { request, open, records, found, notes, facts, skips, failed };
+    let mut reader = Reader {
+        request,
+        open: Open::None,
+        records: Vec::new(),
+        kernels: Vec::new(),
+        found: None,
+        notes: Vec::new(),
+        facts,
+        skips: false,
+        failed: None,
+    };
     let mut lines = TextLines::new(source);
     loop {
         let number = lines.number.saturating_add(1);
@@ -406,6 +418,11 @@ impl Reader {
     /// Ends the trace that is open.
     fn close(&mut self) {
         let open = std::mem::replace(&mut self.open, Open::None);
+        self.kernels.extend(match &open {
+            Open::None => None,
+            Open::Latency(trace) => Some(trace.header.kind),
+            _ => Some(KernelKind::Unknown),
+        });
         self.facts.traces =
             self.facts.traces.saturating_add(usize::from(!matches!(open, Open::None)));
         match open {
@@ -485,7 +502,9 @@ impl Reader {
             }
             None => {}
         }
-        let Self { records, found, mut notes, facts, .. } = self;
+        let Self { records, kernels, found, mut notes, facts, .. } = self;
+        let first = kernels.first().copied().unwrap_or_default();
+        let kernel = if kernels.iter().all(|k| *k == first) { first } else { KernelKind::Unknown };
         let mut told: Vec<String> = Vec::new();
         notes.retain(|n| {
             !told.contains(n) && {
@@ -493,7 +512,7 @@ impl Reader {
                 true
             }
         });
-        Ok(TextBlame { records, found, notes, facts })
+        Ok(TextBlame { records, kernel, found, notes, facts })
     }
 }
 

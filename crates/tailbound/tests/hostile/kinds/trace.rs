@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use tailbound_core::blame::BlameRecord;
+use tailbound_core::blame::{BlameRecord, KernelKind};
 use tailbound_paths::machine::{CpuEvents, Names};
 use tailbound_report::{Style, blame, cycles};
 use tailbound_stats::theory;
@@ -92,8 +92,8 @@ fn texts(bytes: &[u8], random: &mut Random) -> Result<bool, String> {
         Ok(told) => {
             adds_up(&told.records)?;
             if random.below(8) == 0 {
-                drop(blame::text(&told.records, 5, Style::default()));
-                drop(blame::html(&told.records, "x"));
+                drop(blame::text(&told.records, told.kernel, 5, Style::default()));
+                drop(blame::html(&told.records, told.kernel, "x"));
             }
             Ok(!told.records.is_empty())
         }
@@ -185,14 +185,14 @@ impl Followers {
             theory::answer(&record).holds(&record).map_err(|e| e.to_string())?;
         }
         if page {
-            drop(blame::text(&found.records, 5, Style::default()));
-            drop(blame::json(&found.records));
-            drop(blame::html(&found.records, "x"));
+            drop(blame::text(&found.records, KernelKind::Unknown, 5, Style::default()));
+            drop(blame::json(&found.records, KernelKind::Unknown));
+            drop(blame::html(&found.records, KernelKind::Unknown, "x"));
             drop(blame::interruptions(&taken, Style::default()));
             drop(blame::interruptions_json(&taken));
             drop(cycles::text(&all, 5, Style::default()));
             drop(cycles::json(&all));
-            drop(cycles::html(&all, &[], "x"));
+            drop(cycles::html(&all, &[], KernelKind::Unknown, "x"));
         }
         Ok(found.events > 0)
     }
