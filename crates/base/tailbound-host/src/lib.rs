@@ -28,6 +28,7 @@ pub mod inventory;
 mod kconfig;
 mod kernel_files;
 pub mod kmsg;
+mod lockdown;
 pub mod machine_lock;
 mod missing;
 mod policy;
