@@ -292,7 +292,6 @@ fn other_files_are_none_of_these() {
     }
     assert_eq!(recognized(b"# tracer: irqsoff\n\0"), None);
     assert_eq!(recognized(b"# tracer: nop\n"), Some(TextFormat::Events));
-    assert!(binary_advice(b"PERFILE2xxxx").is_some_and(|a| a.contains("perf script -i")));
     assert!(binary_advice(&[0xc1, 0x1f, 0xfc, 0xc1]).is_some_and(|a| a.contains("CTF")));
     assert_eq!(binary_advice(b"# tracer"), None);
 }

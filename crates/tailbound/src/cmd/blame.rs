@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tailbound_core::blame::{BlameRecord, KernelKind};
+use tailbound_files::read::{self, StartedFile};
 use tailbound_host::Root;
 use tailbound_record::follow_session::{FollowEnd, FollowRequest, follow};
 use tailbound_record::looks::Looks;
@@ -16,11 +17,12 @@ use tailbound_report::blame::{
 use tailbound_trace::blame::{BlameSelection, BlameSummary};
 
 use super::blame_answer::{LateWakeups, above_ns};
-use super::blame_trace;
+use super::blame_trace::{self, BlameFile};
 use crate::cli_blame::BlameArgs;
 use crate::cli_process::Subject;
 use crate::flags;
 use crate::input::{self, Existing};
+use crate::reading::Reading;
 use crate::say::{self, Failure};
 
 /// Most records of a trace that are kept.
@@ -40,17 +42,18 @@ pub(crate) fn blame(args: &BlameArgs) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("-D: only with a process"));
         }
         Subject::File(path) => match blame_trace::open(path)? {
-            Some(trace) => blame_trace::answer(args, path, trace)?,
-            None => run_file(args, path)?,
+            BlameFile::Trace(trace) => blame_trace::answer(args, path, trace)?,
+            BlameFile::Run(file) => run_file(args, path, file)?,
         },
     };
     tell(args, &answer)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_file(args: &BlameArgs, path: &Path) -> Result<LateWakeups, Failure> {
+fn run_file(args: &BlameArgs, path: &Path, file: StartedFile) -> Result<LateWakeups, Failure> {
     let above = above_ns(args)?;
-    let run = input::run_without(path, &["raw", "window", "second", "block"])?;
+    let skip = ["raw", "window", "second", "block"];
+    let run = read::run_of(path, file, &skip, &mut Reading::new(None))?;
     if run.blames.is_empty() {
         let Some(plan) = run.header.plan.blame else {
             return Err(Failure::usage(format!(

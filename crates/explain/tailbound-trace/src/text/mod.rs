@@ -11,7 +11,7 @@
 //!
 //! Units: ns. A text is read line by line, and memory does not grow with it. One text may have several traces. What is not
 //! understood is counted and told, and a text that is cut gives what it has, with a sentence about it.
-//! Not here: files of trace-cmd (`crate::dat`).
+//! Not here: files of trace-cmd (`crate::dat`) and of perf (`crate::perf`).
 
 mod auto_analysis;
 mod babeltrace;
@@ -107,7 +107,7 @@ pub fn recognized(start: &[u8]) -> Option<TextFormat> {
 
 /// Is it a record of an event, whoever printed it?
 fn is_event(line: &str, columns: &Columns) -> bool {
-    let record = record::timed(line, columns);
+    let record = record::timed(line, columns).or_else(|| record::latency(line, columns));
     record.is_some_and(|r| r.event().is_some()) || babeltrace::parsed(line).is_some()
 }
 
@@ -141,9 +141,6 @@ fn tracer_of_version(line: &str) -> Option<(LatencyKind, &str)> {
 #[must_use]
 pub fn binary_advice(start: &[u8]) -> Option<&'static str> {
     const CTF: [[u8; 4]; 2] = [[0xc1, 0x1f, 0xfc, 0xc1], [0xc1, 0xfc, 0x1f, 0xc1]];
-    if start.starts_with(b"PERFILE2") || start.starts_with(b"2ELIFREP") {
-        return Some("perf.data is binary: run `perf script -i FILE > FILE.txt` and give FILE.txt");
-    }
     let ctf = CTF.iter().any(|magic| start.starts_with(magic)) || start.starts_with(b"/* CTF 1");
     ctf.then_some(
         "it is of a trace in CTF (LTTng), which is binary: run `babeltrace2 FOLDER > FILE.txt` and give FILE.txt",
