@@ -32,14 +32,14 @@ fn text(name: &str) -> BlameSummary {
 
 /// What is the same whoever read the events.
 #[derive(Debug, PartialEq, Eq)]
-struct Told<'a> {
+struct SampleWords<'a> {
     cpu: Option<u32>,
     name: &'a str,
     culprit: (Cause, &'a str),
 }
 
-fn told_of(record: &BlameRecord) -> Told<'_> {
-    Told { cpu: record.cpu, name: &record.name, culprit: record.culprit() }
+fn told_of(record: &BlameRecord) -> SampleWords<'_> {
+    SampleWords { cpu: record.cpu, name: &record.name, culprit: record.culprit() }
 }
 
 fn by_time(records: &[BlameRecord]) -> Vec<&BlameRecord> {

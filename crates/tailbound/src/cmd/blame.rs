@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use tailbound_core::blame::{BlameRecord, KernelKind};
 use tailbound_files::read::{self, StartedFile};
+use tailbound_files::trace::{self, TraceOrRun};
 use tailbound_host::Root;
 use tailbound_record::follow_session::{FollowEnd, FollowRequest, follow};
 use tailbound_record::looks::Looks;
@@ -17,7 +18,7 @@ use tailbound_report::blame::{
 use tailbound_trace::blame::{BlameSelection, BlameSummary};
 
 use super::blame_answer::{LateWakeups, above_ns};
-use super::blame_trace::{self, BlameFile};
+use super::blame_trace;
 use crate::cli_blame::BlameArgs;
 use crate::cli_process::Subject;
 use crate::flags;
@@ -41,9 +42,9 @@ pub(crate) fn blame(args: &BlameArgs) -> Result<ExitCode, Failure> {
         Subject::File(_) if args.duration.is_some() => {
             return Err(Failure::usage("-D: only with a process"));
         }
-        Subject::File(path) => match blame_trace::open(path)? {
-            BlameFile::Trace(trace) => blame_trace::answer(args, path, trace)?,
-            BlameFile::Run(file) => run_file(args, path, file)?,
+        Subject::File(path) => match trace::open(path)? {
+            TraceOrRun::Trace(trace) => blame_trace::answer(args, path, trace)?,
+            TraceOrRun::Run(file) => run_file(args, path, file)?,
         },
     };
     tell(args, &answer)?;

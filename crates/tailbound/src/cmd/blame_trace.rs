@@ -3,78 +3,23 @@
 //!
 //! Not here: who made it late there (`tailbound_trace::blame`), what is said in the end (`blame`).
 
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 
 use serde_json::json;
 use tailbound_core::blame::KernelKind;
-use tailbound_files::read::{self, ReadProgress as _, StartedFile};
-use tailbound_sys::given;
+use tailbound_files::read::ReadProgress as _;
+use tailbound_files::trace::ForeignTrace;
 use tailbound_sys::signal::Signals;
 use tailbound_trace::blame::{BlameSelection, Ground, PerfBlame, RecordedBlame, WatchFilter};
-use tailbound_trace::dat::{self, TraceFile};
-use tailbound_trace::perf::{self, PerfFile};
-use tailbound_trace::text::{self, TextFormat, TextRequest};
+use tailbound_trace::dat::TraceFile;
+use tailbound_trace::perf::PerfFile;
+use tailbound_trace::text::{self, TextRequest};
 
 use super::blame_answer::{LateWakeups, above_ns};
 use crate::cli_blame::BlameArgs;
 use crate::input;
 use crate::reading::Reading;
 use crate::say::Failure;
-
-/// What a file holds that `blame` is given.
-pub(crate) enum BlameFile {
-    Trace(ForeignTrace),
-    /// No trace: a run, if anything.
-    Run(StartedFile),
-}
-
-/// A trace that another tool recorded.
-pub(crate) enum ForeignTrace {
-    /// A file of trace-cmd.
-    Dat(File),
-    /// A file of perf.
-    Perf(File),
-    /// A text.
-    Text(TextFormat, StartedFile),
-}
-
-/// What `path` holds; `-` is standard input.
-pub(crate) fn open(path: &Path) -> Result<BlameFile, Failure> {
-    let file = read::open_with_start(path, text::START_BYTES)?;
-    let failed = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", path.display()));
-    let (dat, perf) = (dat::is_trace_file(&file.start), perf::is_perf_file(&file.start));
-    if dat || perf {
-        let again = as_it_stands(path, &file.start).map_err(|_| {
-            let tool = if dat { "trace-cmd" } else { "perf" };
-            failed(&format!(
-                "a trace of {tool} is read in several places: give the name of the unpacked file"
-            ))
-        })?;
-        let trace = if dat { ForeignTrace::Dat(again) } else { ForeignTrace::Perf(again) };
-        return Ok(BlameFile::Trace(trace));
-    }
-    if let Some(advice) = text::binary_advice(&file.start) {
-        return Err(failed(&advice));
-    }
-    Ok(match text::recognized(&file.start) {
-        Some(format) => BlameFile::Trace(ForeignTrace::Text(format, file)),
-        None => BlameFile::Run(file),
-    })
-}
-
-/// The file at `path`, if it begins with `start` without being unpacked.
-fn as_it_stands(path: &Path, start: &[u8]) -> io::Result<File> {
-    let mut file = given::file(path)?;
-    let mut raw = [0; 8];
-    file.read_exact(&mut raw)?;
-    if !start.starts_with(&raw) {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
-    file.rewind()?;
-    Ok(file)
-}
 
 /// The kernel and the machine beneath, where the trace is of this machine.
 fn ground(uname: Option<&str>) -> (KernelKind, Ground) {

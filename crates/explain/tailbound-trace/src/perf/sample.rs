@@ -36,7 +36,7 @@ pub(super) struct SampleLayout {
 
 /// A tracepoint's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sample<'a> {
+pub(super) struct RawSample<'a> {
     pub(super) t_ns: u64,
     pub(super) cpu: u32,
     /// As the tracepoint's `format` file describes it.
@@ -61,7 +61,7 @@ impl SampleLayout {
     ///
     /// # Errors
     /// [`PerfError::Ends`]: it is shorter than it says.
-    pub(super) fn sample<'a>(self, body: &mut Part<'a>) -> Result<Sample<'a>, PerfError> {
+    pub(super) fn sample<'a>(self, body: &mut Part<'a>) -> Result<RawSample<'a>, PerfError> {
         let has = |bit: u64| self.sample_type & bit != 0;
         let (mut t_ns, mut cpu) = (0, 0);
         for bit in [IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD] {
@@ -84,7 +84,7 @@ impl SampleLayout {
         }
         let length = body.u32()?;
         let bytes = body.bytes(usize::try_from(length).unwrap_or(usize::MAX))?;
-        Ok(Sample { t_ns, cpu, bytes })
+        Ok(RawSample { t_ns, cpu, bytes })
     }
 
     fn skip_counts(self, body: &mut Part<'_>) -> Result<(), PerfError> {
@@ -128,7 +128,7 @@ mod tests {
         body.extend(4u32.to_le_bytes());
         body.extend(*b"abcd");
         let sample = layout.sample(&mut Part::new(&body, 0, "a sample")).unwrap();
-        assert_eq!(sample, Sample { t_ns: 5_000, cpu: 3, bytes: b"abcd" });
+        assert_eq!(sample, RawSample { t_ns: 5_000, cpu: 3, bytes: b"abcd" });
         for end in 0..body.len() {
             let cut = body.get(..end).unwrap_or_default();
             assert!(layout.sample(&mut Part::new(cut, 0, "a sample")).is_err(), "{end}");
