@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Report(Lazy<ReportArgs>),
     /// Show a run in the terminal
     Show(Lazy<ShowArgs>),
-    /// Name what made wake-ups late: of a run, of a trace.dat of trace-cmd, or of a running process
+    /// Name what made wake-ups late: of a run, of a trace (of trace-cmd, of perf, or as text), or of a running process
     Blame(Lazy<crate::cli_blame::BlameArgs>),
     /// Count what takes time from chosen CPUs: interrupts, work of the kernel, threads, and who sends it interrupts from other CPUs
     #[command(name = "irqs", alias = "interruptions")]

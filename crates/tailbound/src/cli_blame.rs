@@ -15,7 +15,7 @@ trace-cmd record -C mono -e sched -e irq -e irq_vectors -e timer sleep 10; tailb
 tailbound blame --comm controller -D 1min --above 100us"
 )]
 pub(crate) struct BlameArgs {
-    /// A run file made with `--blame`, a trace (trace.dat, or text of ftrace, trace-cmd, perf, rtla), or the number of a process
+    /// A run file made with `--blame`, a trace (trace.dat, perf.data, or text of ftrace, trace-cmd, perf, rtla; `-` reads standard input), or the number of a process
     #[arg(value_name = "RUN|TRACE|PID", conflicts_with = "pid", required_unless_present_any = ["pid", "comm"])]
     pub(crate) target: Option<String>,
     #[command(flatten)]

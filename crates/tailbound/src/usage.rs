@@ -5,7 +5,7 @@
 use clap::Command;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
-use tailbound_import::cyclictest_options::advice;
+use tailbound_cyclictest::advice;
 
 /// Verbs that are named; more would be no help.
 const VERBS_MAX: usize = 4;

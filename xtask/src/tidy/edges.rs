@@ -31,7 +31,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tailbound-stimulus", &["rt", "box", "core", "host", "import", "sys", "wire"]),
     ("tailbound-report", &["core", "stats"]),
     // How a file becomes a run, whoever wrote or packed it: what the command line and searches both do.
-    ("tailbound-files", &["archive", "core", "import", "stats", "sys"]),
+    ("tailbound-files", &["archive", "core", "import", "stats", "sys", "trace"]),
     (
         "tailbound-run",
         &["rt", "core", "sys", "host", "load", "probe", "record", "stats", "rules", "tune"],

@@ -39,6 +39,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tailbound_core::Run;
+use tailbound_core::blame::KernelKind;
 use tailbound_core::record::{ThreadRecord, WindowRecord};
 use tailbound_stats::Analysis;
 use tailbound_stats::analysis::{Figures, Total};
@@ -102,7 +103,7 @@ pub fn json(analysis: &Analysis<'_>) -> Value {
         "cycles": (!run.cycles.is_empty()).then(|| crate::cycles::json(&run.cycles)),
         "paths": run.paths.as_deref().map(|p| crate::paths::json(p, crate::label::lab_kernel(run))),
         "pulse_joins": run.pulse_joins,
-        "blame": (!run.blames.is_empty()).then(|| crate::blame::ranking(&run.blames)),
+        "blame": (!run.blames.is_empty()).then(|| crate::blame::ranking(&run.blames, KernelKind::of_facts(&run.header.machine))),
     })
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Not here: advice without a command (`digest::advice`), all of a culprit's remedies (`blame`).
 
+use tailbound_core::blame::KernelKind;
 use tailbound_core::units::exact;
 use tailbound_core::{Impact, Outcome, Run};
 use tailbound_stats::Analysis;
@@ -47,7 +48,9 @@ impl NextStep {
                 "what makes this machine late, and the fix of each",
             );
         }
-        if let Some(command) = advice::command(&run.blames) {
+        if let Some(command) =
+            advice::command(&run.blames, KernelKind::of_facts(&run.header.machine))
+        {
             return step(command, "against what made most of them late");
         }
         match analysis.coincidence().map(|c| c.kind) {

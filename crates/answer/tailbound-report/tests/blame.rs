@@ -8,7 +8,7 @@ mod common;
 use blames::{all, span, work};
 use roxmltree::{Document, ParsingOptions};
 use tailbound_core::Run;
-use tailbound_core::blame::{Activity, BlameLane, BlameRecord, Cause, Phase};
+use tailbound_core::blame::{Activity, BlameLane, BlameRecord, Cause, KernelKind, Phase};
 use tailbound_report::{Color, Style, blame, html, json, table, text};
 use tailbound_stats::Analysis;
 
@@ -38,7 +38,7 @@ fn run(records: Vec<BlameRecord>) -> Run {
 
 #[test]
 fn golden_text() {
-    golden("blame.txt", &blame::text(&all(), 3, STYLE));
+    golden("blame.txt", &blame::text(&all(), KernelKind::Stock, 3, STYLE));
 }
 
 /// What is the same of every answer: the headline up to the culprit, without figures, and the columns.
@@ -60,27 +60,29 @@ fn the_page_shows_an_answer_of_today() {
     let example = example.split_once("```").expect("its end").0;
     // On the page one culprit is in all samples.
     let one: Vec<BlameRecord> = all().into_iter().take(1).cycle().take(3).collect();
-    let today = form(&blame::text(&one, 1, STYLE));
+    let today = form(&blame::text(&one, KernelKind::Stock, 1, STYLE));
     assert!(today.0.starts_with("All late samples"), "{today:?}");
     assert_eq!(form(example), today);
 }
 
 #[test]
 fn the_answer_comes_first_and_its_commands_are_whole() {
-    let shown = blame::text(&all(), 1, STYLE);
+    let shown = blame::text(&all(), KernelKind::Stock, 1, STYLE);
     let first = shown.lines().next().unwrap_or_default();
     assert!(first.contains("that 3 late samples took"), "{shown}");
     let prove = "tailbound tune auto --set stat-interval=120 -c 1 --no-apply";
     assert!(shown.lines().any(|l| l.ends_with(prove)), "{shown}");
     assert!(shown.contains("2.31 ms late at 12.345 s on CPU 1 (thread 1)"), "{shown}");
     assert!(!shown.contains("186 µs late"), "only the worst was asked for");
-    assert_eq!(blame::text(&[], 3, STYLE), "No late sample was analysed\n");
+    assert_eq!(blame::text(&[], KernelKind::Stock, 3, STYLE), "No late sample was analysed\n");
 }
 
 #[test]
 fn every_width_holds_its_lines() {
     for width in [20, 40, 60, 80, 132] {
-        for line in blame::text(&all(), 3, Style { color: Color::Off, width }).lines() {
+        for line in
+            blame::text(&all(), KernelKind::Stock, 3, Style { color: Color::Off, width }).lines()
+        {
             let word = line.split_whitespace().map(table::columns).max().unwrap_or(0);
             let command = line.contains(": tailbound ");
             let fits = table::columns(line) <= width.max(word + 4).max(34);
@@ -112,7 +114,7 @@ fn reports_of_a_run_say_it_and_others_stay_as_they_are() {
 
 #[test]
 fn json_has_the_records_as_the_run_file_has_them() {
-    let told = blame::json(&all());
+    let told = blame::json(&all(), KernelKind::Stock);
     assert_eq!(told["schema"], blame::SCHEMA);
     let records: Vec<BlameRecord> =
         serde_json::from_value(told["records"].clone()).expect("they are read back");
@@ -153,9 +155,9 @@ fn hostile_names_stay_text() {
     late.lanes[1].spans[2].who = evil.to_owned();
     late.lanes[1].spans[2].activity = Activity::of("<u>");
     let harmful = |text: &str| text.contains(['\u{1b}', '\u{202e}']);
-    let shown = blame::text(&[late.clone()], 3, STYLE);
+    let shown = blame::text(&[late.clone()], KernelKind::Stock, 3, STYLE);
     assert!(!harmful(&shown), "{shown:?}");
-    let page = blame::html(&[late.clone()], evil);
+    let page = blame::html(&[late.clone()], KernelKind::Stock, evil);
     let doc = parse(&page);
     assert_eq!(doc.descendants().filter(|n| n.has_tag_name("script")).count(), 3, "the page's own");
     assert!(!doc.descendants().any(|n| n.has_tag_name("b") || n.has_tag_name("u")));
@@ -178,7 +180,7 @@ fn the_largest_record_makes_a_small_picture() {
     assert!(figure.wide.len() < 2_000_000, "{} bytes", figure.wide.len());
     assert!(figure.caption.contains("192 more CPUs"), "{}", figure.caption);
     assert!(figure.table.rows.len() <= 200);
-    let shown = blame::text(&[late], 1, STYLE);
+    let shown = blame::text(&[late], KernelKind::Stock, 1, STYLE);
     assert!(shown.lines().count() < 60, "{shown}");
 }
 
@@ -194,6 +196,6 @@ fn times_at_the_ends_of_their_range_are_drawn() {
     (none.parts, none.latency_ns) = (Vec::new(), -5);
     for record in [late, none] {
         parse(&blame::picture(&record, 99).wide);
-        assert!(!blame::text(&[record], 1, STYLE).is_empty());
+        assert!(!blame::text(&[record], KernelKind::Stock, 1, STYLE).is_empty());
     }
 }

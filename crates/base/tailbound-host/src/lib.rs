@@ -28,6 +28,7 @@ pub mod inventory;
 mod kconfig;
 mod kernel_files;
 pub mod kmsg;
+mod lockdown;
 pub mod machine_lock;
 mod machine_readings;
 mod missing;
@@ -56,9 +57,7 @@ pub use disturbances::given::{not_locked, not_realtime};
 pub use disturbances::traffic::Switches;
 pub use group_limits::{Budget, GroupLimits, Quota, group_limits};
 pub use inventory::memory::meminfo;
-pub use inventory::{
-    changed, inventory, inventory_of_identity, is_virtual_machine, virtual_machine_of,
-};
+pub use inventory::{changed, inventory, inventory_of_identity, is_virtual_machine, machine_of};
 pub use machine_readings::MachineReadings;
 pub use policy::attributes;
 pub use process_choice::{ProcessChoice, ProcessChoiceError};

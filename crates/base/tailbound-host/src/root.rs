@@ -23,6 +23,7 @@ use tailbound_sys::given;
 
 use crate::kconfig::KernelConfig;
 use crate::kernel_files;
+use crate::lockdown::Lockdown;
 pub use crate::missing::{Found, Missing, empty_if_absent};
 use crate::root_tree::Tree;
 
@@ -218,6 +219,7 @@ impl Root {
     /// [`Missing`], also when the file is longer.
     pub fn bytes(&self, path: &str, limit: u64) -> Found<Vec<u8>> {
         self.refusal(path)?;
+        self.locked_down(path)?;
         let bytes = match &self.tree {
             Some(tree) => tree.bytes(path).map(<[u8]>::to_vec),
             None => self.open(path).and_then(|file| whole(file, limit.saturating_add(1))),
@@ -234,6 +236,21 @@ impl Root {
         match self.refused.get(path) {
             Some(why) => Err(Missing::Unknown(why.clone())),
             None => Ok(()),
+        }
+    }
+
+    /// What lockdown is known to refuse is not tried.
+    fn locked_down(&self, path: &str) -> Found<()> {
+        let debugfs = path.starts_with("/sys/kernel/debug/");
+        if self.tree.is_some() || !debugfs && !path.starts_with("/sys/kernel/tracing/") {
+            return Ok(());
+        }
+        // What is absent is told by who reads it.
+        let Ok(mode) = self.mode(path) else { return Ok(()) };
+        let lockdown = Lockdown::of(self);
+        match debugfs && !path.starts_with("/sys/kernel/debug/tracing/") {
+            true => lockdown.debugfs(path, mode),
+            false => lockdown.tracefs(path),
         }
     }
 

@@ -25,6 +25,7 @@ pub mod event;
 pub mod format;
 pub mod merge;
 pub mod page;
+pub mod perf;
 pub mod rules;
 pub mod samples;
 pub mod split;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tailbound_core::blame::{BlameRecord, Cause, Phase, Ranking, Sureness};
+use tailbound_core::blame::{BlameRecord, Cause, KernelKind, Phase, Ranking, Sureness};
 use tailbound_trace::blame::{BlameSelection, Ground, WatchFilter};
 use tailbound_trace::text::{
     self, TextBlame, TextError, TextFormat, TextRequest, binary_advice, recognized,
@@ -68,6 +68,19 @@ fn a_posted_trace_of_wakeup_rt() {
     says(&blame, "It ran from 1,676 µs on");
     says(&blame, "From 19 µs to 1,671 µs (1,652 µs) nothing was recorded");
     assert!(!record.lost && blame.facts.records == 6);
+}
+
+#[test]
+fn the_kernel_of_a_trace_is_told_where_the_trace_tells_it() {
+    let posted = file("posted-wakeup_rt-6.5-rt.txt");
+    let of = |text: &str| read(text).unwrap().kernel;
+    assert_eq!(of(&posted), KernelKind::PreemptRt);
+    assert_eq!(of(&posted.replace("M:preempt_rt", "M:PREEMPT_{RT,(lazy)}")), KernelKind::PreemptRt);
+    assert_eq!(of(&posted.replace("M:preempt_rt", "M:unknown")), KernelKind::Unknown);
+    let stock = posted.replace("M:preempt_rt", "M:PREEMPT(full)");
+    assert_eq!(of(&stock), KernelKind::Stock);
+    assert_eq!(of(&(posted + &stock)), KernelKind::Unknown, "of two kernels");
+    assert_eq!(told("trace-6.12.txt").kernel, KernelKind::Unknown, "events tell nothing of it");
 }
 
 #[test]
@@ -292,7 +305,6 @@ fn other_files_are_none_of_these() {
     }
     assert_eq!(recognized(b"# tracer: irqsoff\n\0"), None);
     assert_eq!(recognized(b"# tracer: nop\n"), Some(TextFormat::Events));
-    assert!(binary_advice(b"PERFILE2xxxx").is_some_and(|a| a.contains("perf script -i")));
     assert!(binary_advice(&[0xc1, 0x1f, 0xfc, 0xc1]).is_some_and(|a| a.contains("CTF")));
     assert_eq!(binary_advice(b"# tracer"), None);
 }

@@ -6,6 +6,7 @@
 //! write.rs   result files                                  named.rs   what people call a file
 //! signature.rs  keys and signatures                      free_names.rs  names that nobody gave
 //! lab_run.rs  a run of the lab with all its lines        progress_line.rs  how far the reading is
+//! trace.rs   traces of other tools, told from runs
 //! ```
 //! Standard input and output, progress and what a person is told are the caller's.
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ pub mod named;
 mod progress_line;
 pub mod read;
 pub mod signature;
+pub mod trace;
 pub mod write;
 
 pub use error::FilesError;

@@ -95,7 +95,26 @@ pub fn run_without(
     skip: &[&str],
     progress: &mut dyn ReadProgress,
 ) -> Result<Run, FilesError> {
-    let (mut source, length) = open(path)?;
+    let (source, length) = open(path)?;
+    run_of(
+        path,
+        StartedFile { start: Vec::new(), source: Box::new(source), length },
+        skip,
+        progress,
+    )
+}
+
+/// As [`run_without`], of a file that is open.
+///
+/// # Errors
+/// It cannot be read, or holds no run.
+pub fn run_of(
+    path: &Path,
+    file: StartedFile,
+    skip: &[&str],
+    progress: &mut dyn ReadProgress,
+) -> Result<Run, FilesError> {
+    let StartedFile { mut source, length, .. } = file;
     // Only our own files begin so; everything else is another tool's.
     let ours = runfile::is_run_file(source.fill_buf().map_err(|e| FilesError::of(path, &e))?);
     let mut run = if ours {
@@ -118,7 +137,8 @@ pub fn import(
     options: &Options,
     progress: &mut dyn ReadProgress,
 ) -> Result<Run, FilesError> {
-    imported(path, open(path)?, format, options, progress)
+    let (source, length) = open(path)?;
+    imported(path, (Box::new(source), length), format, options, progress)
 }
 
 /// As [`import`], every run of the file.
@@ -141,7 +161,7 @@ pub fn import_all(
 
 fn imported(
     path: &Path,
-    (mut source, length): (PlainBytes, Option<u64>),
+    (mut source, length): (Box<dyn BufRead + Send>, Option<u64>),
     format: Option<Format>,
     options: &Options,
     progress: &mut dyn ReadProgress,

@@ -3,11 +3,12 @@
 //!
 //! Context: SETUP and COLD; the measured threads are `tailbound-probe`'s. Units: those of cyclictest (µs, or ns with `-N`)
 //! where nothing else stands.
-//! Not here: files that cyclictest wrote, and its options as those of `run` (`tailbound-import`).
+//! Not here: files that cyclictest wrote (`tailbound-import`).
 //! Source: cyclictest(8), output of rt-tests 2.4.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod advice;
 mod call;
 mod error;
 mod help;
@@ -26,9 +27,11 @@ mod unit;
 mod verbose;
 mod words;
 
+pub use advice::advice;
 pub use call::arguments;
 pub use help::options;
 pub use measure::{Console, main};
+pub use option::{ShellOption, ValueNeed, shell_options};
 pub use run_file::OUT_VARIABLE;
 
 #[cfg(test)]

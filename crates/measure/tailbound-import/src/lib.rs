@@ -27,7 +27,6 @@ mod carried;
 mod column;
 mod command;
 mod cyclictest;
-pub mod cyclictest_options;
 mod deadline;
 mod draft;
 mod early;

@@ -5,7 +5,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use tailbound_core::blame::BlameRecord;
+use tailbound_core::blame::{BlameRecord, KernelKind};
+use tailbound_files::read::{self, StartedFile};
+use tailbound_files::trace::{self, TraceOrRun};
 use tailbound_host::Root;
 use tailbound_record::follow_session::{FollowEnd, FollowRequest, follow};
 use tailbound_record::looks::Looks;
@@ -39,18 +41,19 @@ pub(crate) fn blame(args: &BlameArgs) -> Result<ExitCode, Failure> {
         Subject::File(_) if args.duration.is_some() => {
             return Err(Failure::usage("-D: only with a process"));
         }
-        Subject::File(path) => match blame_trace::open(path)? {
-            Some(trace) => blame_trace::answer(args, path, trace)?,
-            None => run_file(args, path)?,
+        Subject::File(path) => match trace::open(path)? {
+            TraceOrRun::Trace(trace) => blame_trace::answer(args, path, trace)?,
+            TraceOrRun::Run(file) => run_file(args, path, file)?,
         },
     };
     tell(args, &answer)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_file(args: &BlameArgs, path: &Path) -> Result<LateWakeups, Failure> {
+fn run_file(args: &BlameArgs, path: &Path, file: StartedFile) -> Result<LateWakeups, Failure> {
     let above = above_ns(args)?;
-    let run = input::run_without(path, &["raw", "window", "second", "block"])?;
+    let skip = ["raw", "window", "second", "block"];
+    let run = read::run_of(path, file, &skip, &mut input::reading(None))?;
     if run.blames.is_empty() {
         let Some(plan) = run.header.plan.blame else {
             return Err(Failure::usage(format!(
@@ -66,8 +69,9 @@ fn run_file(args: &BlameArgs, path: &Path) -> Result<LateWakeups, Failure> {
             && (args.process.comm.is_empty() || args.process.comm.contains(&r.name))
     };
     let notes = words::findings_of(&run);
+    let kernel = KernelKind::of_facts(&run.header.machine);
     let records = run.blames.into_iter().filter(wanted).collect();
-    Ok(LateWakeups { name: input::name(path), records, notes, ..LateWakeups::default() })
+    Ok(LateWakeups { name: input::name(path), records, kernel, notes, ..LateWakeups::default() })
 }
 
 fn process(args: &BlameArgs, typed: Option<u32>) -> Result<LateWakeups, Failure> {
@@ -78,12 +82,13 @@ fn process(args: &BlameArgs, typed: Option<u32>) -> Result<LateWakeups, Failure>
     let exe = std::env::current_exe().map_err(Failure::cannot)?;
     let looks = Looks::begin(Some(length)).map_err(Failure::cannot)?;
     let realtime = !args.all && args.process.comm.is_empty();
+    let machine = tailbound_host::inventory(&root);
     let request = FollowRequest {
         pid,
         comm: args.process.comm.clone(),
         wanted: BlameSelection { realtime, above_ns, most: args.keep },
         plain: args.plain,
-        virtual_machine: tailbound_host::is_virtual_machine(&tailbound_host::inventory(&root)),
+        virtual_machine: tailbound_host::is_virtual_machine(&machine),
     };
     let mut line = ProgressLine::new(say::progress(false));
     let ended = follow(root, &exe, request, looks, &mut line);
@@ -96,8 +101,8 @@ fn process(args: &BlameArgs, typed: Option<u32>) -> Result<LateWakeups, Failure>
     )];
     notes.extend(told);
     let records = std::mem::take(&mut found.records);
-    let name = format!("process {pid}");
-    Ok(LateWakeups { name, records, found: Some(found), notes, ..LateWakeups::default() })
+    let (name, kernel) = (format!("process {pid}"), KernelKind::of_facts(&machine));
+    Ok(LateWakeups { name, records, kernel, found: Some(found), notes, ..LateWakeups::default() })
 }
 
 /// For the report.
@@ -122,7 +127,7 @@ fn followed(found: &BlameSummary) -> FollowedThreads<'_> {
 fn tell(args: &BlameArgs, answer: &LateWakeups) -> Result<(), Failure> {
     let existing = Existing::replaced_if(args.force);
     if let Some(page) = &args.html {
-        input::write(page, &words::html(&answer.records, &answer.name), existing)?;
+        input::write(page, &words::html(&answer.records, answer.kernel, &answer.name), existing)?;
     }
     if let Some(file) = &args.perfetto {
         let bytes = tailbound_report::export::late_wakeups(&answer.records, &answer.name);
@@ -130,6 +135,7 @@ fn tell(args: &BlameArgs, answer: &LateWakeups) -> Result<(), Failure> {
     }
     let told = BlameAnswer {
         records: &answer.records,
+        kernel: answer.kernel,
         followed: answer.found.as_ref().map(followed),
         origin: answer.origin.as_deref(),
         trace: answer.trace.as_ref(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of late wake-ups, and from which lateness on it is asked for.
 
-use tailbound_core::blame::BlameRecord;
+use tailbound_core::blame::{BlameRecord, KernelKind};
 use tailbound_trace::blame::BlameSummary;
 
 use crate::cli_blame::BlameArgs;
@@ -14,6 +14,8 @@ pub(crate) struct LateWakeups {
     /// What it is about.
     pub(crate) name: String,
     pub(crate) records: Vec<BlameRecord>,
+    /// The kernel that they are of.
+    pub(crate) kernel: KernelKind,
     /// Threads that were followed; none for a run file, which has its own figures.
     pub(crate) found: Option<BlameSummary>,
     /// What a reader must know.

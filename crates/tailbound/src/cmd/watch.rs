@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 
+use tailbound_core::blame::KernelKind;
 use tailbound_core::runfile;
 use tailbound_host::{Root, is_virtual_machine};
 use tailbound_record::RecordError;
@@ -138,7 +139,9 @@ fn tell(args: &WatchArgs, told: &WatchAnswer<'_>) -> Result<(), Failure> {
         input::write(out, &String::from_utf8_lossy(&text), existing)?;
     }
     if let Some(page) = &args.html {
-        input::write(page, &words::html(&run.cycles, &run.violations, &told.asked.name), existing)?;
+        let kernel = KernelKind::of_facts(&run.header.machine);
+        let text = words::html(&run.cycles, &run.violations, kernel, &told.asked.name);
+        input::write(page, &text, existing)?;
     }
     if args.json {
         return say::answer_json(&told.json());

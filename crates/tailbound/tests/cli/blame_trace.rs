@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `blame` of files that trace-cmd recorded. Their origin: `tailbound-trace/tests/data/trace-cmd/README.md`.
+//! `blame` of files that trace-cmd and perf recorded, and of texts. Their origin: the README of each folder of `tailbound-trace/tests/data`.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::{call, folder, status, stderr, stdout};
 
@@ -93,9 +94,61 @@ fn traces_as_text_are_told_in_the_same_words() {
     assert_eq!(json["trace"]["format"], "timehist");
     assert_eq!(json["records"][0]["latency_ns"], 800_000);
     assert!(json["threads"][0].get("priority").is_none(), "not known: {json}");
+}
 
-    std::fs::write(folder.path().join("perf.data"), b"PERFILE2\x68\0\0\0\0\0\0\0").unwrap();
-    let out = call(folder.path(), &["blame", "perf.data"]);
+/// `blame WORDS` with what `cat FILE | FILTER` writes on standard input.
+fn piped(file: &Path, filter: &str, words: &[&str]) -> std::process::Output {
+    let line =
+        format!("{filter} < {} | {} blame \"$@\"", file.display(), env!("CARGO_BIN_EXE_tailbound"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &line, "sh"]).args(words).output().unwrap()
+}
+
+#[test]
+fn a_trace_comes_through_a_pipe_packed_or_not() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../explain/tailbound-trace/tests/data");
+    let text = data.join("texts/irqsoff-4.19.txt");
+    for filter in ["cat", "gzip"] {
+        for name in ["-", "/dev/stdin"] {
+            let out = piped(&text, filter, &[name]);
+            assert_eq!(status(&out), 0, "{filter} {name}: {}", stderr(&out));
+            assert!(stdout(&out).contains("a section of 259 µs on CPU 2 (tar-6143)"), "{filter}");
+        }
+    }
+    // A run is one too; that it has no causes is said of the run.
+    let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile/data/run.tailbound.jsonl");
+    let out = piped(&run, "cat", &["-"]);
+    assert!(stderr(&out).contains("made without --blame"), "{}", stderr(&out));
+    for (file, tool) in
+        [("perf/linux-6.18-mono.data", "perf"), ("trace-cmd/linux-6.12-rt-v6-two.dat", "trace-cmd")]
+    {
+        let out = piped(&data.join(file), "cat", &["-"]);
+        assert_eq!(status(&out), 2);
+        let said = format!(
+            "a trace of {tool} is read in several places: give the name of the unpacked file"
+        );
+        assert!(stderr(&out).contains(&said), "{}", stderr(&out));
+    }
+}
+
+#[test]
+fn a_file_of_perf_is_told_in_the_same_words() {
+    let folder = folder();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../explain/tailbound-trace/tests/data/perf/linux-6.18-mono.data");
+    std::fs::copy(&from, folder.path().join("perf.data")).unwrap();
+    let out = call(folder.path(), &["blame", "perf.data", "--html", "p.html"]);
+    assert_eq!(status(&out), 0, "{}", stderr(&out));
+    for word in ["python3", "clock: mono", "A file of perf (6.1.187)"] {
+        assert!(stdout(&out).contains(word), "{word}: {}", stdout(&out));
+    }
+    let out = call(folder.path(), &["blame", "perf.data", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&out)).unwrap();
+    assert_eq!(json["trace"]["recorder"], "6.1.187");
+    assert!(json["records"].as_array().unwrap().len() > 5, "{json}");
+
+    std::fs::write(folder.path().join("pipe.data"), b"PERFILE2\x10\0\0\0\0\0\0\0").unwrap();
+    let out = call(folder.path(), &["blame", "pipe.data"]);
     assert_eq!(status(&out), 2);
     assert!(stderr(&out).contains("perf script -i FILE > FILE.txt"), "{}", stderr(&out));
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use tailbound_core::blame::{BlameRecord, Culprit, Ranking, Remedy};
+use tailbound_core::blame::{BlameRecord, Culprit, KernelKind, Ranking, Remedy};
 
 use super::rows;
 
@@ -23,10 +23,15 @@ pub(super) struct Advice {
 }
 
 /// Advice about the first `most` culprits for which there is any; no two are the same.
-pub(super) fn advice(records: &[BlameRecord], ranking: &Ranking, most: usize) -> Vec<Advice> {
+pub(super) fn advice(
+    records: &[BlameRecord],
+    ranking: &Ranking,
+    kernel: KernelKind,
+    most: usize,
+) -> Vec<Advice> {
     let mut out: Vec<Advice> = Vec::new();
     let all = rows::ranked(ranking, usize::MAX);
-    let remedies = all.iter().filter_map(|c| Some((c, Remedy::of(c.cause, &c.who)?)));
+    let remedies = all.iter().filter_map(|c| Some((c, Remedy::of(c.cause, &c.who, kernel)?)));
     for (culprit, remedy) in remedies {
         if out.len() < most && !out.iter().any(|a| a.text == remedy.text) {
             let commands = commands(&remedy, &on_cpus(records, culprit));
@@ -39,10 +44,10 @@ pub(super) fn advice(records: &[BlameRecord], ranking: &Ranking, most: usize) ->
 /// The command against who was late most often: one that measures whether a setting helps, else one that looks for
 /// the reason.
 #[must_use]
-pub(crate) fn command(records: &[BlameRecord]) -> Option<String> {
+pub(crate) fn command(records: &[BlameRecord], kernel: KernelKind) -> Option<String> {
     let ranking = Ranking::of(records);
     let first = rows::ranked(&ranking, 1).first()?;
-    let remedy = Remedy::of(first.cause, &first.who)?;
+    let remedy = Remedy::of(first.cause, &first.who, kernel)?;
     commands(&remedy, &on_cpus(records, first)).pop().map(|(_, command)| command)
 }
 

@@ -2,7 +2,7 @@
 //! All that is said of late wake-ups: the records, the threads that were followed, and what a reader must know.
 
 use serde_json::{Value, json};
-use tailbound_core::blame::BlameRecord;
+use tailbound_core::blame::{BlameRecord, KernelKind};
 use tailbound_core::units::{format_ns_i64, format_span, grouped};
 use tailbound_core::{Context, Finding, Run};
 
@@ -32,6 +32,8 @@ pub struct FollowedThreads<'a> {
 pub struct BlameAnswer<'a> {
     /// Those that were taken apart.
     pub records: &'a [BlameRecord],
+    /// The kernel they were made on.
+    pub kernel: KernelKind,
     /// The threads; none for a run file, which has its own figures.
     pub followed: Option<FollowedThreads<'a>>,
     /// The file of another tool that it is from, in words.
@@ -46,7 +48,7 @@ impl BlameAnswer<'_> {
     /// For people, with the `worst` latest.
     #[must_use]
     pub fn text(&self, worst: usize, style: Style) -> String {
-        let mut text = super::text(self.records, worst, style);
+        let mut text = super::text(self.records, self.kernel, worst, style);
         if let Some(found) = &self.followed {
             text.push_str(&threads(&found.rows, THREADS_MAX, style));
             text.push_str(&format!("\n{}\n", found.extent()));
@@ -67,7 +69,7 @@ impl BlameAnswer<'_> {
     /// For scripts.
     #[must_use]
     pub fn json(&self) -> Value {
-        let mut value = super::json(self.records);
+        let mut value = super::json(self.records, self.kernel);
         if let Some(members) = value.as_object_mut() {
             members.insert("notes".to_owned(), json!(self.notes));
             if let Some(trace) = self.trace {

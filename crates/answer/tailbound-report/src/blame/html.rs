@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use tailbound_core::blame::{BlameRecord, Ranking};
+use tailbound_core::blame::{BlameRecord, KernelKind, Ranking};
 
 use super::text::first_up;
 use super::{PICTURES_MAX, advice, heading, latest, notes, rows, svg};
@@ -20,20 +20,20 @@ const PARTS_MAX: usize = 24;
 /// Most functions of a stack.
 const STACK_MAX: usize = 64;
 
-/// A page of its own about `records` of what is called `name`.
+/// A page of its own about `records` of what is called `name`, made on a kernel of that kind.
 #[must_use]
-pub fn html(records: &[BlameRecord], name: &str) -> String {
+pub fn html(records: &[BlameRecord], kernel: KernelKind, name: &str) -> String {
     let mut page = Page::default();
     let _ = write!(page.body, "<h1>Tailbound blame: {}</h1>", xml(name));
     if records.is_empty() {
         page.text("note", &first_up(&Ranking::of(records).sentence()));
     }
-    section(&mut page, records, "b");
-    page.finish(&format!("blame: {name}"), &[super::json(records)])
+    section(&mut page, records, kernel, "b");
+    page.finish(&format!("blame: {name}"), &[super::json(records, kernel)])
 }
 
 /// The section of a run's page; nothing without records.
-pub(crate) fn section(page: &mut Page, records: &[BlameRecord], prefix: &str) {
+pub(crate) fn section(page: &mut Page, records: &[BlameRecord], kernel: KernelKind, prefix: &str) {
     if records.is_empty() {
         return;
     }
@@ -51,7 +51,7 @@ pub(crate) fn section(page: &mut Page, records: &[BlameRecord], prefix: &str) {
     if more > 0 {
         page.text("soft", &format!("{more} more culprits are in the figures of this page."));
     }
-    remedies(page, records, &ranking);
+    remedies(page, records, &ranking, kernel);
     for (i, record) in latest(records, PICTURES_MAX).into_iter().enumerate() {
         page.figure(&svg::picture(record, i), prefix);
         sample(page, record);
@@ -62,8 +62,8 @@ pub(crate) fn section(page: &mut Page, records: &[BlameRecord], prefix: &str) {
     }
 }
 
-fn remedies(page: &mut Page, records: &[BlameRecord], ranking: &Ranking) {
-    let all = advice::advice(records, ranking, ADVICE_MAX);
+fn remedies(page: &mut Page, records: &[BlameRecord], ranking: &Ranking, kernel: KernelKind) {
+    let all = advice::advice(records, ranking, kernel, ADVICE_MAX);
     if all.is_empty() {
         return;
     }

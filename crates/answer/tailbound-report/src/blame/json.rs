@@ -7,16 +7,16 @@
 //! `part_ns_max`, `total_ns`, `sureness`, `remedy` (`null`, or `text`, `check`, `setting`).
 
 use serde_json::{Value, json};
-use tailbound_core::blame::{BlameRecord, Culprit, Ranking, Remedy};
+use tailbound_core::blame::{BlameRecord, Culprit, KernelKind, Ranking, Remedy};
 
 /// Version of the JSON answer.
 pub const SCHEMA: &str = "tailbound-blame/1";
 
-/// The ranking of the culprits of `records`.
+/// The ranking of the culprits of `records`, made on a kernel of that kind.
 #[must_use]
-pub fn ranking(records: &[BlameRecord]) -> Value {
+pub fn ranking(records: &[BlameRecord], kernel: KernelKind) -> Value {
     let ranking = Ranking::of(records);
-    let culprits: Vec<Value> = ranking.culprits.iter().map(culprit).collect();
+    let culprits: Vec<Value> = ranking.culprits.iter().map(|c| culprit(c, kernel)).collect();
     json!({
         "samples": ranking.samples,
         "near": ranking.near,
@@ -27,7 +27,7 @@ pub fn ranking(records: &[BlameRecord]) -> Value {
     })
 }
 
-fn culprit(c: &Culprit) -> Value {
+fn culprit(c: &Culprit, kernel: KernelKind) -> Value {
     let remedy = |r: Remedy| json!({"text": r.text, "check": r.check, "setting": r.setting});
     json!({
         "cause": c.cause,
@@ -37,14 +37,14 @@ fn culprit(c: &Culprit) -> Value {
         "part_ns_max": c.part_ns_max,
         "total_ns": c.total_ns,
         "sureness": c.sureness,
-        "remedy": Remedy::of(c.cause, &c.who).map(remedy),
+        "remedy": Remedy::of(c.cause, &c.who, kernel).map(remedy),
     })
 }
 
 /// The ranking with the records.
 #[must_use]
-pub fn json(records: &[BlameRecord]) -> Value {
-    let mut out = ranking(records);
+pub fn json(records: &[BlameRecord], kernel: KernelKind) -> Value {
+    let mut out = ranking(records, kernel);
     if let Some(members) = out.as_object_mut() {
         members.insert("schema".to_owned(), json!(SCHEMA));
         members.insert("records".to_owned(), json!(records));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who made the samples late, for a terminal: the answer, the ranking, what to do, the worst samples.
 
-use tailbound_core::blame::{BlameRecord, Ranking};
+use tailbound_core::blame::{BlameRecord, KernelKind, Ranking};
 
 use super::{advice, lanes, latest, notes, rows, title};
 use crate::text::Style;
@@ -20,9 +20,9 @@ pub(crate) fn heading() -> &'static str {
     "Who made the worst samples late"
 }
 
-/// `records` for a terminal, with the `most` latest of them one by one; ends in a newline.
+/// `records`, made on a kernel of that kind, for a terminal, with the `most` latest of them one by one; ends in a newline.
 #[must_use]
-pub fn text(records: &[BlameRecord], most: usize, style: Style) -> String {
+pub fn text(records: &[BlameRecord], kernel: KernelKind, most: usize, style: Style) -> String {
     let ranking = Ranking::of(records);
     let mut page = Page::new(style);
     page.text(&first_up(&ranking.sentence()), "  ", Ink::Bold);
@@ -31,7 +31,7 @@ pub fn text(records: &[BlameRecord], most: usize, style: Style) -> String {
     }
     page.gap();
     culprits(&mut page, &ranking, CULPRITS_MAX);
-    let advice = advice::advice(records, &ranking, ADVICE_MAX);
+    let advice = advice::advice(records, &ranking, kernel, ADVICE_MAX);
     if !advice.is_empty() {
         page.heading("What to do");
     }

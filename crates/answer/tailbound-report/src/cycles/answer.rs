@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use tailbound_core::Run;
+use tailbound_core::blame::KernelKind;
 use tailbound_core::units::{format_ns_i64, format_span, grouped};
 
 use super::{headline, json as cycles_json, text as cycles_text};
@@ -63,7 +64,7 @@ impl WatchAnswer<'_> {
         if let Some(verdict) = run.verdict.as_ref().filter(|_| self.asked.deadline_ns.is_some()) {
             text.push_str(&format!("{}\n", verdict.sentence));
         }
-        text.push_str(&headline(&run.cycles, style));
+        text.push_str(&headline(&run.cycles, KernelKind::of_facts(&run.header.machine), style));
         text.push('\n');
         if self.asked.rules {
             text.push_str(&rules::text(&run.violations, PLACES_MAX, style));

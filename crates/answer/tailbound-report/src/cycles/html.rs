@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use tailbound_core::blame::KernelKind;
 use tailbound_core::cycle::CycleRecord;
 use tailbound_core::rules::ViolationRecord;
 
@@ -30,24 +31,29 @@ const IDS: [&str; 24] = [
 
 /// A page of its own about what is called `name`, with the rules that were broken.
 #[must_use]
-pub fn html(all: &[CycleRecord], violations: &[ViolationRecord], name: &str) -> String {
+pub fn html(
+    all: &[CycleRecord],
+    violations: &[ViolationRecord],
+    kernel: KernelKind,
+    name: &str,
+) -> String {
     let mut page = Page::default();
     let _ = write!(page.body, "<h1>Tailbound watch: {}</h1>", xml(name));
     if all.is_empty() {
         page.text("note", "No thread was watched.");
     }
     rules::section(&mut page, violations);
-    section(&mut page, all, "c");
+    section(&mut page, all, kernel, "c");
     page.finish(&format!("watch: {name}"), &[super::json(all)])
 }
 
 /// The section of a run's page; nothing without records.
-pub(crate) fn section(page: &mut Page, all: &[CycleRecord], prefix: &str) {
+pub(crate) fn section(page: &mut Page, all: &[CycleRecord], kernel: KernelKind, prefix: &str) {
     if all.is_empty() {
         return;
     }
     page.heading("Cycles of the watched threads");
-    for line in words::headlines(all) {
+    for line in words::headlines(all, kernel) {
         page.text(if line.late { "note" } else { "" }, &line.text);
     }
     page.text(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cycles of watched threads, for a terminal.
 
+use tailbound_core::blame::KernelKind;
 use tailbound_core::cycle::CycleRecord;
 
 use super::{rows, words};
@@ -16,14 +17,14 @@ const THREADS_MAX: usize = 32;
 
 /// The answer before everything else: deadline, how many cycles were late, and why; ends in a newline.
 #[must_use]
-pub fn headline(all: &[CycleRecord], style: Style) -> String {
+pub fn headline(all: &[CycleRecord], kernel: KernelKind, style: Style) -> String {
     let mut page = Page::new(style);
-    headlines(&mut page, all);
+    headlines(&mut page, all, kernel);
     page.finish()
 }
 
-fn headlines(page: &mut Page, all: &[CycleRecord]) {
-    for line in words::headlines(all) {
+fn headlines(page: &mut Page, all: &[CycleRecord], kernel: KernelKind) {
+    for line in words::headlines(all, kernel) {
         let ink = if line.late { Ink::Bad } else { Ink::Plain };
         page.text(&line.text, "  ", ink);
     }
@@ -73,12 +74,12 @@ fn thread(page: &mut Page, c: &CycleRecord, most: usize) {
 }
 
 /// The section of a run's report; nothing without records.
-pub(crate) fn short(page: &mut Page, all: &[CycleRecord]) {
+pub(crate) fn short(page: &mut Page, all: &[CycleRecord], kernel: KernelKind) {
     if all.is_empty() {
         return;
     }
     page.heading("Cycles of the watched threads");
-    headlines(page, all);
+    headlines(page, all, kernel);
     page.gap();
     let lines = hanging(&rows::threads(all), page.width());
     page.raw(lines, Ink::Plain);

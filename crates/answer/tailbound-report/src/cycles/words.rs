@@ -3,7 +3,7 @@
 //!
 //! Units: ns.
 
-use tailbound_core::blame::{Remedy, Sureness};
+use tailbound_core::blame::{KernelKind, Remedy, Sureness};
 use tailbound_core::cycle::{CycleRecord, LateReason, Pace, PaceKind};
 use tailbound_core::units::{format_ns_i64, grouped, spaced};
 
@@ -20,7 +20,7 @@ pub(super) struct Headline {
 }
 
 /// The answer in a few sentences: deadline, how many cycles were late, and why.
-pub(super) fn headlines(all: &[CycleRecord]) -> Vec<Headline> {
+pub(super) fn headlines(all: &[CycleRecord], kernel: KernelKind) -> Vec<Headline> {
     let good = |text: String| Headline { text, late: false };
     let seen: Vec<&CycleRecord> = all.iter().filter(|c| c.cycles > 0).collect();
     if seen.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn headlines(all: &[CycleRecord]) -> Vec<Headline> {
     let mut late: Vec<&CycleRecord> = seen.iter().copied().filter(|c| c.misses > 0).collect();
     late.sort_by_key(|c| (std::cmp::Reverse(c.misses), c.tid));
     let mut out: Vec<Headline> = (late.iter().take(TOLD_MAX))
-        .map(|c| Headline { text: late_words(c), late: true })
+        .map(|c| Headline { text: late_words(c, kernel), late: true })
         .collect();
     let more = late.len().saturating_sub(TOLD_MAX);
     if more > 0 {
@@ -58,7 +58,7 @@ pub(super) fn headlines(all: &[CycleRecord]) -> Vec<Headline> {
 }
 
 /// `control 17 took longer than its deadline of 5 ms (the period) in 8 of 16 cycles. Why: …`
-fn late_words(c: &CycleRecord) -> String {
+fn late_words(c: &CycleRecord, kernel: KernelKind) -> String {
     let deadline = c.deadline_ns.map_or_else(String::new, |ns| {
         let whose = if Some(ns) == c.pace.period_ns { " (the period)" } else { "" };
         format!(" of {}{whose}", period_words(ns))
@@ -71,11 +71,11 @@ fn late_words(c: &CycleRecord) -> String {
         counted(c.cycles, "cycle"),
         c.late_reasons
             .first()
-            .map_or_else(|| "Why is not known.".to_owned(), |r| reason_words(c, r))
+            .map_or_else(|| "Why is not known.".to_owned(), |r| reason_words(c, r, kernel))
     )
 }
 
-fn reason_words(c: &CycleRecord, r: &LateReason) -> String {
+fn reason_words(c: &CycleRecord, r: &LateReason, kernel: KernelKind) -> String {
     let of = match (r.cycles, c.misses) {
         (1, 1) => String::new(),
         (n, all) if n == all => format!(" in all {}", grouped(n)),
@@ -91,7 +91,7 @@ fn reason_words(c: &CycleRecord, r: &LateReason) -> String {
         1 => "; 1 of these began late behind an earlier one".to_owned(),
         n => format!("; {} of these began late behind an earlier one", grouped(n)),
     };
-    let advice = Remedy::of(r.cause, &r.who);
+    let advice = Remedy::of(r.cause, &r.who, kernel);
     let advice = advice.map_or_else(String::new, |a| format!(" Do: {}.", a.text));
     format!("Why: {}{of}{most}{behind}.{advice}", what(&r.cause.sentence(&r.who), r.sureness))
 }
@@ -256,7 +256,8 @@ mod tests {
             total_ns: 2_640_000_000,
             worst_ns: 2_640_000_000,
         };
-        let told = headlines(&[record(6, 0, Vec::new()), record(7, 8, vec![reason])]);
+        let all = [record(6, 0, Vec::new()), record(7, 8, vec![reason])];
+        let told = headlines(&all, KernelKind::Unknown);
         let told: Vec<&str> = told.iter().map(|h| h.text.as_str()).collect();
         assert_eq!(
             told,

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use tailbound_core::blame::KernelKind;
 use tailbound_core::number::Real as _;
 use tailbound_core::record::{Fact, Facts};
 use tailbound_core::units::{format_ns, format_span, grouped};
@@ -42,8 +43,9 @@ pub(super) fn run(page: &mut Page, analysis: &Analysis<'_>, name: &str, prefix: 
     page.push("</section>");
     crate::rules::section(page, &run.violations);
     crate::split::section(page, &run.pulse_joins);
-    crate::blame::section(page, &run.blames, prefix);
-    crate::cycles::section(page, &run.cycles, prefix);
+    let kind = KernelKind::of_facts(&run.header.machine);
+    crate::blame::section(page, &run.blames, kind, prefix);
+    crate::cycles::section(page, &run.cycles, kind, prefix);
     let kernel = crate::label::lab_kernel(run);
     crate::paths::section(page, run.paths.as_deref(), kernel, prefix);
     if let Some(table) = crate::named::table(run) {

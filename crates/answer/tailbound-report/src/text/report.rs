@@ -4,6 +4,7 @@
 //! Every line fits the width given, except words that are longer themselves.
 //! Not here: the order of importance (`digest`), figures (`figures`).
 
+use tailbound_core::blame::KernelKind;
 use tailbound_core::units::grouped;
 use tailbound_core::{Impact, Run};
 use tailbound_stats::Analysis;
@@ -66,7 +67,7 @@ pub fn text(analysis: &Analysis<'_>, style: Style) -> String {
     crate::rules::short(&mut page, &run.violations);
     crate::split::short(&mut page, &run.pulse_joins);
     crate::blame::short(&mut page, &run.blames);
-    crate::cycles::short(&mut page, &run.cycles);
+    crate::cycles::short(&mut page, &run.cycles, KernelKind::of_facts(&run.header.machine));
     crate::paths::short(&mut page, run.paths.as_deref(), label::lab_kernel(run));
     phases(analysis, &mut page);
     crate::bound::section(&mut page, analysis);

@@ -9,19 +9,21 @@
 
 mod cause;
 mod interrupted;
+mod kernel_kind;
 mod ranking;
 mod remedy;
 mod stack;
 
 pub use cause::{Activity, Cause, Phase, Sureness};
 pub use interrupted::{Interrupted, OnCpu, Sender, TimeTotals};
+pub use kernel_kind::KernelKind;
 pub use ranking::{Culprit, Ranking, SampleKind, without_numbers};
 pub use remedy::Remedy;
 
 use serde::{Deserialize, Serialize};
 
 /// One late wake-up, taken apart: a line `blame` of the run file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlameRecord {
     /// Which measured thread, by its place in the plan; 0 for a thread of somebody else's.
     pub thread: u32,
@@ -179,19 +181,8 @@ pub(crate) mod tests {
             from_ns += ns;
             part
         };
-        BlameRecord {
-            thread: 0,
-            name: String::new(),
-            t_ns: 0,
-            latency_ns,
-            cpu: Some(0),
-            parts: parts.iter().map(part).collect(),
-            chain: Vec::new(),
-            lanes: Vec::new(),
-            tracing_ns: 0,
-            near: false,
-            lost: false,
-        }
+        let parts = parts.iter().map(part).collect();
+        BlameRecord { latency_ns, cpu: Some(0), parts, ..BlameRecord::default() }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! That checks and settings exist is a test of the program (`tests/cli/blame.rs`).
 //! Source: docs/check.md, docs/tune.md.
 
-use super::Cause;
+use super::{Cause, KernelKind};
 
 /// What to do about a culprit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,14 +85,6 @@ const BY_CAUSE: &[(Cause, Remedy)] = &[
         ),
     ),
     (
-        Cause::Softirq,
-        remedy(
-            "move the interrupts that raise it to another CPU; with PREEMPT_RT it runs in a thread whose priority can be set",
-            Some("irq.affinity"),
-            Some("interrupts=housekeeping"),
-        ),
-    ),
-    (
         Cause::Ipi,
         remedy(
             "keep programs that share memory with this CPU's threads (munmap, mprotect, membarrier), and profilers, off it",
@@ -109,30 +101,6 @@ const BY_CAUSE: &[(Cause, Remedy)] = &[
         remedy(
             "give the measured thread the higher priority, or the other one another CPU",
             Some("sched.prio-order"),
-            None,
-        ),
-    ),
-    (
-        Cause::NotPreemptible,
-        remedy(
-            "use a kernel that can preempt its own code (preempt=full, better PREEMPT_RT), or keep such work off this CPU",
-            Some("kern.preempt-model"),
-            Some("preemption=full"),
-        ),
-    ),
-    (
-        Cause::LockSpin,
-        remedy(
-            "use a kernel that can preempt its own code (preempt=full, better PREEMPT_RT), or keep such work off this CPU",
-            Some("kern.preempt-model"),
-            Some("preemption=full"),
-        ),
-    ),
-    (
-        Cause::InterruptsOff,
-        remedy(
-            "use PREEMPT_RT, where few places disable interrupts, or keep such work off this CPU",
-            Some("kern.preempt-model"),
             None,
         ),
     ),
@@ -249,20 +217,110 @@ const BY_CAUSE: &[(Cause, Remedy)] = &[
     ),
 ];
 
+/// What a remedy is where it depends on the kernel.
+struct ByKernel {
+    causes: &'static [Cause],
+    stock: Remedy,
+    preempt_rt: Remedy,
+    unknown: Remedy,
+}
+
+/// A section of the kernel that PREEMPT_RT left as it is.
+const LEFT_BY_RT: Remedy = remedy(
+    "keep such work off this CPU, or have the kernel's code mended: the kernel is PREEMPT_RT already",
+    None,
+    None,
+);
+
+const BY_KERNEL: &[ByKernel] = &[
+    ByKernel {
+        causes: &[Cause::NotPreemptible, Cause::LockSpin],
+        stock: remedy(
+            "use a kernel that can preempt its own code (preempt=full, better PREEMPT_RT), or keep such work off this CPU",
+            Some("kern.preempt-model"),
+            Some("preemption=full"),
+        ),
+        preempt_rt: LEFT_BY_RT,
+        unknown: remedy(
+            "keep such work off this CPU; if the kernel is not PREEMPT_RT, use one that can preempt its own code (preempt=full, better PREEMPT_RT)",
+            Some("kern.preempt-model"),
+            None,
+        ),
+    },
+    ByKernel {
+        causes: &[Cause::InterruptsOff],
+        stock: remedy(
+            "use PREEMPT_RT, where few places disable interrupts, or keep such work off this CPU",
+            Some("kern.preempt-model"),
+            None,
+        ),
+        preempt_rt: LEFT_BY_RT,
+        unknown: remedy(
+            "keep such work off this CPU; if the kernel is not PREEMPT_RT, use that, where few places disable interrupts",
+            Some("kern.preempt-model"),
+            None,
+        ),
+    },
+    ByKernel {
+        causes: &[Cause::Softirq],
+        stock: remedy(
+            "move the interrupts that raise it to another CPU; with PREEMPT_RT it runs in a thread whose priority can be set",
+            Some("irq.affinity"),
+            Some("interrupts=housekeeping"),
+        ),
+        preempt_rt: remedy(
+            "move the interrupts that raise it to another CPU, or give the thread it runs in a lower priority",
+            Some("irq.affinity"),
+            Some("interrupts=housekeeping"),
+        ),
+        unknown: remedy(
+            "move the interrupts that raise it to another CPU; where the kernel is PREEMPT_RT it runs in a thread whose priority can be set",
+            Some("irq.affinity"),
+            Some("interrupts=housekeeping"),
+        ),
+    },
+];
+
 impl Remedy {
-    /// What to do about `cause`, made by `who`; `None` where nothing can be advised.
+    /// What to do about `cause`, made by `who`, on a kernel of that kind; `None` where nothing can be advised.
     #[must_use]
-    pub fn of(cause: Cause, who: &str) -> Option<Self> {
+    pub fn of(cause: Cause, who: &str, kernel: KernelKind) -> Option<Self> {
         if let Some((_, known)) = KNOWN.iter().find(|(word, _)| who.contains(word)) {
             return Some(*known);
         }
-        BY_CAUSE.iter().find(|(c, _)| *c == cause).map(|(_, r)| *r)
+        let depends = BY_KERNEL.iter().find(|b| b.causes.contains(&cause));
+        let depends = depends.map(|b| match kernel {
+            KernelKind::Stock => b.stock,
+            KernelKind::PreemptRt => b.preempt_rt,
+            KernelKind::Unknown => b.unknown,
+        });
+        depends.or_else(|| BY_CAUSE.iter().find(|(c, _)| *c == cause).map(|(_, r)| *r))
     }
 
     /// Every remedy there is, for those who check them.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let known = KNOWN.iter().map(|(_, r)| *r);
-        known.chain(BY_CAUSE.iter().map(|(_, r)| *r)).collect()
+        let depends = BY_KERNEL.iter().flat_map(|b| [b.stock, b.preempt_rt, b.unknown]);
+        known.chain(BY_CAUSE.iter().map(|(_, r)| *r)).chain(depends).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_with_preempt_rt_is_told_to_take_it() {
+        for cause in Cause::WORDS.iter().map(|word| Cause::of(word)) {
+            let text = |kernel| Remedy::of(cause, "x", kernel).map_or("", |remedy| remedy.text);
+            let takes =
+                |text: &str| text.contains("use PREEMPT_RT") || text.contains("use a kernel");
+            assert!(!takes(text(KernelKind::PreemptRt)), "{cause:?}");
+            if takes(text(KernelKind::Stock)) {
+                let unknown = text(KernelKind::Unknown);
+                assert!(unknown.contains("if the kernel is not PREEMPT_RT"), "{unknown}");
+            }
+        }
     }
 }

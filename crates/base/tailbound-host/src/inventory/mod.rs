@@ -21,7 +21,7 @@ mod virt;
 pub(crate) use cpu::siblings;
 pub(crate) use power::{cpu_dma_latency, states as idle_states};
 pub(crate) use sched::{FAIR_SERVER_SINCE, server};
-pub use virt::{is_virtual_machine, virtual_machine_of};
+pub use virt::{is_virtual_machine, machine_of};
 
 use std::sync::Arc;
 

@@ -141,12 +141,12 @@ pub fn is_virtual_machine(facts: &Facts) -> Option<bool> {
     facts.get("virt.kind").and_then(Fact::as_str).map(|kind| kind != "none")
 }
 
-/// Is a hypervisor beneath the machine that a file of trace-cmd is from, by its `uname`? Known where it is this machine.
+/// The facts of the machine that a file of trace-cmd is from, by its `uname`: known where it is this machine.
 #[must_use]
-pub fn virtual_machine_of(uname: Option<&str>) -> Option<bool> {
+pub fn machine_of(uname: Option<&str>) -> Option<Facts> {
     let root = Root::real();
     let word = |path: &str| root.text(path).ok().map(|t| t.trim().to_owned());
     let (name, release) = (word("/proc/sys/kernel/hostname")?, word("/proc/sys/kernel/osrelease")?);
     let this = format!("Linux {name} {release} {}", std::env::consts::ARCH);
-    if uname == Some(this.as_str()) { is_virtual_machine(&super::inventory(&root)) } else { None }
+    (uname == Some(this.as_str())).then(|| super::inventory(&root))
 }

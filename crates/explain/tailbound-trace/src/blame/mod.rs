@@ -25,11 +25,13 @@ mod interruptions;
 mod map;
 mod names;
 mod note;
+mod of_perf;
 mod owners;
 mod ready;
 mod recorded;
 mod shared;
 mod thread;
+mod unended;
 mod wakeup;
 
 #[cfg(test)]
@@ -44,7 +46,9 @@ pub(crate) use ground::{since, total};
 pub(crate) use inside::Stretch;
 pub use interruptions::Interruptions;
 pub use note::{BlameNote, BlameNoteKind};
+pub use of_perf::{PerfBlame, PerfFacts};
 pub use recorded::{RecordedBlame, RecordedError, RecordedFacts, TraceExtent};
+pub(crate) use unended::{InterruptEnds, UNENDED};
 pub use wakeup::{At, WakeUp, Waker};
 
 pub use tailbound_core::blame::BlameRecord;

@@ -307,28 +307,10 @@ mod tests {
     }
 
     fn record(phase: Phase, cause: Cause, who: &str) -> BlameRecord {
-        BlameRecord {
-            thread: 0,
-            name: String::new(),
-            t_ns: 0,
-            latency_ns: 300,
-            cpu: Some(0),
-            parts: vec![BlamePart {
-                phase,
-                from_ns: 0,
-                ns: 300,
-                cause,
-                who: who.to_owned(),
-                sureness: Sureness::Sure,
-                stack: Vec::new(),
-                holder: String::new(),
-            }],
-            chain: Vec::new(),
-            lanes: Vec::new(),
-            tracing_ns: 0,
-            near: false,
-            lost: false,
-        }
+        let (who, sureness) = (who.to_owned(), Sureness::Sure);
+        let part = BlamePart { phase, ns: 300, cause, who, sureness, ..BlamePart::default() };
+        let parts = vec![part];
+        BlameRecord { latency_ns: 300, cpu: Some(0), parts, ..BlameRecord::default() }
     }
 
     const DUE: i64 = 1_000_000;

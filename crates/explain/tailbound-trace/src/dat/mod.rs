@@ -18,10 +18,10 @@
 mod clock;
 mod lacking;
 mod merge;
-mod part;
-mod source;
+pub(crate) mod part;
+pub(crate) mod source;
 mod stream;
-mod texts;
+pub(crate) mod texts;
 mod unpack;
 mod version6;
 mod version7;

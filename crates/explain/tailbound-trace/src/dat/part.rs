@@ -10,7 +10,7 @@ const TEXT_MAX: usize = 4096;
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(super) struct Part<'a> {
+pub(crate) struct Part<'a> {
     bytes: &'a [u8],
     at: usize,
     /// Where the first of `bytes` lies in the file.
@@ -19,25 +19,25 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    pub(super) fn new(bytes: &'a [u8], from: u64, within: &'static str) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], from: u64, within: &'static str) -> Self {
         Self { bytes, at: 0, from, within }
     }
 
     /// What comes is this.
-    pub(super) fn within(&mut self, what: &'static str) {
+    pub(crate) fn within(&mut self, what: &'static str) {
         self.within = what;
     }
 
     /// Where the next byte lies in the file.
-    pub(super) fn place(&self) -> u64 {
+    pub(crate) fn place(&self) -> u64 {
         self.from.saturating_add(self.at as u64)
     }
 
-    pub(super) fn wrong(&self, reason: impl Into<String>) -> DatError {
+    pub(crate) fn wrong(&self, reason: impl Into<String>) -> DatError {
         DatError::Wrong { at: self.place(), within: self.within, reason: reason.into() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.at >= self.bytes.len()
     }
 
@@ -48,7 +48,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    pub(super) fn bytes(&mut self, n: usize) -> Result<&'a [u8], DatError> {
+    pub(crate) fn bytes(&mut self, n: usize) -> Result<&'a [u8], DatError> {
         let end = self.at.checked_add(n).ok_or_else(|| self.ends())?;
         let out = self.bytes.get(self.at..end).ok_or_else(|| self.ends())?;
         self.at = end;
@@ -60,24 +60,24 @@ impl<'a> Part<'a> {
         bytes.try_into().map_err(|_| self.ends())
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, DatError> {
+    pub(crate) fn u8(&mut self) -> Result<u8, DatError> {
         self.number::<1>().map(|[b]| b)
     }
 
-    pub(super) fn u16(&mut self) -> Result<u16, DatError> {
+    pub(crate) fn u16(&mut self) -> Result<u16, DatError> {
         self.number().map(u16::from_le_bytes)
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, DatError> {
+    pub(crate) fn u32(&mut self) -> Result<u32, DatError> {
         self.number().map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, DatError> {
+    pub(crate) fn u64(&mut self) -> Result<u64, DatError> {
         self.number().map(u64::from_le_bytes)
     }
 
     /// A text that ends in a zero.
-    pub(super) fn text(&mut self) -> Result<String, DatError> {
+    pub(crate) fn text(&mut self) -> Result<String, DatError> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let rest = rest.get(..TEXT_MAX.min(rest.len())).unwrap_or_default();
         let Some(n) = rest.iter().position(|b| *b == 0) else {
@@ -93,13 +93,13 @@ impl<'a> Part<'a> {
     }
 
     /// `length` bytes of text.
-    pub(super) fn long_text(&mut self, length: u64) -> Result<std::borrow::Cow<'a, str>, DatError> {
+    pub(crate) fn long_text(&mut self, length: u64) -> Result<std::borrow::Cow<'a, str>, DatError> {
         let length = usize::try_from(length).map_err(|_| self.ends())?;
         Ok(String::from_utf8_lossy(self.bytes(length)?))
     }
 
     /// A word that has to be there.
-    pub(super) fn expect(&mut self, word: &'static str) -> Result<(), DatError> {
+    pub(crate) fn expect(&mut self, word: &'static str) -> Result<(), DatError> {
         let before = self.clone();
         if self.bytes(word.len())? == word.as_bytes() && self.u8()? == 0 {
             return Ok(());
@@ -109,7 +109,7 @@ impl<'a> Part<'a> {
 }
 
 /// The text up to the first zero.
-pub(super) fn text_of(bytes: &[u8]) -> String {
+pub(crate) fn text_of(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).trim().to_owned()
 }

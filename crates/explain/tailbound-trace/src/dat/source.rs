@@ -10,30 +10,30 @@ use super::DatError;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Source<R> {
+pub(crate) struct Source<R> {
     inner: R,
     length: u64,
 }
 
 impl<R: Read + Seek> Source<R> {
-    pub(super) fn new(mut inner: R) -> Result<Self, DatError> {
+    pub(crate) fn new(mut inner: R) -> Result<Self, DatError> {
         let length = inner.seek(SeekFrom::End(0)).map_err(|e| failed(0, &e))?;
         Ok(Self { inner, length })
     }
 
-    pub(super) fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
     /// At most `n` bytes from `at` on: fewer where the file ends before.
-    pub(super) fn read(&mut self, at: u64, n: u64) -> Result<Vec<u8>, DatError> {
+    pub(crate) fn read(&mut self, at: u64, n: u64) -> Result<Vec<u8>, DatError> {
         let mut out = Vec::new();
         self.read_into(at, n, &mut out)?;
         Ok(out)
     }
 
     /// The same, behind what `out` holds.
-    pub(super) fn read_into(&mut self, at: u64, n: u64, out: &mut Vec<u8>) -> Result<(), DatError> {
+    pub(crate) fn read_into(&mut self, at: u64, n: u64, out: &mut Vec<u8>) -> Result<(), DatError> {
         let n = n.min(self.length.saturating_sub(at));
         if n == 0 {
             return Ok(());

@@ -15,16 +15,16 @@ const COMMS_MAX: usize = 65_536;
 
 /// What was found in them.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
-    pub(super) formats: Vec<EventFormat>,
-    pub(super) symbols: Symbols,
-    pub(super) comms: Vec<(i32, String)>,
-    pub(super) notes: Vec<String>,
+pub(crate) struct Texts {
+    pub(crate) formats: Vec<EventFormat>,
+    pub(crate) symbols: Symbols,
+    pub(crate) comms: Vec<(i32, String)>,
+    pub(crate) notes: Vec<String>,
     known: Vec<(&'static str, &'static str)>,
 }
 
 /// `header_page` and `header_event`: the text of the first.
-pub(super) fn header(part: &mut Part<'_>) -> Result<String, DatError> {
+pub(crate) fn header(part: &mut Part<'_>) -> Result<String, DatError> {
     part.within("the description of the pages");
     part.expect("header_page")?;
     let length = part.u64()?;
@@ -36,7 +36,7 @@ pub(super) fn header(part: &mut Part<'_>) -> Result<String, DatError> {
 }
 
 /// The tracers' own records: nothing of them is used.
-pub(super) fn ftrace(part: &mut Part<'_>) -> Result<(), DatError> {
+pub(crate) fn ftrace(part: &mut Part<'_>) -> Result<(), DatError> {
     part.within("the formats of the tracers");
     for _ in 0..part.u32()? {
         let length = part.u64()?;
@@ -46,7 +46,7 @@ pub(super) fn ftrace(part: &mut Part<'_>) -> Result<(), DatError> {
 }
 
 impl Texts {
-    pub(super) fn events(&mut self, part: &mut Part<'_>) -> Result<(), DatError> {
+    pub(crate) fn events(&mut self, part: &mut Part<'_>) -> Result<(), DatError> {
         part.within("the formats of the events");
         for _ in 0..part.u32()? {
             let system = part.text()?;
@@ -72,7 +72,7 @@ impl Texts {
         }
     }
 
-    pub(super) fn functions(&mut self, part: &mut Part<'_>) -> Result<(), DatError> {
+    pub(crate) fn functions(&mut self, part: &mut Part<'_>) -> Result<(), DatError> {
         part.within("the table of functions");
         let length = part.u32()?;
         self.symbols = Symbols::parse(&part.long_text(u64::from(length))?);
@@ -80,13 +80,13 @@ impl Texts {
     }
 
     /// Formats of trace_printk: not used.
-    pub(super) fn printk(part: &mut Part<'_>) -> Result<(), DatError> {
+    pub(crate) fn printk(part: &mut Part<'_>) -> Result<(), DatError> {
         part.within("the formats of trace_printk");
         let length = part.u32()?;
         part.long_text(u64::from(length)).map(drop)
     }
 
-    pub(super) fn comms(&mut self, part: &mut Part<'_>) -> Result<(), DatError> {
+    pub(crate) fn comms(&mut self, part: &mut Part<'_>) -> Result<(), DatError> {
         part.within("the names of threads");
         let length = part.u64()?;
         let text = part.long_text(length)?;

@@ -151,17 +151,9 @@ impl Analysis {
         let total = self.total()?;
         let (Total::Stated(whole_ns) | Total::Computed(whole_ns)) = total;
         let mut record = BlameRecord {
-            thread: 0,
             name: format!("timerlat/{}", self.cpu),
-            t_ns: 0,
-            latency_ns: 0,
             cpu: Some(self.cpu),
-            parts: Vec::new(),
-            chain: Vec::new(),
-            lanes: Vec::new(),
-            tracing_ns: 0,
-            near: false,
-            lost: false,
+            ..BlameRecord::default()
         };
         let mut notes = Vec::new();
         self.parts(&mut record);
@@ -293,8 +285,8 @@ fn part(
 ) {
     if ns > 0 {
         let from_ns = record.parts.last().map_or(0, |p| p.from_ns.saturating_add(p.ns));
-        let (stack, holder) = (Vec::new(), String::new());
-        record.parts.push(BlamePart { phase, from_ns, ns, cause, who, sureness, stack, holder });
+        let part = BlamePart { phase, from_ns, ns, cause, who, sureness, ..BlamePart::default() };
+        record.parts.push(part);
     }
 }
 

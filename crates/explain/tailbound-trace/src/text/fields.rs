@@ -125,8 +125,8 @@ pub(super) fn event(name: &str, text: &str, names: &mut FunctionNames) -> Option
         "hrtimer_start" => Event::TimerStart {
             timer: address(value(text, "hrtimer")?)?,
             function: value(text, "function").map_or(0, |f| names.number(f)),
-            due_ns: int(text, "softexpires").or_else(|| int(text, "expires")).unwrap_or(0),
-            latest_ns: int(text, "expires").unwrap_or(0),
+            due_ns: int(text, "softexpires")?,
+            latest_ns: int(text, "expires")?,
         },
         "hrtimer_expire_entry" => Event::TimerExpire {
             timer: address(value(text, "hrtimer")?)?,

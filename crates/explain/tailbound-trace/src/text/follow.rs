@@ -4,103 +4,27 @@
 //! Units: ns on the trace's clock.
 //! Not here: the layouts of lines (`record`), the fields of events (`fields`), the rules (`crate::blame`).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-use tailbound_core::blame::{Cause, Sureness};
 
 use super::babeltrace::{self, BabeltraceLine};
 use super::fields::{self, FunctionNames};
 use super::record::{self, TextRecord};
 use super::state::Columns;
 use super::{TextError, TextRequest, stack};
-use crate::blame::{BlameSummary, DueTimes, Follow};
-use crate::event::{Entry, Event, Flags};
+use crate::blame::{BlameSummary, DueTimes, Follow, InterruptEnds, UNENDED};
+use crate::event::{Entry, Event};
 use crate::symbols::Symbols;
 
 /// Most CPUs whose interrupts are counted.
 const CPUS_MAX: usize = 4096;
 /// A time that is earlier by more than this is of the next day.
 const HALF_DAY_NS: u64 = 12 * 3_600 * 1_000_000_000;
+/// Longest record that is put together from several lines.
+const BEGUN_MAX: usize = 512;
 /// Names of events that are kept.
 const EVENTS_MAX: usize = 256;
-
-/// The bit of a record's state that says that the scheduler was asked for another thread.
-const NEED_RESCHED: u8 = 0x04;
-/// Those that say that it was made in an interrupt, with interrupts disabled, and in a soft interrupt.
-const IN_INTERRUPT: u8 = 0x08 | 0x01;
-const IN_SOFTIRQ: u8 = 0x10;
-
-/// Does a trace have the begins and ends of interrupts?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum InterruptEvents {
-    Absent,
-    Present,
-}
-
-/// What is known of a CPU by its last record.
-#[derive(Clone, Copy, Debug, Default)]
-struct CpuContext {
-    /// Interrupts, functions of timers and soft interrupts that have begun by events of their own and not ended.
-    interrupts: u32,
-    timers: u32,
-    softirqs: u32,
-    /// The last record was made in an interrupt.
-    interrupted: bool,
-    flags: Flags,
-    t_ns: u64,
-    pid: i32,
-}
-
-impl CpuContext {
-    /// Counts begins and ends; `true` for one.
-    fn count(&mut self, event: Event) -> bool {
-        match event {
-            Event::IrqEntry { .. } | Event::VectorEntry(_) => {
-                self.interrupts = self.interrupts.saturating_add(1);
-            }
-            Event::IrqExit { .. } | Event::VectorExit(_) => {
-                self.interrupts = self.interrupts.saturating_sub(1);
-            }
-            Event::TimerExpire { .. } => self.timers = 1,
-            Event::TimerExit { .. } => self.timers = 0,
-            Event::SoftirqEntry { .. } => self.softirqs = 1,
-            Event::SoftirqExit { .. } => self.softirqs = 0,
-            // Nothing switches within an interrupt: an end was lost.
-            Event::Switch { .. } => {
-                (self.interrupts, self.timers, self.softirqs) = (0, 0, 0);
-                return false;
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// Is it in an interrupt whose end will be recorded?
-    fn is_within(&self) -> bool {
-        self.interrupts > 0
-    }
-
-    /// The state at a record that does not tell it.
-    fn flags(&self, event: Event, interrupts: InterruptEvents) -> Flags {
-        let begins = matches!(event, Event::IrqEntry { .. } | Event::VectorEntry(_));
-        let timer = matches!(event, Event::TimerExpire { .. });
-        // Without any event of interrupts it is not known whether a thread or an interrupt woke it.
-        let either = matches!(event, Event::Waking { .. }) && interrupts == InterruptEvents::Absent;
-        if begins || timer || either || self.interrupts > 0 || self.timers > 0 {
-            return match event {
-                Event::Switch { .. } => Flags::default(),
-                _ => Flags(IN_INTERRUPT),
-            };
-        }
-        let softirq = self.softirqs > 0 || matches!(event, Event::SoftirqEntry { .. });
-        match event {
-            Event::Switch { .. } => Flags::default(),
-            _ if softirq => Flags(IN_SOFTIRQ),
-            _ => Flags::default(),
-        }
-    }
-}
 
 /// A trace of events.
 #[derive(Debug)]
@@ -108,16 +32,12 @@ pub(super) struct EventText {
     follow: Follow,
     columns: Columns,
     names: FunctionNames,
-    cpus: BTreeMap<u32, CpuContext>,
+    interrupts: InterruptEnds,
     /// Of a text that does not name the thread of a record: who has each CPU, records before that was known, and the days
     /// that have passed.
     running: BTreeMap<u32, i32>,
     before_switches: u64,
     midnights_ns: u64,
-    /// Events of interrupts were seen.
-    interrupts: InterruptEvents,
-    /// An interrupt's end is in no record.
-    unended: bool,
     seen: BTreeSet<String>,
     last_ns: u64,
     pub(super) records: u64,
@@ -126,6 +46,8 @@ pub(super) struct EventText {
     /// Events whose fields could not be read, and the line of the first.
     unread: Option<(u64, u64)>,
     passed_over: u64,
+    /// A line that may go on in the next one, and its number.
+    begun: Option<(String, u64)>,
     stateless: bool,
     latency_layout: bool,
     wakeups_alone: bool,
@@ -142,18 +64,17 @@ impl EventText {
             follow,
             columns: Columns::default(),
             names: FunctionNames::default(),
-            cpus: BTreeMap::new(),
+            interrupts: InterruptEnds::default(),
             running: BTreeMap::new(),
             before_switches: 0,
             midnights_ns: 0,
-            interrupts: InterruptEvents::Absent,
-            unended: false,
             seen: BTreeSet::new(),
             last_ns: 0,
             records: 0,
             back: 0,
             unread: None,
             passed_over: 0,
+            begun: None,
             stateless: false,
             latency_layout: false,
             wakeups_alone: false,
@@ -161,8 +82,48 @@ impl EventText {
         }
     }
 
-    /// Takes a line, the `number`th of its text.
+    /// Takes a line, the `number`th of its text. Who sent a mail may have cut a record into several.
     pub(super) fn line(&mut self, line: &str, number: u64) {
+        let (mut text, mut first) = (Cow::Borrowed(line), number);
+        if let Some((begun, at)) = self.begun.take() {
+            if self.goes_on(line) {
+                text = Cow::Owned(format!("{} {}", begun.trim_end(), line.trim()));
+                first = at;
+            } else {
+                self.whole_line(&begun, at);
+            }
+        }
+        if text.len() <= BEGUN_MAX && self.is_cut(&text) {
+            self.begun = Some((text.into_owned(), first));
+        } else {
+            self.whole_line(&text, first);
+        }
+    }
+
+    /// Does a record lack what may stand on the next line?
+    fn is_cut(&self, line: &str) -> bool {
+        let Some(r) = self.parsed(line) else { return record::is_cut_before_time(line) };
+        let lacks = |(name, text): (&str, &str)| {
+            fields_matter(name)
+                && fields::event(name, text, &mut FunctionNames::default()).is_none()
+        };
+        r.text.is_empty() || r.event().is_some_and(lacks)
+    }
+
+    /// May `line` be the rest of the one before?
+    fn goes_on(&self, line: &str) -> bool {
+        let bare = line.trim();
+        let alone = bare.is_empty() || bare.starts_with('#') || stack::frame(line).is_some();
+        let next = self.parsed(line).is_some() || babeltrace::parsed(line).is_some();
+        !alone && !next && !record::is_cut_before_time(line)
+    }
+
+    fn parsed<'a>(&self, line: &'a str) -> Option<TextRecord<'a>> {
+        let timed = record::timed(line, &self.columns);
+        timed.or_else(|| record::latency(line, &self.columns))
+    }
+
+    fn whole_line(&mut self, line: &str, number: u64) {
         let bare = line.trim();
         if bare.is_empty() || stack::frame(line).is_some() {
             return;
@@ -241,30 +202,12 @@ impl EventText {
             self.follow.symbols(Arc::new(symbols));
         }
         let event = event.unwrap_or(Event::Other);
-        let known = self.cpus.len() < CPUS_MAX || self.cpus.contains_key(&r.cpu);
-        if !known {
-            return;
-        }
-        let interrupts = self.interrupts;
-        let cpu = self.cpus.entry(r.cpu).or_default();
         let flags = match r.state {
             Some(state) => state.flags(),
-            None => cpu.flags(event, interrupts),
+            None => self.interrupts.flags(r.cpu, event),
         };
-        // The end of an interrupt without events of its own is in no record: it counts up to its last one.
-        if cpu.interrupted && !cpu.is_within() && !flags.hardirq() {
-            self.unended = true;
-            let state = Flags(cpu.flags.0 & NEED_RESCHED);
-            let (t_ns, pid) = (cpu.t_ns, cpu.pid);
-            let end = Entry { t_ns, cpu: r.cpu, pid, flags: state, event: Event::Other };
-            self.follow.entry(&end);
-        }
-        if cpu.count(event) {
-            self.interrupts = InterruptEvents::Present;
-        }
-        (cpu.interrupted, cpu.flags) = (flags.hardirq(), flags);
-        (cpu.t_ns, cpu.pid) = (r.t_ns, r.pid);
-        self.follow.entry(&Entry { t_ns: r.t_ns, cpu: r.cpu, pid: r.pid, flags, event });
+        let entry = Entry { t_ns: r.t_ns, cpu: r.cpu, pid: r.pid, flags, event };
+        self.interrupts.entry(&entry, &mut self.follow);
     }
 
     /// The event; a wake-up stands for the waking where the trace has none.
@@ -281,7 +224,10 @@ impl EventText {
     ///
     /// # Errors
     /// [`TextError::Lacking`], [`TextError::Empty`].
-    pub(super) fn finish(self, lines: u64) -> Result<(BlameSummary, Vec<String>), TextError> {
+    pub(super) fn finish(mut self, lines: u64) -> Result<(BlameSummary, Vec<String>), TextError> {
+        if let Some((begun, at)) = self.begun.take() {
+            self.whole_line(&begun, at);
+        }
         if self.records == 0 {
             return Err(TextError::Empty { lines });
         }
@@ -296,13 +242,7 @@ impl EventText {
         let notes = self.notes();
         let mut found = self.follow.finish();
         found.events = self.records;
-        if self.unended {
-            let parts = found.records.iter_mut().flat_map(|r| &mut r.parts);
-            let foreign = parts.filter(|p| p.cause.is_foreign() && p.sureness == Sureness::Sure);
-            foreign.filter(|p| p.cause != Cause::Unexplained).for_each(|p| {
-                p.sureness = Sureness::Likely;
-            });
-        }
+        self.interrupts.soften(&mut found);
         Ok((found, notes))
     }
 
@@ -325,12 +265,7 @@ impl EventText {
             "the latency layout counts whole µs from the begin of the trace, and has eight letters of each name"
                 .to_owned(),
         );
-        say(
-            self.unended,
-            "ends of interrupts are not in the trace: such an interrupt counts up to its last record, and the time behind it as that \
-             of the thread; nothing of it is sure"
-                .to_owned(),
-        );
+        say(self.interrupts.is_unended(), UNENDED.to_owned());
         let timers =
             self.seen.contains("hrtimer_expire_entry") && self.seen.contains("hrtimer_start");
         say(
@@ -365,5 +300,8 @@ impl EventText {
 
 /// Is it an event whose loss changes the answer?
 fn fields_matter(name: &str) -> bool {
-    matches!(name, "sched_switch" | "sched_waking" | "sched_wakeup" | "hrtimer_expire_entry")
+    matches!(
+        name,
+        "sched_switch" | "sched_waking" | "sched_wakeup" | "hrtimer_start" | "hrtimer_expire_entry"
+    )
 }

@@ -42,7 +42,6 @@ pub(super) fn sample(tree: &CallTree) -> BlameRecord {
     };
     let begin = tree.end_ns.and_then(|t| i64::try_from(t).ok()).map(|t| t.saturating_sub(ns));
     BlameRecord {
-        thread: 0,
         name: match tree.task.as_str() {
             "" => function.clone(),
             task => format!("{task}, {function}"),
@@ -57,8 +56,7 @@ pub(super) fn sample(tree: &CallTree) -> BlameRecord {
             cause,
             who,
             sureness: Sureness::Sure,
-            stack: Vec::new(),
-            holder: String::new(),
+            ..BlamePart::default()
         }],
         chain: tree
             .longest
@@ -67,9 +65,6 @@ pub(super) fn sample(tree: &CallTree) -> BlameRecord {
             .take(SENTENCES)
             .map(call_sentence)
             .collect(),
-        lanes: Vec::new(),
-        tracing_ns: 0,
-        near: false,
-        lost: false,
+        ..BlameRecord::default()
     }
 }

@@ -9,6 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use tailbound_core::blame::KernelKind;
+
 use super::TextError;
 use super::graph::{Graph, GraphCall, GraphItem};
 use super::record::{self, TextRecord, number};
@@ -56,8 +58,8 @@ pub(super) struct Header {
     /// Records in the text and records that were made, as the kernel counted.
     pub(super) counted: Option<(u64, u64)>,
     pub(super) cpu: Option<u32>,
-    /// The kernel is PREEMPT_RT.
-    pub(super) preempt_rt: bool,
+    /// By its preemption model.
+    pub(super) kind: KernelKind,
     /// The thread: of a section whose time it was, else who was woken.
     pub(super) task: Option<(String, i32)>,
     pub(super) started_at: Option<String>,
@@ -371,7 +373,10 @@ impl Header {
     /// ` 71 us, #168/168, CPU#3 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:4)`
     fn latency(&mut self, text: &str, at: u64) -> Result<(), TextError> {
         let wrong = |what: &str| TextError::Wrong { line: at, reason: what.to_owned() };
-        self.preempt_rt = text.contains("M:preempt_rt");
+        let model =
+            text.split_once("(M:").map(|(_, rest)| rest.split_once(' ').unwrap_or((rest, "")).0);
+        self.kind =
+            model.map_or(KernelKind::Unknown, |m| KernelKind::of_model(m, self.kernel.as_deref()));
         let mut parts = text.split('|').next().unwrap_or(text).split(',').map(str::trim);
         let time = parts.next().unwrap_or("");
         let ns =

@@ -65,17 +65,62 @@ impl<R: BufRead> TextLines<R> {
     }
 }
 
-/// The line without the marks of a quoted mail, the time of a kernel log and what ends it.
+/// The line without the marks of a quoted mail, what a kernel log puts before it and what ends it.
 pub(super) fn bare(line: &str) -> &str {
     let mut line = line.trim_end();
     while let Some(rest) = line.strip_prefix('>') {
         line = rest.strip_prefix(' ').unwrap_or(rest);
     }
-    let stamped = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    match stamped {
-        Some((stamp, rest)) if is_log_stamp(stamp) => rest.strip_prefix(' ').unwrap_or(rest),
-        _ => line,
+    line = of_syslog(line).unwrap_or(line);
+    // `<6>`
+    if let Some((level, rest)) = line.strip_prefix('<').and_then(|rest| rest.split_once('>'))
+        && !level.is_empty()
+        && level.bytes().all(|b| b.is_ascii_digit())
+    {
+        line = rest;
     }
+    let bracketed = |line| str::strip_prefix(line, '[').and_then(|rest| rest.split_once(']'));
+    let Some((stamp, mut rest)) = bracketed(line) else { return line };
+    if !is_log_stamp(stamp) && !is_date(stamp) {
+        return line;
+    }
+    if let Some((caller, behind)) = bracketed(rest)
+        && is_caller(caller)
+    {
+        rest = behind;
+    }
+    rest.strip_prefix(' ').unwrap_or(rest)
+}
+
+/// `Nov 28 18:40:12 host kernel: `, as the journal and syslog have it.
+fn of_syslog(line: &str) -> Option<&str> {
+    let (head, rest) = line.split_once(" kernel: ")?;
+    let mut words = head.split_whitespace();
+    let (month, day, time) = (words.next()?, words.next()?, words.next()?);
+    let plain = month.len() == 3 && month.bytes().all(|b| b.is_ascii_alphabetic());
+    let day = day.len() <= 2 && day.bytes().all(|b| b.is_ascii_digit());
+    (plain && day && is_time_of_day(time)).then_some(rest)
+}
+
+/// `Sat Nov 28 18:40:12 2026`, as `dmesg -T` has it.
+fn is_date(text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [weekday, _, _, time, year] = words[..] else { return false };
+    weekday.len() == 3
+        && is_time_of_day(time)
+        && year.len() == 4
+        && year.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is_time_of_day(text: &str) -> bool {
+    let two = |t: &str| t.len() >= 2 && t.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    text.split(':').count() == 3 && text.split(':').all(two)
+}
+
+/// `    T1`, `C0`: the thread or CPU that wrote the line (CONFIG_PRINTK_CALLER).
+fn is_caller(text: &str) -> bool {
+    let number = text.trim().strip_prefix(['T', 'C']);
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// `   12.345678`
@@ -92,7 +137,19 @@ mod tests {
     fn marks_of_mails_and_logs_are_taken_off() {
         assert_eq!(bare("> > # tracer: irqsoff\r"), "# tracer: irqsoff");
         assert_eq!(bare("[   12.345678] # tracer: irqsoff"), "# tracer: irqsoff");
-        assert_eq!(bare("[001] x"), "[001] x");
+        for line in [
+            "[   12.345678][    T1] # tracer: irqsoff",
+            "<6>[   12.345678] # tracer: irqsoff",
+            "[Sat Nov 28 18:40:12 2026] # tracer: irqsoff",
+            "> Nov  8 18:40:12 host kernel: # tracer: irqsoff",
+            "Nov 28 18:40:12 host kernel: [   12.345678] # tracer: irqsoff",
+        ] {
+            assert_eq!(bare(line), "# tracer: irqsoff", "{line}");
+        }
+        for line in ["[001] x", "[13:24:50.293856423] (+0.1) x", "<idle>-0 [001] x", "[a b c d e]"]
+        {
+            assert_eq!(bare(line), line);
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //!
 //! Units: ns. A text is read line by line, and memory does not grow with it. One text may have several traces. What is not
 //! understood is counted and told, and a text that is cut gives what it has, with a sentence about it.
-//! Not here: files of trace-cmd (`crate::dat`).
+//! Not here: files of trace-cmd (`crate::dat`) and of perf (`crate::perf`).
 
 mod auto_analysis;
 mod babeltrace;
@@ -30,7 +30,7 @@ mod timehist;
 use std::io::BufRead;
 
 use serde::Serialize;
-use tailbound_core::blame::BlameRecord;
+use tailbound_core::blame::{BlameRecord, KernelKind};
 use tailbound_core::printable::excerpt;
 use tailbound_core::units::grouped;
 
@@ -107,7 +107,7 @@ pub fn recognized(start: &[u8]) -> Option<TextFormat> {
 
 /// Is it a record of an event, whoever printed it?
 fn is_event(line: &str, columns: &Columns) -> bool {
-    let record = record::timed(line, columns);
+    let record = record::timed(line, columns).or_else(|| record::latency(line, columns));
     record.is_some_and(|r| r.event().is_some()) || babeltrace::parsed(line).is_some()
 }
 
@@ -141,9 +141,6 @@ fn tracer_of_version(line: &str) -> Option<(LatencyKind, &str)> {
 #[must_use]
 pub fn binary_advice(start: &[u8]) -> Option<&'static str> {
     const CTF: [[u8; 4]; 2] = [[0xc1, 0x1f, 0xfc, 0xc1], [0xc1, 0xfc, 0x1f, 0xc1]];
-    if start.starts_with(b"PERFILE2") || start.starts_with(b"2ELIFREP") {
-        return Some("perf.data is binary: run `perf script -i FILE > FILE.txt` and give FILE.txt");
-    }
     let ctf = CTF.iter().any(|magic| start.starts_with(magic)) || start.starts_with(b"/* CTF 1");
     ctf.then_some(
         "it is of a trace in CTF (LTTng), which is binary: run `babeltrace2 FOLDER > FILE.txt` and give FILE.txt",
@@ -226,6 +223,8 @@ pub struct TextFacts {
 pub struct TextBlame {
     /// Late samples, the latest first.
     pub records: Vec<BlameRecord>,
+    /// The kernel that they are of, where the text says so, and of one alone.
+    pub kernel: KernelKind,
     /// Threads that were followed, where it has several.
     pub found: Option<BlameSummary>,
     /// What a reader must know.
@@ -267,6 +266,8 @@ struct Reader {
     request: TextRequest,
     open: Open,
     records: Vec<BlameRecord>,
+    /// Of each trace that had one.
+    kernels: Vec<KernelKind>,
     found: Option<BlameSummary>,
     notes: Vec<String>,
     facts: TextFacts,
@@ -287,9 +288,17 @@ pub fn read(
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<TextBlame, TextError> {
     let facts = TextFacts { format, kernel: None, lines: 0, records: 0, traces: 0, whole: true };
-    let (records, notes) = (Vec::new(), Vec::new());
-    let (open, found, skips, failed) = (Open::None, None, false, None);
-    let mut reader = Reader { request, open, records, found, notes, facts, skips, failed };
+    let mut reader = Reader {
+        request,
+        open: Open::None,
+        records: Vec::new(),
+        kernels: Vec::new(),
+        found: None,
+        notes: Vec::new(),
+        facts,
+        skips: false,
+        failed: None,
+    };
     let mut lines = TextLines::new(source);
     loop {
         let number = lines.number.saturating_add(1);
@@ -406,6 +415,11 @@ impl Reader {
     /// Ends the trace that is open.
     fn close(&mut self) {
         let open = std::mem::replace(&mut self.open, Open::None);
+        self.kernels.extend(match &open {
+            Open::None => None,
+            Open::Latency(trace) => Some(trace.header.kind),
+            _ => Some(KernelKind::Unknown),
+        });
         self.facts.traces =
             self.facts.traces.saturating_add(usize::from(!matches!(open, Open::None)));
         match open {
@@ -485,7 +499,9 @@ impl Reader {
             }
             None => {}
         }
-        let Self { records, found, mut notes, facts, .. } = self;
+        let Self { records, kernels, found, mut notes, facts, .. } = self;
+        let first = kernels.first().copied().unwrap_or_default();
+        let kernel = if kernels.iter().all(|k| *k == first) { first } else { KernelKind::Unknown };
         let mut told: Vec<String> = Vec::new();
         notes.retain(|n| {
             !told.contains(n) && {
@@ -493,7 +509,7 @@ impl Reader {
                 true
             }
         });
-        Ok(TextBlame { records, found, notes, facts })
+        Ok(TextBlame { records, kernel, found, notes, facts })
     }
 }
 

@@ -63,7 +63,9 @@ pub(super) fn timed<'a>(line: &'a str, columns: &Columns) -> Option<TextRecord<'
 fn timed_at<'a>(line: &'a str, open: usize, columns: &Columns) -> Option<TextRecord<'a>> {
     let (cpu, rest) = line.get(open.checked_add(1)?..)?.split_once(']')?;
     let cpu: u32 = number(cpu)?;
-    let (mut word, mut rest) = first_word(rest)?;
+    // Linux 4.13 to 4.16 have the number of the process here: `[001] (  123)`.
+    let process = rest.trim_start().strip_prefix('(').and_then(|t| t.split_once(')'));
+    let (mut word, mut rest) = first_word(process.map_or(rest, |(_, rest)| rest))?;
     let mut state = None;
     if !word.ends_with(':') {
         state = columns.state(word);
@@ -72,6 +74,16 @@ fn timed_at<'a>(line: &'a str, open: usize, columns: &Columns) -> Option<TextRec
     let t_ns = seconds(word.strip_suffix(':')?)?;
     let (comm, pid) = owner(line.get(..open)?)?;
     Some(TextRecord { comm, pid, cpu, state, t_ns, text: rest.trim_start() })
+}
+
+/// Is it the begin of a record whose time is on the next line: `bash-12 [003] d..1.`?
+pub(super) fn is_cut_before_time(line: &str) -> bool {
+    let Some((before, rest)) = line.rsplit_once(']') else { return false };
+    let Some((owner_text, cpu)) = before.rsplit_once('[') else { return false };
+    let letters = rest.trim();
+    number::<u32>(cpu).is_some()
+        && owner(owner_text).is_some()
+        && (letters.is_empty() || Columns::default().state(letters).is_some())
 }
 
 /// The record that `line` is in the latency layout.
@@ -85,7 +97,11 @@ pub(super) fn latency<'a>(line: &'a str, columns: &Columns) -> Option<TextRecord
         let word =
             line.get(begin..)?.split(char::is_whitespace).next().filter(|w| !w.is_empty())?;
         let end = begin.checked_add(word.len())?;
-        if let (Some(t_ns), Some((owner_end, letters))) = (offset(word), before) {
+        // `trace-cmd report -l` has whole times here.
+        let time = || offset(word).or_else(|| seconds(word.strip_suffix(':')?));
+        if let Some((owner_end, letters)) = before
+            && let Some(t_ns) = time()
+        {
             let digits = letters.bytes().take_while(u8::is_ascii_digit).count();
             if let Some(cpu) = letters.get(..digits).and_then(number) {
                 state = state.or_else(|| columns.state(letters.get(digits..)?));
@@ -197,6 +213,9 @@ mod tests {
                 2_000,
             ),
             ("  a-[1]-12 [003] 1.000002: sched_wakeup: comm=x", "a-[1]", 12, 2_000),
+            ("  bash-12 [003] (   11) d..1 1.000002: sched_wakeup: comm=x", "bash", 12, 2_000),
+            ("  bash-12 [003] (-----) d..1 1.000002: sched_wakeup: comm=x", "bash", 12, 2_000),
+            ("    bash-12       3d..1. 1.000002: sched_wakeup: comm=x", "bash", 12, 2_000),
         ];
         for (line, comm, pid, ns) in all {
             let r = parsed(line);

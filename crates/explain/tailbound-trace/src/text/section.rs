@@ -55,17 +55,11 @@ impl LatencyTrace {
             _ => self.stretches.first().map(|s| s.pid),
         };
         let mut record = BlameRecord {
-            thread: 0,
             name: thread.map_or_else(String::new, |pid| self.name(pid)),
-            t_ns: 0,
             latency_ns,
             cpu: self.header.cpu.or(self.switched.as_ref().map(|s| s.cpu)),
-            parts: Vec::new(),
-            chain: Vec::new(),
-            lanes: Vec::new(),
-            tracing_ns: 0,
-            near: false,
             lost: self.lacks() > 0,
+            ..BlameRecord::default()
         };
         match self.kind {
             LatencyKind::WakeUp => self.wake_up(&mut record),
@@ -123,12 +117,6 @@ impl LatencyTrace {
             out.push(
                 "hardly any functions within were recorded (options/function-trace was 0, or the text is shortened): where the time went \
                  is known only by the first and the last records"
-                    .to_owned(),
-            );
-        }
-        if self.header.preempt_rt {
-            out.push(
-                "the kernel of the trace is PREEMPT_RT already: what is left is to keep such work off the CPU, or to mend the code"
                     .to_owned(),
             );
         }
@@ -394,8 +382,7 @@ fn push(
             cause,
             who,
             sureness,
-            stack: Vec::new(),
-            holder: String::new(),
+            ..BlamePart::default()
         }),
     }
     *at = to;

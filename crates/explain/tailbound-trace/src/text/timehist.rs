@@ -151,17 +151,11 @@ impl Timehist {
     fn sample(&self, row: &Row<'_>, ran_ns: i64) -> BlameRecord {
         let ready_ns = ran_ns.saturating_sub(row.delay_ns);
         let mut record = BlameRecord {
-            thread: 0,
             name: format!("{}-{}", row.comm, row.tid),
             t_ns: ready_ns,
             latency_ns: row.delay_ns,
             cpu: Some(row.cpu),
-            parts: Vec::new(),
-            chain: Vec::new(),
-            lanes: Vec::new(),
-            tracing_ns: 0,
-            near: false,
-            lost: false,
+            ..BlameRecord::default()
         };
         let mut at = 0;
         let mut spans = Vec::new();

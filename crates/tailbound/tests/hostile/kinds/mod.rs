@@ -33,6 +33,7 @@ pub(crate) struct Kind {
 pub(crate) const KINDS: &[Kind] = &[
     trace::FILE,
     trace::PAGES,
+    trace::PERF,
     trace::TEXTS,
     machine::ARCHIVES,
     machine::CONTENTS,

@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use tailbound_core::blame::BlameRecord;
+use tailbound_core::blame::{BlameRecord, KernelKind};
 use tailbound_paths::machine::{CpuEvents, Names};
 use tailbound_report::{Style, blame, cycles};
 use tailbound_stats::theory;
 use tailbound_trace::blame::{
-    BlameSelection, DueTimes, Follow, Ground, Interruptions, WatchFilter,
+    BlameSelection, DueTimes, Follow, Ground, Interruptions, PerfBlame, WatchFilter,
 };
 use tailbound_trace::cycle::{Calls, Cycles, Wish};
 use tailbound_trace::dat::{MergeItem, TraceFile};
 use tailbound_trace::event::Entry;
+use tailbound_trace::perf::PerfFile;
 use tailbound_trace::rules::{CallTable, Rules};
 use tailbound_trace::symbols::Symbols;
 use tailbound_trace::text::{self, TextRequest};
@@ -60,6 +61,33 @@ pub(super) const PAGES: Kind = Kind {
     reader: pages,
 };
 
+pub(super) const PERF: Kind = Kind {
+    name: "perf_file",
+    share: 4,
+    texts: false,
+    samples: || {
+        let folder = "explain/tailbound-trace/tests/data/perf";
+        ["mono", "wakeup"].map(|n| sample(&format!("{folder}/linux-6.18-{n}.data"))).into()
+    },
+    reader: || Box::new(perf),
+};
+
+fn perf(bytes: &[u8], _: &mut Random) -> Result<bool, String> {
+    let wanted = BlameSelection { realtime: false, above_ns: 0, most: 20 };
+    let told = PerfFile::open(Cursor::new(bytes)).and_then(|file| {
+        PerfBlame::of(file, WatchFilter::All, wanted, Ground::default(), &mut |_| true)
+    });
+    match told {
+        Ok(told) => {
+            adds_up(&told.found.records)?;
+            told.notes.iter().try_for_each(|note| crate::plain(note))?;
+            crate::plain(&told.origin())?;
+            Ok(!told.found.records.is_empty())
+        }
+        Err(e) => crate::plain(&e.to_string()).map(|()| false),
+    }
+}
+
 pub(super) const TEXTS: Kind = Kind {
     name: "trace_texts",
     share: 6,
@@ -92,8 +120,8 @@ fn texts(bytes: &[u8], random: &mut Random) -> Result<bool, String> {
         Ok(told) => {
             adds_up(&told.records)?;
             if random.below(8) == 0 {
-                drop(blame::text(&told.records, 5, Style::default()));
-                drop(blame::html(&told.records, "x"));
+                drop(blame::text(&told.records, told.kernel, 5, Style::default()));
+                drop(blame::html(&told.records, told.kernel, "x"));
             }
             Ok(!told.records.is_empty())
         }
@@ -185,14 +213,14 @@ impl Followers {
             theory::answer(&record).holds(&record).map_err(|e| e.to_string())?;
         }
         if page {
-            drop(blame::text(&found.records, 5, Style::default()));
-            drop(blame::json(&found.records));
-            drop(blame::html(&found.records, "x"));
+            drop(blame::text(&found.records, KernelKind::Unknown, 5, Style::default()));
+            drop(blame::json(&found.records, KernelKind::Unknown));
+            drop(blame::html(&found.records, KernelKind::Unknown, "x"));
             drop(blame::interruptions(&taken, Style::default()));
             drop(blame::interruptions_json(&taken));
             drop(cycles::text(&all, 5, Style::default()));
             drop(cycles::json(&all));
-            drop(cycles::html(&all, &[], "x"));
+            drop(cycles::html(&all, &[], KernelKind::Unknown, "x"));
         }
         Ok(found.events > 0)
     }
