@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::record::Fact;
 use tailbound_core::recurring::{Recurring, RecurringKind};
+use tailbound_sys::hostinfo;
 
 use super::Look;
 use crate::root::Root;
@@ -46,6 +47,9 @@ const SETTINGS: [(&str, &str, i64); 5] = [
         1_000_000_000,
     ),
 ];
+
+/// From this release on most kernels throttle no real-time threads, whatever the setting says.
+const THROTTLES_UNTIL: (u32, u32) = (6, 12);
 
 /// The counts of one thing, look by look.
 #[derive(Clone, Debug)]
@@ -186,8 +190,12 @@ fn counts(root: &Root, irq: u32) -> Option<Vec<u64>> {
 /// Those that are on: 0 and less are off.
 fn settings(root: &Root) -> impl Iterator<Item = Recurring> + '_ {
     let off = |file: &str, value: i64| root.parsed::<i64>(file).is_ok_and(|v| v == value);
+    let release = root.read_trimmed("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let no_throttling = hostinfo::release(&release).is_none_or(|r| r >= THROTTLES_UNTIL);
     let is_off = move |file: &str| match file {
-        "/proc/sys/kernel/sched_rt_period_us" => off("/proc/sys/kernel/sched_rt_runtime_us", -1),
+        "/proc/sys/kernel/sched_rt_period_us" => {
+            no_throttling || off("/proc/sys/kernel/sched_rt_runtime_us", -1)
+        }
         "/proc/sys/kernel/watchdog_thresh" => off("/proc/sys/kernel/watchdog", 0),
         _ => false,
     };
