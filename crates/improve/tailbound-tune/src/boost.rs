@@ -31,8 +31,10 @@ const LOWEST: Policy = Policy::Fifo(1);
 #[derive(Debug, thiserror::Error)]
 pub enum BoostError {
     /// Not RUNTIME/PERIOD.
-    #[error("--boost-starving: {0}: write for example 20us/1s")]
-    Words(#[from] ParsePolicyError),
+    #[error(
+        "--boost-starving: `{0}` is no RUNTIME/PERIOD, of at least 1024 ns and at most the period: write for example 20us/1s"
+    )]
+    Words(String),
     /// Its place among real-time threads is its owner's choice.
     #[error("it is {0} itself: priorities of real-time threads stay as they were chosen")]
     RealTime(Policy),
@@ -86,7 +88,9 @@ impl Loan {
     /// # Errors
     /// [`BoostError::Words`], [`BoostError::Here`].
     pub fn new(text: &str) -> Result<Self, BoostError> {
-        let policy = format!("deadline:{text}").parse()?;
+        let policy = format!("deadline:{text}").parse().map_err(|_: ParsePolicyError| {
+            BoostError::Words(tailbound_core::printable::excerpt(text, 40))
+        })?;
         needs_root()?;
         Ok(Self { policy, lent: None })
     }

@@ -231,7 +231,7 @@ fn what_does_not_go_together_is_said() {
             &["--by", "instance", "--threshold", "1ms", "--record", "d"][..],
             "--record needs --by bpf",
         ),
-        (&["--starving", "1s"], "--starving: 1s is below 2s"),
+        (&["--starving", "1s"], "--starving: 1s is below 2.00 s"),
         (&["--starving", "off", "--boost-starving", "20us/1s"], "needs --starving TIME"),
         (&["--boost-starving", "1s/20us"], "write for example 20us/1s"),
         (&["--probe", "one"], "no CPU's number"),
