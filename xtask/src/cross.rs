@@ -101,8 +101,52 @@ impl Target {
         }
     }
 
-    fn all() -> [Self; 4] {
-        [Self::native(), Self::board(), Self::arm64(), Self::arm32()]
+    /// 64-bit RISC-V, for boards.
+    pub(crate) fn riscv64() -> Self {
+        let flags = "-C linker=rust-lld -C link-self-contained=yes";
+        Self {
+            name: "riscv64",
+            triple: "riscv64gc-unknown-linux-musl".into(),
+            env: vec![("CARGO_TARGET_RISCV64GC_UNKNOWN_LINUX_MUSL_RUSTFLAGS".into(), flags)],
+            programs: &[],
+            file: "tailbound-riscv64",
+            for_boards: Some(""),
+            c_compiler: Some(("TARGET_CC", "riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu")),
+        }
+    }
+
+    fn all() -> [Self; 5] {
+        [Self::native(), Self::board(), Self::arm64(), Self::arm32(), Self::riscv64()]
+    }
+
+    /// What a release has.
+    pub(crate) fn released() -> [Self; 4] {
+        [Self::native(), Self::arm64(), Self::arm32(), Self::riscv64()]
+    }
+
+    pub(crate) fn triple(&self) -> &str {
+        &self.triple
+    }
+
+    /// Its name in `dist/`.
+    pub(crate) fn file(&self) -> &'static str {
+        self.file
+    }
+
+    /// Has it the tool alone, without server and laboratory?
+    pub(crate) fn is_for_boards(&self) -> bool {
+        self.for_boards.is_some()
+    }
+
+    /// Words for cargo that choose the features of what is given to others.
+    pub(crate) fn features(&self) -> Vec<String> {
+        self.chosen("board")
+    }
+
+    fn chosen(&self, more: &str) -> Vec<String> {
+        let Some(features) = self.for_boards else { return Vec::new() };
+        let features = format!("{features} {more}").trim().to_owned();
+        ["--no-default-features", "--features", &features].map(str::to_owned).into()
     }
 
     /// Where the finished program is put.
@@ -153,9 +197,8 @@ impl Target {
         let mut cargo = exec::cargo(project);
         cargo.args(["build", "--quiet", "--profile", profile, "-p", "tailbound"]);
         cargo.args(["--target", &self.triple]);
-        if let Some(features) = self.for_boards {
-            let features = [features, more.unwrap_or_default()].join(" ");
-            cargo.args(["--no-default-features", "--features", features.trim()]);
+        cargo.args(self.chosen(more.unwrap_or_default()));
+        if self.is_for_boards() {
             cargo.envs(self.c_compiler.map(|(variable, program, _)| (variable, program)));
         }
         // Where gcc finds Rust's `ld.lld`.
@@ -217,8 +260,8 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
     };
     for name in names {
         let known = Target::all().into_iter().find(|t| t.name == *name);
-        let target =
-            known.with_context(|| format!("`{name}` is not static, board, arm64 or arm32"))?;
+        let target = known
+            .with_context(|| format!("`{name}` is not static, board, arm64, arm32 or riscv64"))?;
         if let Some(why) = target.missing() {
             anyhow::bail!("cannot build {name}: {why}");
         }
