@@ -12,7 +12,7 @@ use anyhow::{Context as _, ensure};
 
 use super::programs::Architecture;
 use super::tree::{About, Tree};
-use super::{Release, said};
+use super::{Release, said, tarball};
 use crate::exec;
 
 /// Makes it; its path.
@@ -42,15 +42,13 @@ pub(super) fn make(
     build.arg(release.date_s.to_string()).args(["--tag", &image, "--file"]);
     build.arg(release.project.join("packaging/Containerfile")).arg(&context.root);
     said(&mut build)?;
-    let product =
-        release.out.join(format!("tailbound-{}-{}.oci.tar", release.version, architecture.name));
-    if product.exists() {
-        fs::remove_file(&product)?;
-    }
+    // As a folder: an archive that buildah makes itself has the time in it.
+    let layout = folder.join("layout");
     let mut push = buildah(release, &storage);
     push.args(["push", "--quiet", &image]);
-    said(push.arg(format!("oci-archive:{}:{image}", product.display())))?;
-    Ok(product)
+    said(push.arg(format!("oci:{}:{image}", layout.display())))?;
+    let name = format!("tailbound-{}-{}.oci.tar", release.version, architecture.name);
+    tarball::packed(release, &layout, ".", &release.out.join(name), None)
 }
 
 /// buildah with nothing of this machine's: neither its images nor its settings.

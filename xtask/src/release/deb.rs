@@ -10,9 +10,6 @@ use super::programs::{Architecture, Program};
 use super::tree::{About, Format, Tree};
 use super::{Effort, Release, said};
 
-/// Who made the package, where `TAILBOUND_MAINTAINER` does not say it.
-const MAINTAINER: &str = "TAILBOUND_MAINTAINER";
-
 /// Makes those of an architecture; their paths.
 pub(crate) fn make(
     release: &Release,
@@ -31,10 +28,7 @@ fn one(
     let name = program.name();
     let tree = Tree::new(release.scratch("deb")?);
     tree.fill(release, (architecture, program), about, Format::Deb)?;
-    let maintainer = match std::env::var(MAINTAINER) {
-        Ok(name) => name,
-        Err(_) => release.filled("maintainer", &[])?.trim().to_owned(),
-    };
+    let maintainer = release.maintainer()?;
     let doc = format!("usr/share/doc/{name}");
     tree.put(&format!("{doc}/copyright"), release.filled("deb/copyright", &[])?)?;
     let changelog = format!(

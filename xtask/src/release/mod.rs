@@ -87,6 +87,14 @@ impl Release {
             .map(|s| s.trim().to_owned())
     }
 
+    /// Who answers for the packages: `TAILBOUND_MAINTAINER`, or what `packaging/maintainer` says.
+    fn maintainer(&self) -> anyhow::Result<String> {
+        match std::env::var("TAILBOUND_MAINTAINER") {
+            Ok(name) => Ok(name),
+            Err(_) => self.filled("maintainer", &[]).map(|text| text.trim().to_owned()),
+        }
+    }
+
     /// A file of `packaging/` with its `@NAME@` filled in.
     fn filled(&self, name: &str, values: &[(&str, &str)]) -> anyhow::Result<String> {
         let path = self.project.join("packaging").join(name);

@@ -44,12 +44,17 @@ fn one(
         )?;
     }
     tree.seal(release)?;
-    let list: String =
+    let mut list: String =
         tree.files()?.iter().map(|path| listed(&format!("/{}", path.display()))).collect();
+    for folder in ["doc", "licenses"] {
+        list.push_str(&format!("%dir /usr/share/{folder}/{name}\n"));
+    }
     fs::write(scratch.join("files"), list)?;
     let applied = release.filled("applied.sh", &[])?;
     let spec = scratch.join(format!("{name}.spec"));
-    fs::write(&spec, release.filled(&format!("rpm/{name}.spec"), &[("APPLIED", &applied)])?)?;
+    let (maintainer, date) = (release.maintainer()?, release.date("+%a %b %d %Y")?);
+    let values = [("APPLIED", &*applied), ("MAINTAINER", &*maintainer), ("DATE", &*date)];
+    fs::write(&spec, release.filled(&format!("rpm/{name}.spec"), &values)?)?;
     let mut rpmbuild = release.command("rpmbuild");
     rpmbuild.arg("-bb").arg("--quiet").arg(format!("--target={}-linux", architecture.rpm));
     let payload = match release.effort {

@@ -2,7 +2,7 @@
 //! A tarball of an architecture: unpack it, and start the program.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
@@ -38,29 +38,32 @@ pub(super) fn make(
             }
         }
     }
-    packed(release, &folder, &name)
+    let product = release.out.join(format!("{name}.tar.gz"));
+    packed(release, &folder, &name, &product, Some(gzip(release)))
 }
 
-/// Packs the folder `name` of `folder`: sorted, of root, of the release's date, and gzip without a time.
-fn packed(release: &Release, folder: &std::path::Path, name: &str) -> anyhow::Result<PathBuf> {
-    let product = release.out.join(format!("{name}.tar.gz"));
-    let level = match release.effort {
+/// The program that packs a tarball, without a time in it.
+fn gzip(release: &Release) -> &'static str {
+    match release.effort {
         Effort::Final => "gzip -9n",
         Effort::Trial => "gzip -1n",
-    };
+    }
+}
+
+/// Packs `name` of `folder` into `product`: sorted, of root, of the release's date.
+pub(super) fn packed(
+    release: &Release,
+    folder: &Path,
+    name: &str,
+    product: &Path,
+    packer: Option<&str>,
+) -> anyhow::Result<PathBuf> {
     let mut tar = release.command("tar");
-    tar.args([
-        "--sort=name",
-        "--owner=0",
-        "--group=0",
-        "--numeric-owner",
-        "--format=gnu",
-        "--mode=go=rX,u+rw",
-    ]);
-    tar.arg(format!("--mtime=@{}", release.date_s)).arg(format!("--use-compress-program={level}"));
-    tar.arg("-cf").arg(&product).arg("-C").arg(folder).arg(name);
-    said(&mut tar)?;
-    Ok(product)
+    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu"]);
+    tar.arg("--mode=go=rX,u+rw").arg(format!("--mtime=@{}", release.date_s));
+    tar.args(packer.map(|p| format!("--use-compress-program={p}")));
+    said(tar.arg("-cf").arg(product).arg("-C").arg(folder).arg(name))?;
+    Ok(product.to_owned())
 }
 
 #[cfg(test)]
@@ -85,7 +88,9 @@ mod tests {
             }
             tree.put_program("run", "program").unwrap();
             tree.seal(&release).unwrap();
-            fs::read(packed(&release, dir.path(), "x").unwrap()).unwrap()
+            let product = dir.path().join("x.tar.gz");
+            packed(&release, dir.path(), "x", &product, Some(gzip(&release))).unwrap();
+            fs::read(product).unwrap()
         };
         assert_eq!(pack(["a", "b/c", "d"]), pack(["d", "b/c", "a"]));
     }
