@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 
 use super::programs::Architecture;
-use super::tree::{About, Tree};
+use super::tree::{About, PackageTree};
 use super::{Release, said, tarball};
 use crate::exec;
 
@@ -23,7 +23,7 @@ pub(super) fn make(
 ) -> anyhow::Result<PathBuf> {
     ensure!(exec::exists("buildah"), "there is no buildah (Debian package buildah)");
     let folder = release.scratch("container")?;
-    let context = Tree::new(folder.join("context"));
+    let context = PackageTree::new(folder.join("context"));
     for program in architecture.programs() {
         let built = architecture.path(release, *program);
         let bytes = fs::read(&built).with_context(|| built.display().to_string())?;

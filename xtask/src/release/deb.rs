@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::programs::{Architecture, Program};
-use super::tree::{About, Format, Tree};
+use super::tree::{About, PackageFormat, PackageTree};
 use super::{Effort, Release, said};
 
 /// Makes those of an architecture; their paths.
@@ -26,8 +26,8 @@ fn one(
     about: &About,
 ) -> anyhow::Result<PathBuf> {
     let name = program.name();
-    let tree = Tree::new(release.scratch("deb")?);
-    tree.fill(release, (architecture, program), about, Format::Deb)?;
+    let tree = PackageTree::new(release.scratch("deb")?);
+    tree.fill(release, (architecture, program), about, PackageFormat::Deb)?;
     let maintainer = release.maintainer()?;
     let doc = format!("usr/share/doc/{name}");
     tree.put(&format!("{doc}/copyright"), release.filled("deb/copyright", &[])?)?;

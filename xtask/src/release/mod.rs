@@ -30,6 +30,10 @@ use anyhow::{Context as _, bail};
 use crate::cross::Target;
 use crate::{exec, pages, root};
 
+/// Pages, and their folder beside the programs.
+const PAGES: [(pages::Kind, &str); 2] =
+    [(pages::Kind::Man, "man"), (pages::Kind::Completions, "completions")];
+
 /// How much time compression may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
@@ -170,19 +174,30 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds all programs that can be built here; says in a line which cannot.
+/// Builds all programs that can be built here, and their pages; says in a line which cannot. What an earlier build left
+/// is no part of this release.
 fn build(project: &Path) -> anyhow::Result<PathBuf> {
+    let dist = project.join("dist");
     for target in Target::released() {
-        match target
-            .missing()
-            .map_or_else(|| target.build(project).map(drop), |why| Err(anyhow::anyhow!(why)))
-        {
-            Ok(()) => println!("built: {}", target.name),
-            Err(e) if target.name == "static" => return Err(e),
+        let old = target.product(project);
+        if old.exists() {
+            fs::remove_file(&old).with_context(|| old.display().to_string())?;
+        }
+        let built = match target.missing() {
+            Some(why) => Err(anyhow::anyhow!(why)),
+            None => target.build(project),
+        };
+        match built {
+            Ok(_) => println!("built: {}", target.name),
+            Err(e) if target.name == Target::native().name => return Err(e),
             Err(e) => println!("not built: {}: {e:#}", target.name),
         }
     }
-    Ok(project.join("dist"))
+    for (kind, word) in PAGES {
+        emptied(&dist.join(word))?;
+        pages::command(kind, &[&dist.join(word).to_string_lossy()])?;
+    }
+    Ok(dist)
 }
 
 /// Makes everything; a line for each thing that could not be made, and for the folder.
@@ -190,7 +205,7 @@ pub(crate) fn make(release: &Release) -> anyhow::Result<Vec<String>> {
     fs::create_dir_all(&release.out)?;
     let mut lines = Vec::new();
     let mut products = Vec::new();
-    let release = &with_pages(release)?;
+    add_pages(release)?;
     let native = programs::Architecture::native();
     let notes = release.out.join(format!("tailbound-{}-changes.md", release.version));
     fs::write(&notes, notes::section(release)?)?;
@@ -241,15 +256,15 @@ pub(crate) fn make(release: &Release) -> anyhow::Result<Vec<String>> {
     Ok(lines)
 }
 
-/// With man pages and completions, which are made unless the folder of programs has them.
-fn with_pages(release: &Release) -> anyhow::Result<Release> {
-    for (kind, word) in [(pages::Kind::Man, "man"), (pages::Kind::Completions, "completions")] {
+/// Man pages and completions are made unless the folder of programs has them.
+fn add_pages(release: &Release) -> anyhow::Result<()> {
+    for (kind, word) in PAGES {
         let folder = release.programs.join(word);
         if !folder.is_dir() {
             pages::command(kind, &[&folder.to_string_lossy()])?;
         }
     }
-    Ok(release.clone())
+    Ok(())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use anyhow::ensure;
 
 use super::programs::{Architecture, Program};
-use super::tree::{About, Format, Tree};
+use super::tree::{About, PackageFormat, PackageTree};
 use super::{Effort, Release, said};
 use crate::exec;
 
@@ -35,8 +35,8 @@ fn one(
 ) -> anyhow::Result<PathBuf> {
     let name = program.name();
     let scratch = release.scratch("rpm")?;
-    let tree = Tree::new(scratch.join("tree"));
-    tree.fill(release, (architecture, program), about, Format::Rpm)?;
+    let tree = PackageTree::new(scratch.join("tree"));
+    tree.fill(release, (architecture, program), about, PackageFormat::Rpm)?;
     for file in ["LICENSE-MIT", "LICENSE-APACHE"] {
         tree.put(
             &format!("usr/share/licenses/{name}/{file}"),

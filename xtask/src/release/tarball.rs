@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::programs::Architecture;
-use super::tree::{About, Tree};
+use super::tree::{About, PackageTree};
 use super::{Effort, Release, said};
 
 /// Makes it; its path.
@@ -18,7 +18,7 @@ pub(super) fn make(
 ) -> anyhow::Result<PathBuf> {
     let name = format!("tailbound-{}-{}", release.version, architecture.name);
     let folder = release.scratch("tarball")?;
-    let tree = Tree::new(folder.join(&name));
+    let tree = PackageTree::new(folder.join(&name));
     for program in architecture.programs() {
         let built = architecture.path(release, *program);
         let bytes = fs::read(&built).with_context(|| built.display().to_string())?;
@@ -82,7 +82,7 @@ mod tests {
                 date_s: 1_700_000_000,
                 effort: Effort::Trial,
             };
-            let tree = Tree::new(dir.path().join("x"));
+            let tree = PackageTree::new(dir.path().join("x"));
             for name in order {
                 tree.put(name, name).unwrap();
             }

@@ -24,7 +24,7 @@ pub(crate) struct About {
 
 /// Who installs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum PackageFormat {
     Deb,
     Rpm,
 }
@@ -41,11 +41,11 @@ const UNITS: [(Program, &str, &str); 6] = [
 
 /// A folder of files to be packed.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct PackageTree {
     pub(super) root: PathBuf,
 }
 
-impl Tree {
+impl PackageTree {
     pub(super) fn new(root: PathBuf) -> Self {
         Self { root }
     }
@@ -108,7 +108,7 @@ impl Tree {
         release: &Release,
         (architecture, program): (&Architecture, Program),
         about: &About,
-        format: Format,
+        format: PackageFormat,
     ) -> anyhow::Result<()> {
         let name = program.name();
         let built = architecture.path(release, program);
@@ -134,7 +134,7 @@ impl Tree {
     }
 
     /// Man pages, completions, the user of the units.
-    fn pages(&self, release: &Release, format: Format) -> anyhow::Result<()> {
+    fn pages(&self, release: &Release, format: PackageFormat) -> anyhow::Result<()> {
         for page in fs::read_dir(release.programs.join("man"))? {
             let page = page?.path();
             let name = page.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -144,8 +144,8 @@ impl Tree {
             }
         }
         let zsh = match format {
-            Format::Deb => "usr/share/zsh/vendor-completions",
-            Format::Rpm => "usr/share/zsh/site-functions",
+            PackageFormat::Deb => "usr/share/zsh/vendor-completions",
+            PackageFormat::Rpm => "usr/share/zsh/site-functions",
         };
         for (from, to) in [
             ("tailbound.bash", "usr/share/bash-completion/completions/tailbound".to_owned()),

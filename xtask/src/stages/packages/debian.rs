@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 
-use super::room::Room;
+use super::room::BareRoot;
 use crate::exec;
 use crate::release::Release;
 use crate::stages::tally::Tally;
@@ -26,7 +26,7 @@ const UNITS: &str =
 const JOURNALS: &str = "var/lib/tailbound/tune";
 
 /// All of it; the root is as it was before at the end.
-pub(super) fn all(suite: &str, room: &Room, [before, now]: [&Release; 2], tally: &mut Tally) {
+pub(super) fn all(suite: &str, room: &BareRoot, [before, now]: [&Release; 2], tally: &mut Tally) {
     for (program, what) in [("systemctl", "enabled units"), ("man", "the manual")] {
         if !exec::exists(program) {
             tally.skip(&format!("{suite}: {what}"), program, &format!("there is no {program}"));
@@ -73,19 +73,19 @@ fn debs(release: &Release) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn given(room: &Room, releases: [&Release; 2]) -> anyhow::Result<()> {
+fn given(room: &BareRoot, releases: [&Release; 2]) -> anyhow::Result<()> {
     for release in releases {
         room.give(&debs(release)?)?;
     }
     Ok(())
 }
 
-fn install(room: &Room, release: &Release) -> anyhow::Result<()> {
+fn install(room: &BareRoot, release: &Release) -> anyhow::Result<()> {
     room.run(&format!("dpkg --install /srv/*_{}_*.deb", release.version)).map(drop)
 }
 
 /// Everything below /etc/systemd that names one of ours.
-fn enabled(room: &Room) -> anyhow::Result<Vec<PathBuf>> {
+fn enabled(room: &BareRoot) -> anyhow::Result<Vec<PathBuf>> {
     let ours = |path: &PathBuf| {
         path.starts_with("etc/systemd")
             && path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("tailbound"))
@@ -94,14 +94,14 @@ fn enabled(room: &Room) -> anyhow::Result<Vec<PathBuf>> {
     Ok(room.paths()?.into_iter().filter(ours).collect())
 }
 
-fn none_enabled(room: &Room) -> anyhow::Result<()> {
+fn none_enabled(room: &BareRoot) -> anyhow::Result<()> {
     let found = enabled(room)?;
     ensure!(found.is_empty(), "{found:?}");
     Ok(())
 }
 
 /// man(1) of this machine: a bare root has none.
-fn manual(room: &Room) -> anyhow::Result<()> {
+fn manual(room: &BareRoot) -> anyhow::Result<()> {
     for page in ["tailbound", "tailbound-run", "tailbound-server"] {
         let mut man = exec::command("man");
         man.arg("-M").arg(room.root.join("usr/share/man")).args([
@@ -118,7 +118,7 @@ fn manual(room: &Room) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn completion(room: &Room) -> anyhow::Result<()> {
+fn completion(room: &BareRoot) -> anyhow::Result<()> {
     let script = "bash -euc '. /usr/share/bash-completion/completions/tailbound\n\
                   complete -p tailbound\nCOMP_WORDS=(tailbound comp); COMP_CWORD=1\n_tailbound tailbound comp tailbound\n\
                   echo \"${COMPREPLY[@]}\"'";
@@ -127,7 +127,7 @@ fn completion(room: &Room) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn enable(room: &Room) -> anyhow::Result<()> {
+fn enable(room: &BareRoot) -> anyhow::Result<()> {
     let mut systemctl = exec::command("systemctl");
     systemctl.arg("--root").arg(&room.root).arg("enable").args(UNITS.split(' '));
     let out = exec::output(&mut systemctl)?;
@@ -137,7 +137,7 @@ fn enable(room: &Room) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn own(room: &Room) -> anyhow::Result<()> {
+fn own(room: &BareRoot) -> anyhow::Result<()> {
     for path in OWNERS {
         let path = room.root.join(path);
         fs::create_dir_all(path.parent().context("a file of /etc")?)?;
@@ -147,7 +147,7 @@ fn own(room: &Room) -> anyhow::Result<()> {
 }
 
 /// From the downloaded file to the answer.
-fn upgrade(room: &Room, now: &Release) -> anyhow::Result<()> {
+fn upgrade(room: &BareRoot, now: &Release) -> anyhow::Result<()> {
     let from = Instant::now();
     install(room, now)?;
     let said = room.run(
@@ -165,7 +165,7 @@ fn upgrade(room: &Room, now: &Release) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn kept(room: &Room) -> anyhow::Result<()> {
+fn kept(room: &BareRoot) -> anyhow::Result<()> {
     for path in OWNERS {
         let text = fs::read_to_string(room.root.join(path)).context(path)?;
         ensure!(text == "# the owner's\n", "{path}: {text}");
@@ -176,7 +176,7 @@ fn kept(room: &Room) -> anyhow::Result<()> {
 }
 
 /// A journal as a kill leaves it, of a change that nothing has to be restored for: its setting is no longer there.
-fn apply(room: &Room) -> anyhow::Result<()> {
+fn apply(room: &BareRoot) -> anyhow::Result<()> {
     let plan = room.run(
         "tailbound tune plan --set swappiness=$(($(cat /proc/sys/vm/swappiness) + 1)) --out /tmp/plan >/dev/null; cat /tmp/plan",
     )?;
@@ -195,7 +195,7 @@ fn apply(room: &Room) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn refused(room: &Room) -> anyhow::Result<()> {
+fn refused(room: &BareRoot) -> anyhow::Result<()> {
     apply(room)?;
     let (status, said) = room.tried("dpkg --remove tailbound")?;
     ensure!(status != Some(0), "it was removed");
@@ -209,7 +209,7 @@ fn refused(room: &Room) -> anyhow::Result<()> {
 }
 
 /// Where the program went without its script: forced, or by hand.
-fn stranded(room: &Room) -> anyhow::Result<()> {
+fn stranded(room: &BareRoot) -> anyhow::Result<()> {
     let journal = room.root.join(JOURNALS).join("000001.jsonl");
     let ended = fs::read(&journal)?;
     room.run("dpkg --remove tailbound tailbound-server")?;
@@ -222,7 +222,7 @@ fn stranded(room: &Room) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn removed(room: &Room) -> anyhow::Result<()> {
+fn removed(room: &BareRoot) -> anyhow::Result<()> {
     ensure!(!room.root.join("usr/bin/tailbound").exists(), "the program is still there");
     for path in OWNERS {
         ensure!(room.root.join(path).is_file(), "removing took {path}");
@@ -230,7 +230,7 @@ fn removed(room: &Room) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn purged(room: &Room, fresh: &std::collections::BTreeSet<PathBuf>) -> anyhow::Result<()> {
+fn purged(room: &BareRoot, fresh: &std::collections::BTreeSet<PathBuf>) -> anyhow::Result<()> {
     let runs = room.root.join("var/lib/tailbound-runs");
     fs::create_dir_all(&runs)?;
     fs::write(runs.join("night.tailbound.jsonl"), "measured\n")?;
@@ -260,7 +260,7 @@ fn purged(room: &Room, fresh: &std::collections::BTreeSet<PathBuf>) -> anyhow::R
     Ok(())
 }
 
-fn install_and_purge(room: &Room) -> anyhow::Result<()> {
+fn install_and_purge(room: &BareRoot) -> anyhow::Result<()> {
     let install = format!("dpkg --install /srv/tailbound_{}_*.deb", super::BEFORE);
     room.run(&format!("{install}; dpkg --purge tailbound")).map(drop)
 }

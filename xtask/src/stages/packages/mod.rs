@@ -53,7 +53,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
                 tally.skip(&name, "bare-outside", "this is one");
             }
             None => {
-                let room = room::Room::of(project, suite, "deb")?;
+                let room = room::BareRoot::of(project, suite, "deb")?;
                 debian::all(suite, &room, [&before, &now], &mut tally);
             }
         }

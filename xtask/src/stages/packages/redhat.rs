@@ -11,7 +11,7 @@ use std::process::Output;
 
 use anyhow::ensure;
 
-use super::room::Room;
+use super::room::BareRoot;
 use crate::release::{Release, rpm};
 use crate::stages::tally::Tally;
 use crate::{bare, exec};
@@ -26,13 +26,13 @@ pub(super) fn all(project: &Path, now: &Release, tally: &mut Tally) -> anyhow::R
     } else if std::env::var_os(bare::INSIDE).is_some() {
         tally.skip(name, "bare-outside", "this is a bare root");
     } else {
-        let room = Room::of(project, "trixie", "rpm")?;
+        let room = BareRoot::of(project, "trixie", "rpm")?;
         tally.add(name, tried(&room, now));
     }
     Ok(())
 }
 
-fn tried(room: &Room, now: &Release) -> anyhow::Result<()> {
+fn tried(room: &BareRoot, now: &Release) -> anyhow::Result<()> {
     rpm(room, &["--initdb"], &[])?;
     let fresh = room.paths()?;
     let mut files = Vec::new();
@@ -72,7 +72,7 @@ fn tried(room: &Room, now: &Release) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn rpm(room: &Room, words: &[&str], files: &[PathBuf]) -> anyhow::Result<Output> {
+fn rpm(room: &BareRoot, words: &[&str], files: &[PathBuf]) -> anyhow::Result<Output> {
     let mut c = exec::command("rpm");
     exec::output(c.arg("--root").arg(&room.root).args(words).args(files))
 }

@@ -46,12 +46,12 @@ const NOTES: [&str; 11] = [
 ];
 
 /// One root.
-pub(super) struct Room {
+pub(super) struct BareRoot {
     pub(super) root: PathBuf,
     log: PathBuf,
 }
 
-impl Room {
+impl BareRoot {
     /// A fresh one of that suite.
     pub(super) fn of(project: &Path, suite: &str, purpose: &str) -> anyhow::Result<Self> {
         let base = bare::base(project, suite)?;
@@ -123,7 +123,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for BareRoot {
     fn drop(&mut self) {
         drop(remove(&self.root));
     }
