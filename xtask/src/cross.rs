@@ -203,7 +203,12 @@ impl Target {
         }
         // Where gcc finds Rust's `ld.lld`.
         cargo.env("COMPILER_PATH", libraries(None)?.join("../bin/gcc-ld"));
-        exec::succeed(cargo.envs(self.env.iter().map(|(k, v)| (k, v))))?;
+        cargo.envs(self.env.iter().map(|(k, v)| (k, v)));
+        if profile != "quick" {
+            let (name, flags) = self.flags_of_anywhere(project);
+            cargo.env(name, flags);
+        }
+        exec::succeed(&mut cargo)?;
         let folder = root::target(project).join(&self.triple).join(profile);
         for name in self.programs_built() {
             let built = folder.join(name);
@@ -213,6 +218,28 @@ impl Target {
             }
         }
         Ok(folder)
+    }
+
+    /// Its compiler's flags, with which a program names no folder of this machine: built elsewhere from the same sources
+    /// it has the same bytes. A folder with a space in its name cannot be said in them.
+    fn flags_of_anywhere(&self, project: &Path) -> (String, String) {
+        let triple = self.triple.to_uppercase().replace('-', "_");
+        let name = format!("CARGO_TARGET_{triple}_RUSTFLAGS");
+        let own = self.env.iter().find(|(k, _)| *k == name).map(|(_, flags)| (*flags).to_owned());
+        let home = std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo"));
+        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home);
+        // The last that fits is taken: the target folder may lie in the project's.
+        let folders = [
+            home.map(|h| (h, "/cargo")),
+            Some((project.to_owned(), "/tailbound")),
+            Some((root::target(project), "/target")),
+        ];
+        let remapped = folders
+            .into_iter()
+            .flatten()
+            .map(|(folder, to)| format!("--remap-path-prefix={}={to}", folder.display()));
+        let flags = own.into_iter().chain(remapped.filter(|flag| !flag.contains(' ')));
+        (name, flags.collect::<Vec<_>>().join(" "))
     }
 
     /// `tailbound`, and what goes with it.
@@ -271,4 +298,19 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
         println!("{}: {} KiB, static", product.display(), size >> 10);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_to_others_names_no_folder_of_this_machine() {
+        let (name, flags) = Target::arm32().flags_of_anywhere(Path::new("/home/a/tailbound"));
+        assert_eq!(name, "CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUSTFLAGS");
+        assert!(flags.starts_with("-C target-feature=+crt-static"), "{flags}");
+        assert!(flags.contains("--remap-path-prefix=/home/a/tailbound=/tailbound"), "{flags}");
+        let (_, spaced) = Target::native().flags_of_anywhere(Path::new("/home/a b/tailbound"));
+        assert!(!spaced.contains("/home/a b"), "{spaced}");
+    }
 }

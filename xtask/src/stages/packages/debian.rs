@@ -19,6 +19,12 @@ const FIRST_FIGURE: Duration = Duration::from_secs(60);
 const OWNERS: [&str; 2] =
     ["etc/tailbound/agent.toml", "etc/systemd/system/tailbound-monitor.service.d/own.conf"];
 
+/// A change that was made and undone: the history, which goes with a purge.
+const HISTORY: (&str, &str) = (
+    "var/lib/tailbound/tune/000001.jsonl",
+    "{\"ended\":{\"time\":\"2026-11-28T00:00:00Z\",\"left\":0}}\n",
+);
+
 const UNITS: &str =
     "tailbound-monitor tailbound-agent tailbound-tune tailbound-server tailbound.timer";
 
@@ -52,9 +58,9 @@ pub(super) fn all(suite: &str, room: &BareRoot, [before, now]: [&Release; 2], ta
     check("the manual is there", manual(room));
     check("completion", completion(room));
     check("systemctl enables every unit", enable(room));
-    check("the owner changes something", own(room));
+    check("the owner changes files and a setting", own(room));
     check("upgrade, and a figure within a minute", upgrade(room, now));
-    check("upgrading keeps what the owner changed", kept(room));
+    check("upgrading keeps what the owner changed, history, and the change in force", kept(room));
     check("removing is refused while a change is in force", refused(room));
     check("purging is refused while a change is in force", stranded(room));
     check("remove", removed(room));
@@ -143,7 +149,10 @@ fn own(room: &BareRoot) -> anyhow::Result<()> {
         fs::create_dir_all(path.parent().context("a file of /etc")?)?;
         fs::write(path, "# the owner's\n")?;
     }
-    Ok(())
+    let (path, text) = HISTORY;
+    fs::create_dir_all(room.root.join(JOURNALS))?;
+    fs::write(room.root.join(path), text)?;
+    apply(room)
 }
 
 /// From the downloaded file to the answer.
@@ -170,6 +179,10 @@ fn kept(room: &BareRoot) -> anyhow::Result<()> {
         let text = fs::read_to_string(room.root.join(path)).context(path)?;
         ensure!(text == "# the owner's\n", "{path}: {text}");
     }
+    let (path, text) = HISTORY;
+    ensure!(fs::read_to_string(room.root.join(path))? == text, "the history is not what it was");
+    let status = room.run("tailbound tune status --json")?;
+    ensure!(status.contains("\"number\": 2"), "the change is no longer in force: {status}");
     let (found, wanted) = (enabled(room)?.len(), UNITS.split(' ').count());
     ensure!(found == wanted, "{found} of {wanted} units are still enabled");
     Ok(())
@@ -189,14 +202,13 @@ fn apply(room: &BareRoot) -> anyhow::Result<()> {
     let journal = room.root.join(JOURNALS);
     fs::create_dir_all(&journal)?;
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    fs::write(journal.join("000001.jsonl"), text)?;
+    fs::write(journal.join("000002.jsonl"), text)?;
     let status = room.run("tailbound tune status --json")?;
-    ensure!(status.contains("\"number\": 1"), "tune status does not see the journal: {status}");
+    ensure!(status.contains("\"number\": 2"), "tune status does not see the journal: {status}");
     Ok(())
 }
 
 fn refused(room: &BareRoot) -> anyhow::Result<()> {
-    apply(room)?;
     let (status, said) = room.tried("dpkg --remove tailbound")?;
     ensure!(status != Some(0), "it was removed");
     ensure!(said.contains("tailbound tune undo --all"), "{said}");
@@ -210,7 +222,7 @@ fn refused(room: &BareRoot) -> anyhow::Result<()> {
 
 /// Where the program went without its script: forced, or by hand.
 fn stranded(room: &BareRoot) -> anyhow::Result<()> {
-    let journal = room.root.join(JOURNALS).join("000001.jsonl");
+    let journal = room.root.join(JOURNALS).join("000002.jsonl");
     let ended = fs::read(&journal)?;
     room.run("dpkg --remove tailbound tailbound-server")?;
     ensure!(journal.is_file(), "removing took the history of changes");

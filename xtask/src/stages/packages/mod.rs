@@ -14,7 +14,7 @@ mod wheel;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail};
 
 use super::tally::Tally;
 use crate::cross::Target;
@@ -125,15 +125,14 @@ fn repeated(project: &Path, folder: &Path) -> anyhow::Result<()> {
         release::make(&release)?;
         sums.push(fs::read_to_string(folder.join("out/SHA256SUMS"))?);
     }
-    let differ = |a: &str, b: &str| {
-        a.lines().zip(b.lines()).find(|(a, b)| a != b).map(|(a, _)| a.to_owned())
+    let changed = sums[0].lines().zip(sums[1].lines()).find(|(a, b)| a != b);
+    let Some((line, _)) = changed else { return Ok(()) };
+    let name = line.split_whitespace().last().unwrap_or_default();
+    let mut diffoscope = exec::command("diffoscope");
+    diffoscope.args(["one", "another"].map(|f| folder.join(f).join("out").join(name)));
+    let word = match exec::output(&mut diffoscope) {
+        Ok(out) => String::from_utf8_lossy(&out.stdout).into_owned(),
+        Err(_) => "diffoscope would say where (Debian package diffoscope-minimal)".into(),
     };
-    let difference = differ(&sums[0], &sums[1]);
-    ensure!(
-        sums[0] == sums[1],
-        "{} differs; what differs in it: diffoscope {}/{{one,another}}/out",
-        difference.unwrap_or_default(),
-        folder.display()
-    );
-    Ok(())
+    bail!("{name} differs: {word}")
 }
