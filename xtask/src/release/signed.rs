@@ -52,10 +52,16 @@ pub(super) fn sign(release: &Release, sums: &Path) -> anyhow::Result<String> {
 fn signature(key: &Path, file: &Path, comment: &str) -> anyhow::Result<String> {
     let text = fs::read_to_string(key).with_context(|| key.display().to_string())?;
     let of = || SecretKeyBox::from_string(&text);
-    let secret = of()
-        .and_then(SecretKeyBox::into_unencrypted_secret_key)
-        .or_else(|_| of().and_then(|k| k.into_secret_key(None)))
-        .with_context(|| format!("{}: no secret key of minisign", key.display()))?;
+    // minisign 0.11 leaves the checksum of a key without password (`-W`) empty, which the crate refuses.
+    let secret = match of().and_then(SecretKeyBox::into_unencrypted_secret_key) {
+        Ok(secret) => secret,
+        Err(plain) => of().and_then(|k| k.into_secret_key(None)).with_context(|| {
+            format!(
+                "{}: no secret key ({plain}): one with a password, or of `tailbound sign`",
+                key.display()
+            )
+        })?,
+    };
     let signed = minisign::sign(None, &secret, File::open(file)?, Some(comment), None)?;
     Ok(signed.into_string())
 }
