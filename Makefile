@@ -26,7 +26,7 @@ PORT ?= 8787
 STAY ?= yes
 
 .DEFAULT_GOAL := help
-.PHONY: help build server demo farm-demo test deps static board arm man completions bench install install-lib clean
+.PHONY: help build server demo farm-demo test deps static board arm release man completions bench install install-lib clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -69,6 +69,10 @@ board: ## static tailbound for boards, in dist/
 arm: ## static programs for 64-bit and 32-bit ARM, in dist/
 	@scripts/deps build
 	@$(CARGO) xtask build arm64 arm32
+
+release: ## all that is given to others, in dist/: tarballs, .deb, .rpm, container, wheel, sums; minutes for each architecture
+	@scripts/deps release
+	@$(CARGO) xtask release
 
 man: ## man pages, one a command, in dist/man
 	@$(CARGO) xtask man

@@ -101,8 +101,52 @@ impl Target {
         }
     }
 
-    fn all() -> [Self; 4] {
-        [Self::native(), Self::board(), Self::arm64(), Self::arm32()]
+    /// 64-bit RISC-V, for boards.
+    pub(crate) fn riscv64() -> Self {
+        let flags = "-C linker=rust-lld -C link-self-contained=yes";
+        Self {
+            name: "riscv64",
+            triple: "riscv64gc-unknown-linux-musl".into(),
+            env: vec![("CARGO_TARGET_RISCV64GC_UNKNOWN_LINUX_MUSL_RUSTFLAGS".into(), flags)],
+            programs: &[],
+            file: "tailbound-riscv64",
+            for_boards: Some(""),
+            c_compiler: Some(("TARGET_CC", "riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu")),
+        }
+    }
+
+    fn all() -> [Self; 5] {
+        [Self::native(), Self::board(), Self::arm64(), Self::arm32(), Self::riscv64()]
+    }
+
+    /// What a release has.
+    pub(crate) fn released() -> [Self; 4] {
+        [Self::native(), Self::arm64(), Self::arm32(), Self::riscv64()]
+    }
+
+    pub(crate) fn triple(&self) -> &str {
+        &self.triple
+    }
+
+    /// Its name in `dist/`.
+    pub(crate) fn file(&self) -> &'static str {
+        self.file
+    }
+
+    /// Has it the tool alone, without server and laboratory?
+    pub(crate) fn is_for_boards(&self) -> bool {
+        self.for_boards.is_some()
+    }
+
+    /// Words for cargo that choose the features of what is given to others.
+    pub(crate) fn features(&self) -> Vec<String> {
+        self.chosen("board")
+    }
+
+    fn chosen(&self, more: &str) -> Vec<String> {
+        let Some(features) = self.for_boards else { return Vec::new() };
+        let features = format!("{features} {more}").trim().to_owned();
+        ["--no-default-features", "--features", &features].map(str::to_owned).into()
     }
 
     /// Where the finished program is put.
@@ -153,18 +197,20 @@ impl Target {
         let mut cargo = exec::cargo(project);
         cargo.args(["build", "--quiet", "--profile", profile, "-p", "tailbound"]);
         cargo.args(["--target", &self.triple]);
-        if let Some(features) = self.for_boards {
-            let features = [features, more.unwrap_or_default()].join(" ");
-            cargo.args(["--no-default-features", "--features", features.trim()]);
+        cargo.args(self.chosen(more.unwrap_or_default()));
+        if self.is_for_boards() {
             cargo.envs(self.c_compiler.map(|(variable, program, _)| (variable, program)));
         }
         // Where gcc finds Rust's `ld.lld`.
         cargo.env("COMPILER_PATH", libraries(None)?.join("../bin/gcc-ld"));
+        cargo.envs(self.env.iter().map(|(k, v)| (k, v)));
         if profile != "quick" {
+            let (name, flags) = self.flags_of_anywhere(project);
+            cargo.env(name, flags);
             // What tests start stays the same from one commit to the next.
             cargo.envs(commit(project).map(|commit| ("TAILBOUND_COMMIT", commit)));
         }
-        exec::succeed(cargo.envs(self.env.iter().map(|(k, v)| (k, v))))?;
+        exec::succeed(&mut cargo)?;
         let folder = root::target(project).join(&self.triple).join(profile);
         for name in self.programs_built() {
             let built = folder.join(name);
@@ -174,6 +220,28 @@ impl Target {
             }
         }
         Ok(folder)
+    }
+
+    /// Its compiler's flags, with which a program names no folder of this machine: built elsewhere from the same sources
+    /// it has the same bytes. A folder with a space in its name cannot be said in them.
+    fn flags_of_anywhere(&self, project: &Path) -> (String, String) {
+        let triple = self.triple.to_uppercase().replace('-', "_");
+        let name = format!("CARGO_TARGET_{triple}_RUSTFLAGS");
+        let own = self.env.iter().find(|(k, _)| *k == name).map(|(_, flags)| (*flags).to_owned());
+        let home = std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo"));
+        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home);
+        // The last that fits is taken: the target folder may lie in the project's.
+        let folders = [
+            home.map(|h| (h, "/cargo")),
+            Some((project.to_owned(), "/tailbound")),
+            Some((root::target(project), "/target")),
+        ];
+        let remapped = folders
+            .into_iter()
+            .flatten()
+            .map(|(folder, to)| format!("--remap-path-prefix={}={to}", folder.display()));
+        let flags = own.into_iter().chain(remapped.filter(|flag| !flag.contains(' ')));
+        (name, flags.collect::<Vec<_>>().join(" "))
     }
 
     /// `tailbound`, and what goes with it.
@@ -235,8 +303,8 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
     };
     for name in names {
         let known = Target::all().into_iter().find(|t| t.name == *name);
-        let target =
-            known.with_context(|| format!("`{name}` is not static, board, arm64 or arm32"))?;
+        let target = known
+            .with_context(|| format!("`{name}` is not static, board, arm64, arm32 or riscv64"))?;
         if let Some(why) = target.missing() {
             anyhow::bail!("cannot build {name}: {why}");
         }
@@ -246,4 +314,19 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
         println!("{}: {} KiB, static", product.display(), size >> 10);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_to_others_names_no_folder_of_this_machine() {
+        let (name, flags) = Target::arm32().flags_of_anywhere(Path::new("/home/a/tailbound"));
+        assert_eq!(name, "CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUSTFLAGS");
+        assert!(flags.starts_with("-C target-feature=+crt-static"), "{flags}");
+        assert!(flags.contains("--remap-path-prefix=/home/a/tailbound=/tailbound"), "{flags}");
+        let (_, spaced) = Target::native().flags_of_anywhere(Path::new("/home/a b/tailbound"));
+        assert!(!spaced.contains("/home/a b"), "{spaced}");
+    }
 }

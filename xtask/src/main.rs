@@ -14,6 +14,7 @@ mod exec;
 mod firmware;
 mod link_probe;
 mod pages;
+mod release;
 mod root;
 mod schema;
 mod stages;
@@ -33,8 +34,10 @@ Development tasks.
   cargo xtask bare [--suite S] [--user U] [--command C]
                                    make demo and make test where there is nothing but Rust (root; long)
   cargo xtask build [--trial] NAME...
-                                   static programs into dist/: static, board, arm64, arm32;
+                                   static programs into dist/: static, board, arm64, arm32, riscv64;
                                    --trial: as the tests try them, less optimised, below target/
+  cargo xtask release [--programs FOLDER] [--out FOLDER]
+                                   tarballs, packages, container, sums and their signature into dist/
   cargo xtask firmware             the box: firmware/*.uf2 for both chips
   cargo xtask link-probe           what the measuring loop can reach besides its two system calls
   cargo xtask coverage [--repetitions N] [--json] [--write]
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => stages::command(rest),
         ["build", names @ ..] if !names.is_empty() => cross::command(names),
         ["coverage", rest @ ..] => coverage::command(rest),
+        ["release", rest @ ..] => release::command(rest),
         ["firmware"] => firmware::command(),
         ["bare", rest @ ..] => bare::command(rest),
         ["link-probe"] => link_probe::command(),

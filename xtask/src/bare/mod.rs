@@ -13,6 +13,8 @@ mod inputs;
 mod packages;
 mod room;
 
+pub(crate) use room::{base, missing};
+
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,13 +25,13 @@ use crate::root;
 use crate::stages::tally::Tally;
 
 /// Debian's releases that are tried.
-const SUITES: [&str; 2] = ["bookworm", "trixie"];
+pub(crate) const SUITES: [&str; 2] = ["bookworm", "trixie"];
 const USERS: [&str; 2] = ["root", "user"];
 /// `deps`: what comes before compiling.
 const COMMANDS: [&str; 3] = ["deps", "demo", "test"];
 
 /// Set inside a bare root, where the stage must not begin another.
-const INSIDE: &str = "TAILBOUND_BARE";
+pub(crate) const INSIDE: &str = "TAILBOUND_BARE";
 
 /// One command of one user in one root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

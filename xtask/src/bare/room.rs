@@ -45,7 +45,7 @@ pub(super) struct Room {
 }
 
 /// Why none can be made here.
-pub(super) fn missing() -> Option<String> {
+pub(crate) fn missing() -> Option<String> {
     if !exec::exists("debootstrap") && !Path::new("/usr/sbin/debootstrap").is_file() {
         return Some("there is no debootstrap (Debian package debootstrap)".into());
     }
@@ -73,13 +73,8 @@ fn mirrors() -> anyhow::Result<(String, Option<String>)> {
 impl Room {
     /// Makes a root of `case.suite` with a bare clone of the project in it.
     pub(super) fn make(project: &Path, case: Case) -> anyhow::Result<Self> {
-        let dir = root::target(project).join("xtask/bare");
-        fs::create_dir_all(&dir)?;
-        let dir = dir.canonicalize()?;
-        let base = dir.join(format!("{}.base", case.suite));
-        if !base.join("etc/debian_version").is_file() {
-            debootstrap(case.suite, &base, &dir)?;
-        }
+        let base = base(project, case.suite)?;
+        let dir = base.parent().context("a base without a folder")?.to_owned();
         let root = dir.join(format!("{}-{}-{}.root", case.suite, case.user, case.command));
         remove(&root)?;
         exec::succeed(exec::command("cp").args(["-a", "--reflink=auto"]).arg(&base).arg(&root))?;
@@ -215,6 +210,18 @@ impl Case {
         }
         Ok(())
     }
+}
+
+/// The smallest Debian of a suite, made once. Whoever changes anything copies it first.
+pub(crate) fn base(project: &Path, suite: &str) -> anyhow::Result<PathBuf> {
+    let dir = root::target(project).join("xtask/bare");
+    fs::create_dir_all(&dir)?;
+    let dir = dir.canonicalize()?;
+    let base = dir.join(format!("{suite}.base"));
+    if !base.join("etc/debian_version").is_file() {
+        debootstrap(suite, &base, &dir)?;
+    }
+    Ok(base)
 }
 
 /// How this machine's cargo and apt reach the network.

@@ -11,8 +11,8 @@ use tailbound_testing::required;
 use super::lab;
 use super::tally::Tally;
 
-/// The stages that are left out unless they are asked for: what is built for other machines.
-const LONG_STAGES: [&str; 1] = ["arm"];
+/// The stages that are left out unless they are asked for: what is built for other machines, and packed for them.
+const LONG_STAGES: [&str; 2] = ["arm", "packages"];
 
 /// How much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,6 +18,7 @@ mod lab;
 mod libtest;
 mod lints;
 mod miri;
+mod packages;
 mod product;
 mod programs;
 mod python;

@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::{Context as _, ensure};
 
 use super::tally::Tally;
+use crate::release::wheel;
 use crate::{exec, root};
 
 /// The first interpreter that has pandas, else the first there is.
@@ -101,18 +102,8 @@ fn install(project: &Path, python: &str, dir: &Path, tally: &mut Tally) -> anyho
         tally.skip("pip install", "pip", &why);
         return Ok(());
     }
-    // Building leaves traces in the source folder.
     let source = dir.join("source");
-    fs::create_dir_all(source.join("tailbound"))?;
-    for name in ["pyproject.toml", "README.md"] {
-        fs::copy(project.join("python").join(name), source.join(name))?;
-    }
-    for entry in fs::read_dir(project.join("python/tailbound"))? {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            fs::copy(entry.path(), source.join("tailbound").join(entry.file_name()))?;
-        }
-    }
+    wheel::sources(project, &source)?;
     let site = dir.join("site");
     let mut pip = exec::command(python);
     pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-index"]);

@@ -13,8 +13,8 @@ use super::extent::Extent;
 use super::tally::Tally;
 use super::times::Times;
 use super::{
-    background, capi, commands, disk, firmware, junit, lab, libtest, lints, miri, product,
-    programs, python,
+    background, capi, commands, disk, firmware, junit, lab, libtest, lints, miri, packages,
+    product, programs, python,
 };
 use crate::{bare, root};
 
@@ -57,6 +57,11 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("fuzz", "damaged files of every kind; the fuzz targets compile", Whole(lints::fuzz)),
     ("capi", "libtailbound installed, and programs in C and C++ with it", Whole(capi::all)),
     ("python", "the Python reader", Whole(python::all)),
+    (
+        "packages",
+        "packages installed, upgraded, removed in bare roots; the container; the wheel",
+        Whole(packages::all),
+    ),
     ("miri", "what the loop and its reader share, by the rules of memory", Whole(miri::all)),
     ("sanitizers", "unsafe code, watched while its tests run", Whole(miri::sanitizers)),
     ("arm", "ARM programs under emulation", Whole(product::arm)),
