@@ -225,7 +225,7 @@ mod tests {
             ("/components/0/type", json!("thing")),
             ("/components/0/hashes/0/content", json!("xyz")),
             ("/components/1/bom-ref", json!("a@1.0.0+x")),
-            ("/dependencies/0/dependsOn/0", json!("nobody")),
+            ("/dependencies/1/dependsOn/0", json!("nobody")),
         ] {
             let mut damaged = document.clone();
             *damaged.pointer_mut(pointer).unwrap() = wrong;
