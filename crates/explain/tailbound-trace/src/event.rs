@@ -162,6 +162,23 @@ pub enum Event {
     Other,
 }
 
+impl Event {
+    /// The functions of the kernel that it points to.
+    pub fn functions(&self) -> impl Iterator<Item = u64> + use<> {
+        let both = match *self {
+            Self::TimerStart { function, .. }
+            | Self::TimerExpire { function, .. }
+            | Self::WorkStart { function }
+            | Self::CallEntry { function } => [function, 0],
+            Self::IpiSend { callsite, callback, .. }
+            | Self::IpiSendMany { callsite, callback, .. } => [callsite, callback],
+            Self::Nmi { handler, .. } => [handler, 0],
+            _ => [0, 0],
+        };
+        both.into_iter().filter(|address| *address > 0)
+    }
+}
+
 /// One record with its time and place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {

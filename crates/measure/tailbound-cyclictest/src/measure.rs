@@ -86,6 +86,7 @@ fn measured(arguments: &[String], console: &mut Console<'_>) -> Result<(), Cycli
         machine: Some(machine_lock::share()?),
         samples: SamplesTo::Viewer,
         begin_at_ns: None,
+        actions: tailbound_run::Actions::default(),
     };
     let path = run_file::path(&options, std::env::var_os(run_file::OUT_VARIABLE));
     let output = run_file::open(path.as_deref(), &session.header().plan, console.note)?;

@@ -5,6 +5,8 @@
 //! Context: COLD, on CPUs that are not measured where there are any; once a second when
 //! nobody looks, at most ten times a second when somebody does. Units: ns.
 
+mod threshold;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,6 +27,7 @@ use tailbound_stats::stopping::Stopping;
 use tailbound_stats::{P2, Quantile, Windows, blocks, quantile};
 use tailbound_sys::signal;
 
+use crate::actions::{IrqLimit, Occasions, TraceFile};
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::punctual::Punctual;
@@ -85,6 +88,10 @@ pub(crate) struct SupervisionOutcome<W: World> {
     pub(crate) observed: Option<Observed>,
     /// What taking late wake-ups apart came to.
     pub(crate) blamed: Option<Blamed>,
+    /// What is done at late wake-ups.
+    pub(crate) occasions: Occasions,
+    /// Where the trace around the latest wake-up goes.
+    pub(crate) trace: Option<TraceFile>,
     /// What the probe found beside latencies.
     pub(crate) output: ProbeOutput,
     /// The signal that ended it before its time.
@@ -111,6 +118,12 @@ pub(crate) struct Supervisor<'a, W: World> {
     pub(crate) observer: Option<Observer>,
     /// What takes late wake-ups apart, if it was asked for.
     pub(crate) blamer: Option<Blamer>,
+    /// What is done at late wake-ups.
+    pub(crate) occasions: Occasions,
+    /// Where the trace around the latest wake-up goes.
+    pub(crate) trace: Option<TraceFile>,
+    /// How late an interrupt may be.
+    pub(crate) irq: Option<IrqLimit>,
     loads: &'a mut W::Loads,
     stop: &'static AtomicBool,
     followers: Vec<Follower>,
@@ -154,6 +167,9 @@ impl<'a, W: World> Supervisor<'a, W> {
             journal,
             observer: None,
             blamer: None,
+            occasions: Occasions::default(),
+            trace: None,
+            irq: None,
             loads,
             stop,
             followers,
@@ -177,7 +193,7 @@ impl<'a, W: World> Supervisor<'a, W> {
         let mut period_ms = if live { self.session.refresh_ms } else { 1000 };
         let sooner = self.stopping.wants_exceedances();
         let traced = self.observer.is_some() || self.blamer.is_some();
-        if self.session.plan.raw || traced || sooner {
+        if self.session.plan.raw || traced || sooner || self.occasions.are_wanted() {
             period_ms = period_ms.min(RAW_REFRESH_MS);
         }
         let live_frames = period_ms < 1000;
@@ -215,6 +231,8 @@ impl<'a, W: World> Supervisor<'a, W> {
             }
             self.tick();
             self.judge();
+            self.judge_interrupts();
+            self.act();
             self.show_samples(show);
             if live {
                 show(View::Progress(&self.progress()));
@@ -302,6 +320,8 @@ impl<'a, W: World> Supervisor<'a, W> {
             watch: self.watch,
             observed,
             blamed,
+            occasions: self.occasions,
+            trace: self.trace,
             output,
             interrupted: self.interrupted,
             by_rule: self.by_rule,
@@ -315,6 +335,8 @@ impl<'a, W: World> Supervisor<'a, W> {
             self.warm_up_over = true;
             self.end_warm_up();
         }
+        let deadline = self.session.plan.requirement.deadline_ns;
+        let begin_ns = self.running.clocks_at_start().realtime_ns;
         for ((slot, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
             let recorder = &recorders.measured;
             let fresh = follower.collector.collect(recorder);
@@ -325,6 +347,10 @@ impl<'a, W: World> Supervisor<'a, W> {
                     self.stopping.exceedance(exceedance.t_ns, exceedance.error_ns);
                     if let Some(blamer) = &mut self.blamer {
                         blamer.late(&exceedance);
+                    }
+                    if let Some(limit) = deadline.filter(|limit| exceedance.error_ns > *limit) {
+                        let event = threshold::late_wakeup(slot, &exceedance, limit);
+                        self.occasions.late(&event, begin_ns);
                     }
                 }
                 if self.session.samples == SamplesTo::Viewer {

@@ -3,16 +3,17 @@
 
 use std::path::PathBuf;
 
-use tailbound_core::plan::{Plan, RunConfig, StopRule};
+use tailbound_core::plan::{Plan, RunConfig};
 use tailbound_core::record::Round;
 use tailbound_host::Root;
 use tailbound_probe::Prepared;
-use tailbound_run::{Request, SamplesTo, Session, resolve};
+use tailbound_run::{Actions, Request, SamplesTo, Session, resolve};
 
 use crate::cli_config;
 use crate::cli_run::{PlanArgs, RunArgs};
 use crate::consent::{self, Agreement};
 use crate::flags;
+use crate::input::Existing;
 use crate::say::Failure;
 
 /// The place of a run in a series, as `--as-round` gives it; none is of a run alone.
@@ -60,17 +61,7 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
         }
     };
     let mut given = args.measurement.config()?;
-    if let Some(limit) = &args.break_at {
-        let ns = flags::time("--break", limit)?;
-        if ns <= 0 {
-            return Err(Failure::usage("--break: must be more than 0"));
-        }
-        given.deadline = Some(limit.clone());
-        given.until = Some(StopRule::Exceedance.to_string());
-        if given.blame.is_none() && given.observe.is_none() {
-            given.blame = Some(format!("{limit},if-possible"));
-        }
-    }
+    args.threshold.read()?.onto(&mut given, &file)?;
     Ok(Request { config: file.over(&given), bare: false })
 }
 
@@ -109,6 +100,10 @@ pub(crate) fn prepared(
         round,
         purpose: resolved.purpose,
         begin_at_ns,
+        actions: args
+            .threshold
+            .read()?
+            .actions(&resolved.plan, Existing::replaced_if(args.force))?,
         ..of_plan(resolved.plan, root, exe)
     };
     Ok((session, resolved.probe))
@@ -131,6 +126,7 @@ pub(crate) fn of_plan(plan: Plan, root: Root, exe: PathBuf) -> Session {
         machine: None,
         samples: SamplesTo::File,
         begin_at_ns: None,
+        actions: Actions::default(),
     }
 }
 
