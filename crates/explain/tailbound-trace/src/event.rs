@@ -163,6 +163,18 @@ pub enum Event {
 }
 
 impl Event {
+    /// The threads that it names.
+    pub fn thread_names(&self) -> impl Iterator<Item = (i32, Word)> + use<> {
+        let both = match *self {
+            Self::Switch { prev, prev_comm, next, next_comm, .. } => {
+                [Some((prev, prev_comm)), Some((next, next_comm))]
+            }
+            Self::Waking { pid, comm, .. } => [Some((pid, comm)), None],
+            _ => [None, None],
+        };
+        both.into_iter().flatten()
+    }
+
     /// The functions of the kernel that it points to.
     pub fn functions(&self) -> impl Iterator<Item = u64> + use<> {
         let both = match *self {

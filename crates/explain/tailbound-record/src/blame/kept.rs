@@ -76,6 +76,7 @@ impl TraceKeeper {
             ),
             recorder: format!("tailbound {}", env!("CARGO_PKG_VERSION")),
             function_bytes: FUNCTION_BYTES,
+            threads: String::new(),
         };
         Ok(Self { described, page_bytes, offered: None, kept: None })
     }
@@ -102,9 +103,16 @@ impl TraceKeeper {
     ) {
         let entries = store.between(decoder, from, to).entries;
         let addresses: BTreeSet<u64> = entries.iter().flat_map(|e| e.event.functions()).collect();
+        // The idle threads of all CPUs have one number.
+        let threads: BTreeMap<i32, _> = entries
+            .iter()
+            .flat_map(|e| e.event.thread_names())
+            .filter(|(tid, _)| *tid > 0)
+            .collect();
+        let threads = threads.iter().map(|(tid, name)| format!("{tid} {}\n", name.as_str()));
         self.kept = Some(KeptTrace {
             of,
-            described: self.described.clone(),
+            described: Described { threads: threads.collect(), ..self.described.clone() },
             page_bytes: self.page_bytes,
             pages: store.pages_between(from, to),
             functions: symbols.only(&addresses),

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use tailbound_core::FailureKind;
+use tailbound_record::ObserveError;
 use tailbound_sys::SysError;
 
 use crate::option_error::OptionError;
@@ -90,6 +91,9 @@ pub enum ActionError {
     /// A process cannot be signalled.
     #[error("--signal: {0}")]
     Recipient(SysError),
+    /// There is no trace.
+    #[error("--trace: {0}")]
+    Untraceable(ObserveError),
     /// The file of the trace.
     #[error("--trace {}: {why}; choose another name, or give --force to overwrite a file", .path.display())]
     TraceFile {
@@ -105,6 +109,7 @@ impl ActionError {
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         match self {
+            Self::Untraceable(_) => FailureKind::Cannot,
             Self::Recipient(e) if e.is_permission() => FailureKind::Cannot,
             Self::TraceFile { why, .. } if why.kind() == io::ErrorKind::PermissionDenied => {
                 FailureKind::Cannot

@@ -20,6 +20,7 @@ mod words;
 use std::path::PathBuf;
 
 use tailbound_core::plan::{Observe, Plan, RunConfig, StopRule};
+use tailbound_host::Root;
 use tailbound_sys::addressee::Addressee;
 use tailbound_sys::new_file::{Existing, NewFile};
 
@@ -169,7 +170,7 @@ impl Threshold {
     /// Lays what follows from it over `given`, the options of the command line; `file` are those of a file.
     ///
     /// # Errors
-    /// [`ActionError`]: they contradict each other.
+    /// [`ActionError`]: they contradict each other; the kernel's tracing cannot be used.
     pub fn onto(&self, given: &mut RunConfig, file: &RunConfig) -> Result<(), ActionError> {
         let until = given.until.as_ref().or(file.until.as_ref());
         let ends = until.is_some_and(|rule| *rule == StopRule::Exceedance.to_string());
@@ -187,6 +188,7 @@ impl Threshold {
             if observed || self.irq_limit_ns.is_some() {
                 return Err(ActionError::TraceAndObserve);
             }
+            tailbound_record::blame::possible(&Root::real()).map_err(ActionError::Untraceable)?;
             let blame = given.blame.as_ref().or(file.blame.as_ref());
             let limit = blame.or(given.deadline.as_ref()).or(file.deadline.as_ref());
             let limit = limit.map_or("auto", String::as_str);
