@@ -14,19 +14,19 @@ use tailbound_core::Run;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::occurrence::Occurrence;
-use tailbound_core::record::{End, Fact, Line};
+use tailbound_core::record::{End, Fact, Facts, Line};
 use tailbound_core::{Context, EndReason};
 use tailbound_host::machine_lock::Shared;
 use tailbound_host::{Switches, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
 use tailbound_probe::{Prepared, Running, Setup, ThreadResult, catalogue};
-use tailbound_record::{Blamer, Observed, Observer};
+use tailbound_record::{Blamer, KeptTrace, Observed, Observer};
 use tailbound_rt::LoopEnd;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, limits, mem, resident, sched};
 use tailbound_tune::dma_latency;
 
-use crate::actions::{Actions, GuardedShell, Occasions, at_end, path_variable};
+use crate::actions::{Actions, GuardedShell, Occasions, TraceFile, at_end, path_variable};
 use crate::benchmarks;
 use crate::error::RunError;
 use crate::journal::Journal;
@@ -109,21 +109,7 @@ pub fn run(
     if let Some(at_ns) = session.begin_at_ns {
         journal.event(-session.plan.warm_up_ns, Occurrence::BeginAt { at_ns });
     }
-    let mut before = journal.run.header.machine.clone();
-    // This process's own, which the machine's facts do not have.
-    before.remove(TIMER_SLACK);
-    before.retain(|name, _| !name.starts_with(tailbound_rules::PREFIX));
-    let watch = Watch::begin(
-        &session.root,
-        &WatchPlan {
-            cpus: session.plan.cpus.clone(),
-            policy: session.plan.policy,
-            clock: session.plan.clock,
-            threads: running.own_tids().into_iter().filter_map(|t| u32::try_from(t).ok()).collect(),
-        },
-        before,
-        switches,
-    );
+    let watch = session.watch(&running, &journal.run.header.machine, switches);
     let start_ns = running.start_ns();
     let subject = Subject::<Machine> { running, watch, loads: &mut loads, stop: &limits::STOP };
     let mut supervisor = Supervisor::new(&session, subject, journal);
@@ -205,19 +191,10 @@ pub(crate) fn finish<W: World>(
     // Everything measured is in the file by now: killing a long benchmark loses nothing.
     journal.flush();
     if let Some(to) = trace {
-        let path = to.path.clone();
-        let finding = trace_file::write(to, kept.as_ref());
-        if finding.id == trace_file::KEPT {
-            occasions.tell(path_variable("TAILBOUND_TRACE", &path));
-        }
-        journal.finding(finding);
+        keep(to, kept.as_ref(), &mut journal, &mut occasions);
     }
     occasions.settle(interrupted.is_some(), &mut |ms| signals.wait(ms).is_some());
-    let t = journal.run.measured_ns();
-    for note in occasions.take_notes() {
-        journal.event(t, Occurrence::OnLate { note: &note });
-    }
-    occasions.finding().into_iter().for_each(|f| journal.finding(f));
+    record(&mut occasions, &mut journal);
     match interrupted {
         None => benchmarks::all(session, &mut journal, signals, show),
         Some(_) => benchmarks::none(session, &mut journal),
@@ -226,6 +203,25 @@ pub(crate) fn finish<W: World>(
         journal.finding(left);
     }
     journal.end()
+}
+
+/// Writes the trace around the latest wake-up; commands that come now are told where it is.
+fn keep(to: TraceFile, kept: Option<&KeptTrace>, journal: &mut Journal, occasions: &mut Occasions) {
+    let path = to.path.clone();
+    let finding = trace_file::write(to, kept);
+    if finding.id == trace_file::KEPT {
+        occasions.tell(path_variable("TAILBOUND_TRACE", &path));
+    }
+    journal.finding(finding);
+}
+
+/// What was done at late wake-ups, which are over.
+fn record(occasions: &mut Occasions, journal: &mut Journal) {
+    let t = journal.run.measured_ns();
+    for note in occasions.take_notes() {
+        journal.event(t, Occurrence::OnLate { note: &note });
+    }
+    occasions.finding().into_iter().for_each(|f| journal.finding(f));
 }
 
 /// What is held for the time of the measurement and given back by dropping it.
@@ -299,6 +295,22 @@ impl Session {
         };
         let running = probe.begin(&setup).map_err(Box::new).map_err(RunError::Threads)?;
         Ok((loads, held, running))
+    }
+
+    /// What disturbs the measurement from here on, by what the machine is like before.
+    fn watch(&self, running: &Running, machine: &Facts, switches: Switches) -> Watch {
+        let mut before = machine.clone();
+        // This process's own, which the machine's facts do not have.
+        before.remove(TIMER_SLACK);
+        before.retain(|name, _| !name.starts_with(tailbound_rules::PREFIX));
+        let threads = running.own_tids().into_iter().filter_map(|t| u32::try_from(t).ok());
+        let plan = WatchPlan {
+            cpus: self.plan.cpus.clone(),
+            policy: self.plan.policy,
+            clock: self.plan.clock,
+            threads: threads.collect(),
+        };
+        Watch::begin(&self.root, &plan, before, switches)
     }
 
     /// The kernel's tracing, set up and off; hwlat has looked already.

@@ -217,7 +217,10 @@ fn what_is_wrong_is_refused_before_anything_starts() {
             &["run", "--until", "exceedance", "-d", "1ms", "--on-threshold", "continue"],
             "ends the run there",
         ),
-        (&["run", "--rounds", "2", "--on-end", "true"], "--rounds makes several"),
+        (
+            &["run", "--rounds", "2", "--on-end", "true", "--", "a:", "b: -i 2ms"],
+            "--rounds makes several",
+        ),
         // What was received from others has no word for a command at a threshold.
         (&["run", "-c", "c.toml", "-d", "1ms", "--yes"], "unknown field `on-late`"),
     ];

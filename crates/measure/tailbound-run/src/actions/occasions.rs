@@ -172,10 +172,12 @@ impl Occasions {
     pub(crate) fn settle(&mut self, was_cut_off: bool, pause: &mut dyn FnMut(i32) -> bool) {
         let mut over = was_cut_off;
         loop {
-            if over && let Some((at, mut command)) = self.running.take() {
+            if over {
                 self.left = 0..0;
-                let end = command.end();
-                self.command_ended(at, &end);
+                if let Some((at, mut command)) = self.running.take() {
+                    let end = command.end();
+                    self.command_ended(at, &end);
+                }
             }
             self.go_on(CommandGate::Open);
             if !self.is_under_way() {
