@@ -13,10 +13,10 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use tailbound_core::units::format_ns_i64;
-use tailbound_sys::SysError;
 use tailbound_sys::environment::Environment;
 use tailbound_sys::process::{self, Pid, SIGKILL, SIGTERM};
 use tailbound_sys::spawn::Spawn;
+use tailbound_sys::{SysError, ipc};
 
 use super::guard::TIME_IS_UP;
 
@@ -24,6 +24,8 @@ use super::guard::TIME_IS_UP;
 pub(super) const LIMIT: Duration = Duration::from_secs(30);
 /// Time that its guard has to end it.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Between two looks at a guard that is to end.
+const LOOK_MS: i32 = 5;
 /// As much of a command is shown.
 const SHOWN_CHARS: usize = 60;
 
@@ -158,7 +160,8 @@ impl RunningCommand for GuardedCommand {
             if asked.elapsed() > PATIENCE {
                 signal = SIGKILL;
             }
-            std::thread::sleep(Duration::from_millis(5));
+            // Nothing to wait for but time.
+            ipc::wait_readable(&[], LOOK_MS).map(drop).unwrap_or_default();
         }
     }
 }
