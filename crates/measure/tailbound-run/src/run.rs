@@ -34,7 +34,7 @@ use crate::no_load;
 use crate::output::Output;
 
 use crate::session::{Session, TIMER_SLACK};
-use crate::supervise::{Subject, SupervisionOutcome, Supervisor, WatchedThread};
+use crate::supervise::{AtThreshold, Subject, SupervisionOutcome, Supervisor, WatchedThread};
 use crate::thread_record::thread_record;
 use crate::trace_file;
 use crate::tuned::Tuned;
@@ -115,8 +115,8 @@ pub fn run(
     let mut supervisor = Supervisor::new(&session, subject, journal);
     supervisor.observer = observer;
     supervisor.blamer = blamer;
-    supervisor.occasions = Occasions::new(late, Box::new(shell()), file.into_iter().collect());
-    (supervisor.trace, supervisor.irq) = (trace, irq);
+    let occasions = Occasions::new(late, Box::new(shell()), file.into_iter().collect());
+    supervisor.at_threshold = AtThreshold { occasions, trace, irq };
     if session.inventory_late {
         session.release_begin(start_ns);
     }
@@ -146,8 +146,7 @@ pub(crate) fn finish<W: World>(
         watch,
         observed,
         blamed,
-        mut occasions,
-        trace,
+        at_threshold: AtThreshold { mut occasions, trace, .. },
         output,
         interrupted,
         by_rule,

@@ -60,8 +60,8 @@ fn text(folder: &Path, name: &str) -> String {
 
 fn variable(text: &str, name: &str) -> String {
     let prefix = format!("TAILBOUND_{name}=");
-    let lines = text.lines().filter_map(|l| l.strip_prefix(&prefix));
-    lines.last().unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
+    let mut lines = text.lines().filter_map(|l| l.strip_prefix(&prefix));
+    lines.next_back().unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
 }
 
 fn notes(run: &Run) -> Vec<&str> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is done when the run is over and its file complete.
 //!
-//! Context: COLD. The file is closed by then: how it went is shown, not recorded.
+//! The file is closed by then: how it went is shown, not recorded.
 
 use std::path::{Path, PathBuf};
 

@@ -27,7 +27,6 @@ use tailbound_stats::stopping::Stopping;
 use tailbound_stats::{P2, Quantile, Windows, blocks, quantile};
 use tailbound_sys::signal;
 
-use crate::actions::{IrqLimit, Occasions, TraceFile};
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::punctual::Punctual;
@@ -36,6 +35,7 @@ use crate::thread_record::thread_record;
 use crate::urgent::Urgent;
 use crate::view::{SamplesTo, ThreadSamples, View};
 use crate::world::{Disturbances as _, Interruptions as _, LoadSet as _, Threads as _, World};
+pub(crate) use threshold::AtThreshold;
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// Longest time between two records of a thread as it stands: what a power cut can cost.
@@ -88,10 +88,8 @@ pub(crate) struct SupervisionOutcome<W: World> {
     pub(crate) observed: Option<Observed>,
     /// What taking late wake-ups apart came to.
     pub(crate) blamed: Option<Blamed>,
-    /// What is done at late wake-ups.
-    pub(crate) occasions: Occasions,
-    /// Where the trace around the latest wake-up goes.
-    pub(crate) trace: Option<TraceFile>,
+    /// What is still to be done of it.
+    pub(crate) at_threshold: AtThreshold,
     /// What the probe found beside latencies.
     pub(crate) output: ProbeOutput,
     /// The signal that ended it before its time.
@@ -118,12 +116,7 @@ pub(crate) struct Supervisor<'a, W: World> {
     pub(crate) observer: Option<Observer>,
     /// What takes late wake-ups apart, if it was asked for.
     pub(crate) blamer: Option<Blamer>,
-    /// What is done at late wake-ups.
-    pub(crate) occasions: Occasions,
-    /// Where the trace around the latest wake-up goes.
-    pub(crate) trace: Option<TraceFile>,
-    /// How late an interrupt may be.
-    pub(crate) irq: Option<IrqLimit>,
+    pub(crate) at_threshold: AtThreshold,
     loads: &'a mut W::Loads,
     stop: &'static AtomicBool,
     followers: Vec<Follower>,
@@ -167,9 +160,7 @@ impl<'a, W: World> Supervisor<'a, W> {
             journal,
             observer: None,
             blamer: None,
-            occasions: Occasions::default(),
-            trace: None,
-            irq: None,
+            at_threshold: AtThreshold::default(),
             loads,
             stop,
             followers,
@@ -193,7 +184,7 @@ impl<'a, W: World> Supervisor<'a, W> {
         let mut period_ms = if live { self.session.refresh_ms } else { 1000 };
         let sooner = self.stopping.wants_exceedances();
         let traced = self.observer.is_some() || self.blamer.is_some();
-        if self.session.plan.raw || traced || sooner || self.occasions.are_wanted() {
+        if self.session.plan.raw || traced || sooner || self.at_threshold.occasions.are_wanted() {
             period_ms = period_ms.min(RAW_REFRESH_MS);
         }
         let live_frames = period_ms < 1000;
@@ -320,8 +311,7 @@ impl<'a, W: World> Supervisor<'a, W> {
             watch: self.watch,
             observed,
             blamed,
-            occasions: self.occasions,
-            trace: self.trace,
+            at_threshold: self.at_threshold,
             output,
             interrupted: self.interrupted,
             by_rule: self.by_rule,
@@ -350,7 +340,7 @@ impl<'a, W: World> Supervisor<'a, W> {
                     }
                     if let Some(limit) = deadline.filter(|limit| exceedance.error_ns > *limit) {
                         let event = threshold::late_wakeup(slot, &exceedance, limit);
-                        self.occasions.late(&event, begin_ns);
+                        self.at_threshold.occasions.late(&event, begin_ns);
                     }
                 }
                 if self.session.samples == SamplesTo::Viewer {
