@@ -22,7 +22,7 @@ pub(crate) fn write(to: TraceFile, kept: Option<&KeptTrace>) -> Finding {
     let shown = path.display();
     let Some(kept) = kept else {
         let title =
-            format!("--trace {shown}: no wake-up was late enough to be kept, there is no file");
+            format!("--trace {shown}: no late wake-up lies within the trace, there is no file");
         return Finding::new("trace-empty", Impact::Notice, title);
     };
     let written = kept.write_to(file.file()).and_then(|_| file.finish());
@@ -34,8 +34,10 @@ pub(crate) fn write(to: TraceFile, kept: Option<&KeptTrace>) -> Finding {
 
 fn told(path: &Path, kept: &KeptTrace) -> Finding {
     let late = format_ns_i64(kept.of.error_ns);
-    let title =
-        format!("the kernel's trace around the latest wake-up ({late}) is in {}", path.display());
+    let title = format!(
+        "the kernel's trace around the latest wake-up that it reaches ({late}) is in {}",
+        path.display()
+    );
     let remedy =
         format!("trace-cmd report {0}; kernelshark {0}; tailbound blame {0}", path.display());
     Finding::new(KEPT, Impact::Notice, title).remedy(&remedy)

@@ -259,7 +259,8 @@ fn the_trace_around_the_latest_wake_up_is_a_file_of_trace_cmd() {
         assert_eq!(instances(pid).len(), 0, "nothing is left in tracefs");
     };
     let late = "test -s t.dat && echo \"$TAILBOUND_TRACE\" >there.txt";
-    trace(&["-b", "1us", "-D", "10m", "--trace", "t.dat", "--on-late", late]);
+    // The trace is on before the first activation.
+    trace(&["-b", "1us", "-D", "10m", "--warm-up", "1s", "--trace", "t.dat", "--on-late", late]);
     let run = read(&folder.path().join("r.jsonl"));
     assert!(run.findings.iter().any(|f| f.id == "trace-kept"), "{:?}", run.findings);
     let file = folder.path().canonicalize().unwrap().join("t.dat");

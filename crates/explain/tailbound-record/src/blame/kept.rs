@@ -26,13 +26,16 @@ use crate::trace_clock::trace_clock_name;
 /// Room for the names of functions.
 const FUNCTION_BYTES: usize = 64 << 10;
 
+/// Most that are looked at in one look.
+const OFFERED_MAX: usize = 8;
+
 /// Keeps the pages of the latest wake-up.
 #[derive(Debug)]
 pub(super) struct TraceKeeper {
     described: Described,
     page_bytes: usize,
-    /// The latest since the pages were taken last, if it is later than all before.
-    offered: Option<ExceedanceRecord>,
+    /// Those since the pages were taken last that are later than the one that is kept.
+    offered: Vec<ExceedanceRecord>,
     kept: Option<KeptTrace>,
 }
 
@@ -78,30 +81,35 @@ impl TraceKeeper {
             function_bytes: FUNCTION_BYTES,
             threads: String::new(),
         };
-        Ok(Self { described, page_bytes, offered: None, kept: None })
+        Ok(Self { described, page_bytes, offered: Vec::new(), kept: None })
     }
 
     pub(super) fn offer(&mut self, e: &ExceedanceRecord) {
-        let latest = self.offered.as_ref().or(self.kept.as_ref().map(|kept| &kept.of));
-        if latest.is_none_or(|latest| e.error_ns > latest.error_ns) {
-            self.offered = Some(e.clone());
+        let kept_ns = self.kept.as_ref().map(|kept| kept.of.error_ns);
+        if kept_ns.is_none_or(|kept_ns| e.error_ns > kept_ns) {
+            self.offered.push(e.clone());
         }
     }
 
-    /// The wake-up whose pages are wanted now.
-    pub(super) fn wanted(&mut self) -> Option<ExceedanceRecord> {
-        self.offered.take()
+    /// Those whose pages are wanted now, the latest first: up to one that is kept.
+    pub(super) fn wanted(&mut self) -> impl Iterator<Item = ExceedanceRecord> + use<> {
+        self.offered.sort_by_key(|e| std::cmp::Reverse(e.error_ns));
+        self.offered.truncate(OFFERED_MAX);
+        std::mem::take(&mut self.offered).into_iter()
     }
 
-    /// Keeps what happened around `of`, from one time to another.
+    /// Keeps what happened around `of`, from one time to another, where the trace has anything of it: it may begin later.
     pub(super) fn keep(
         &mut self,
         of: ExceedanceRecord,
         (from, to): (u64, u64),
         store: &Store,
         (decoder, symbols): (&EventDecoder, &Symbols),
-    ) {
+    ) -> bool {
         let entries = store.between(decoder, from, to).entries;
+        if entries.is_empty() {
+            return false;
+        }
         let addresses: BTreeSet<u64> = entries.iter().flat_map(|e| e.event.functions()).collect();
         // The idle threads of all CPUs have one number.
         let threads: BTreeMap<i32, _> = entries
@@ -117,6 +125,7 @@ impl TraceKeeper {
             pages: store.pages_between(from, to),
             functions: symbols.only(&addresses),
         });
+        true
     }
 
     pub(super) fn end(self) -> Option<KeptTrace> {

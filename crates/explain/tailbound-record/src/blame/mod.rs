@@ -244,13 +244,14 @@ impl Blamer {
             stacks.poll(clock::now_ns(self.trace_clock).saturating_sub(monotonic));
             self.trace.notes.append(&mut stacks.take_notes());
         }
-        if let Some(keeper) = &mut self.keeper
-            && let Some(late) = keeper.wanted()
-        {
+        for late in self.keeper.iter_mut().flat_map(TraceKeeper::wanted).collect::<Vec<_>>() {
+            let Some(keeper) = &mut self.keeper else { break };
             let woke = self.start_ns.saturating_add(late.t_ns);
             let from = woke.saturating_sub(late.error_ns).saturating_sub(BEFORE_NS);
             let span = (unsigned(from), unsigned(woke.saturating_add(AFTER_NS)));
-            keeper.keep(late, span, &self.store, (&self.decoder, &self.symbols));
+            if keeper.keep(late, span, &self.store, (&self.decoder, &self.symbols)) {
+                break;
+            }
         }
         let read = clock::now_ns(clock::CLOCK_THREAD_CPUTIME_ID);
         self.read_ns += read.saturating_sub(before);
