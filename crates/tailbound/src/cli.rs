@@ -166,6 +166,15 @@ pub(crate) enum Command {
         /// The instance
         instance: String,
     },
+    /// A command of --on-late or --on-end, with its variables; started by `run`
+    #[command(hide = true)]
+    ActionGuard {
+        /// It ends after so many milliseconds
+        limit_ms: u64,
+        /// The command, and NAME=VALUE each
+        #[arg(last = true)]
+        words: Vec<std::ffi::OsString>,
+    },
     /// A second process of a probe, started by `measure` and `run`
     #[command(hide = true)]
     Peer {

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::cli_color::ColorArg;
 use crate::cli_compare::RoundsArgs;
 use crate::cli_config::{BesideArgs, MeasurementArgs};
+use crate::cli_threshold::ThresholdArgs;
 
 /// What both `run` and `measure` take.
 #[derive(Debug, Args)]
@@ -17,9 +18,8 @@ pub(crate) struct PlanArgs {
     /// One thread per CPU, which is the default; accepted for users of cyclictest. `-a` chooses the CPUs
     #[arg(id = "one-per-cpu", short = 't', value_name = "N", num_args = 0..=1, hide = true)]
     pub(crate) one_per_cpu: Option<Option<u32>>,
-    /// End at the first wake-up later than this, and name what made it late where tracing is possible; the same as `--deadline TIME --until exceedance --blame=TIME`
-    #[arg(short = 'b', long = "break", value_name = "TIME", conflicts_with_all = ["deadline", "until"], help_heading = "Measurement")]
-    pub(crate) break_at: Option<String>,
+    #[command(flatten)]
+    pub(crate) threshold: ThresholdArgs,
     /// Time counts executed instructions; given by the lab to its guest
     #[arg(long, hide = true)]
     pub(crate) virtual_time: bool,

@@ -51,6 +51,7 @@ mod cli_sign;
 mod cli_store;
 mod cli_sweep;
 mod cli_tasks;
+mod cli_threshold;
 mod cli_tune;
 mod cli_tune_auto;
 mod cli_tune_show;

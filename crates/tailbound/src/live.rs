@@ -54,7 +54,7 @@ impl Live {
     pub(crate) fn show(&mut self, view: &View<'_>) {
         let progress = match view {
             View::Note(_) if matches!(self, Self::Quiet) => return,
-            View::Note(text) => return crate::say::note(text),
+            View::Note(text) | View::Alert(text) => return crate::say::note(text),
             View::Progress(progress) => progress,
             View::Samples(_) => return,
         };

@@ -64,6 +64,7 @@ macro_rules! from_library {
 }
 pub(crate) use from_library;
 from_library!(
+    tailbound_run::ActionError,
     tailbound_run::RunError,
     tailbound_series::SeriesError,
     tailbound_stimulus::StimulusError

@@ -67,6 +67,11 @@ pub enum Occurrence<'a> {
         /// For people.
         note: &'a str,
     },
+    /// What was done because a wake-up was late.
+    OnLate {
+        /// For people.
+        note: &'a str,
+    },
     /// Anything else, for people.
     Other {
         /// Its name.
@@ -94,6 +99,7 @@ impl<'a> Occurrence<'a> {
             Self::Stopped { why } => ("stopped", why.to_owned()),
             Self::Observe { note } => ("observe", note.to_owned()),
             Self::Blame { note } => ("blame", note.to_owned()),
+            Self::OnLate { note } => ("on-late", note.to_owned()),
             Self::Other { event, text } => (event, text.to_owned()),
         };
         Event::new(t_ns, event, text)
@@ -122,6 +128,7 @@ impl<'a> Occurrence<'a> {
             "stopped" => Self::Stopped { why: text },
             "observe" => Self::Observe { note: text },
             "blame" => Self::Blame { note: text },
+            "on-late" => Self::OnLate { note: text },
             _ => other,
         }
     }
@@ -148,6 +155,7 @@ mod tests {
             ("stopped", "s"),
             ("observe", "o"),
             ("blame", "b"),
+            ("on-late", "o"),
             ("of-next-year", "x"),
         ] {
             let line = Event::new(-5, name, text);

@@ -8,6 +8,7 @@
 #![expect(unsafe_code, reason = "system calls; every other crate denies it")]
 #![deny(missing_docs)]
 
+pub mod addressee;
 pub mod answer;
 pub mod boot;
 pub mod bpf;

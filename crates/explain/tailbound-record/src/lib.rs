@@ -30,7 +30,7 @@ pub mod watch;
 pub mod watch_session;
 pub mod watched;
 
-pub use blame::{Blamed, Blamer};
+pub use blame::{Blamed, Blamer, KeptTrace};
 pub use error::{ObserveError, RecordError};
 pub use measured_thread::MeasuredThread;
 pub use observe::{Gap, Observed, Observer};

@@ -162,6 +162,35 @@ pub enum Event {
     Other,
 }
 
+impl Event {
+    /// The threads that it names.
+    pub fn thread_names(&self) -> impl Iterator<Item = (i32, Word)> + use<> {
+        let both = match *self {
+            Self::Switch { prev, prev_comm, next, next_comm, .. } => {
+                [Some((prev, prev_comm)), Some((next, next_comm))]
+            }
+            Self::Waking { pid, comm, .. } => [Some((pid, comm)), None],
+            _ => [None, None],
+        };
+        both.into_iter().flatten()
+    }
+
+    /// The functions of the kernel that it points to.
+    pub fn functions(&self) -> impl Iterator<Item = u64> + use<> {
+        let both = match *self {
+            Self::TimerStart { function, .. }
+            | Self::TimerExpire { function, .. }
+            | Self::WorkStart { function }
+            | Self::CallEntry { function } => [function, 0],
+            Self::IpiSend { callsite, callback, .. }
+            | Self::IpiSendMany { callsite, callback, .. } => [callsite, callback],
+            Self::Nmi { handler, .. } => [handler, 0],
+            _ => [0, 0],
+        };
+        both.into_iter().filter(|address| *address > 0)
+    }
+}
+
 /// One record with its time and place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {

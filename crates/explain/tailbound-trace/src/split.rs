@@ -65,11 +65,24 @@ struct Follow {
     way: WakeupSplit,
 }
 
+/// An interrupt that came later than a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LateInterrupt {
+    /// The CPU that it came to.
+    pub cpu: u32,
+    /// When the timer was due, on the trace's clock.
+    pub due_ns: i64,
+    /// How late it found it expired.
+    pub latency_ns: i64,
+}
+
 /// Follows several threads; wants samples in the order of their times.
 #[derive(Clone, Debug)]
 pub struct Split {
     threads: BTreeMap<i32, Follow>,
     timers: BTreeMap<u64, i32>,
+    irq_limit_ns: i64,
+    late: Option<LateInterrupt>,
 }
 
 impl Split {
@@ -79,7 +92,22 @@ impl Split {
         let follow = |s: &Schedule| {
             (s.pid, Follow { schedule: *s, state: State::Idle, way: WakeupSplit::default() })
         };
-        Self { threads: schedules.iter().map(follow).collect(), timers: BTreeMap::new() }
+        Self {
+            threads: schedules.iter().map(follow).collect(),
+            timers: BTreeMap::new(),
+            irq_limit_ns: i64::MAX,
+            late: None,
+        }
+    }
+
+    /// Later interrupts are told by [`Self::take_late`].
+    pub fn limit_irq(&mut self, limit_ns: i64) {
+        self.irq_limit_ns = limit_ns;
+    }
+
+    /// The first one since the last call.
+    pub fn take_late(&mut self) -> Option<LateInterrupt> {
+        self.late.take()
     }
 
     /// Takes the next sample.
@@ -101,7 +129,12 @@ impl Split {
                 let Some(pid) = self.timers.remove(&timer) else { return };
                 let Some(follow) = self.threads.get_mut(&pid) else { return };
                 if let State::Set { due_ns, .. } = follow.state {
-                    follow.way.irq.add(now_ns.saturating_sub(due_ns));
+                    let latency_ns = now_ns.saturating_sub(due_ns);
+                    follow.way.irq.add(latency_ns);
+                    if latency_ns > self.irq_limit_ns {
+                        let cpu = sample.cpu;
+                        self.late.get_or_insert(LateInterrupt { cpu, due_ns, latency_ns });
+                    }
                     follow.state = State::Expired { due_ns };
                     // The interrupt came to the thread itself: it will not sleep any more. Such
                     // timers are late ones as a rule, and must not be missing from the column.
@@ -175,6 +208,27 @@ mod tests {
         assert_eq!((way.irq.n, way.irq.max_ns), (1, Some(2)));
         assert_eq!((way.thread.n, way.thread.max_ns), (1, Some(9)));
         assert_eq!((way.started, way.awake, way.unseen), (1, 0, 0));
+    }
+
+    #[test]
+    fn the_first_interrupt_beyond_the_limit_is_told_once() {
+        let schedule = Schedule { pid: 7, first_ns: 1000, interval_ns: 100, activations: 10 };
+        let mut split = Split::new(&[schedule]);
+        split.limit_irq(20);
+        let mut told = |due_ns, now_ns: i64| {
+            for record in [
+                Record::TimerStart { timer: TIMER, due_ns },
+                Record::TimerExpire { timer: TIMER, now_ns },
+            ] {
+                let t_ns = now_ns.unsigned_abs();
+                split.sample(&Sample { t_ns, cpu: 3, pid: 7, record });
+            }
+            split.take_late()
+        };
+        assert_eq!(told(1000, 1020), None, "not beyond it");
+        let late = LateInterrupt { cpu: 3, due_ns: 1100, latency_ns: 21 };
+        assert_eq!(told(1100, 1121), Some(late));
+        assert_eq!(told(1200, 1201), None);
     }
 
     #[test]

@@ -55,6 +55,21 @@ impl Symbols {
         Ok(symbols.sorted())
     }
 
+    /// Those that `addresses` lie in.
+    #[must_use]
+    pub fn only(&self, addresses: &BTreeSet<u64>) -> Self {
+        let mut some = Self::default();
+        for address in addresses {
+            let after = self.places.partition_point(|(begin, ..)| begin <= address);
+            let begin =
+                after.checked_sub(1).and_then(|at| self.places.get(at)).map(|place| place.0);
+            if let (Some(begin), Some(name)) = (begin, self.name(*address)) {
+                some.push(begin, name);
+            }
+        }
+        some.sorted()
+    }
+
     /// Adds the functions of `other`.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {

@@ -80,7 +80,7 @@ impl<'a> Viewer<'a> {
     /// Takes what a run shows.
     pub(crate) fn see(&mut self, view: View<'_>, note: &mut dyn FnMut(&str)) {
         match view {
-            View::Note(text) => note(text),
+            View::Note(text) | View::Alert(text) => note(text),
             View::Samples(samples) => self.add(&samples),
             View::Progress(progress) => self.progress(progress),
         }

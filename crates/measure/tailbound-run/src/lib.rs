@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod actions;
 mod benchmarks;
 pub mod defaults;
 mod disk;
@@ -29,6 +30,7 @@ mod simulated;
 mod sleeps;
 mod supervise;
 mod thread_record;
+mod trace_file;
 mod tuned;
 mod until;
 pub mod until_error;
@@ -39,6 +41,9 @@ pub mod watched;
 pub mod watched_tasks;
 mod world;
 
+pub use actions::{
+    ActionError, Actions, Threshold, ThresholdOptions, guard_main as action_guard_main,
+};
 pub use benchmarks::measure_benchmarks;
 pub use error::RunError;
 pub use options::check_options;

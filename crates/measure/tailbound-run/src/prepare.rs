@@ -11,6 +11,7 @@ use tailbound_core::record::Round;
 use tailbound_host::Root;
 use tailbound_probe::Prepared;
 
+use crate::actions::Actions;
 use crate::error::RunError;
 use crate::option_error::OptionError;
 use crate::resolve::{Request, resolve};
@@ -84,6 +85,7 @@ impl Session {
             machine: None,
             samples: SamplesTo::File,
             begin_at_ns: None,
+            actions: Actions::default(),
         }
     }
 }

@@ -14,18 +14,19 @@ use tailbound_core::Run;
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::occurrence::Occurrence;
-use tailbound_core::record::{End, Fact, Line};
+use tailbound_core::record::{End, Fact, Facts, Line};
 use tailbound_core::{Context, EndReason};
 use tailbound_host::machine_lock::Shared;
 use tailbound_host::{Switches, Watch, WatchPlan};
 use tailbound_load::{LoadError, Loads, StartOptions};
 use tailbound_probe::{Prepared, Running, Setup, ThreadResult, catalogue};
-use tailbound_record::{Blamer, Observed, Observer};
+use tailbound_record::{Blamer, KeptTrace, Observed, Observer};
 use tailbound_rt::LoopEnd;
 use tailbound_sys::signal::Signals;
 use tailbound_sys::{clock, limits, mem, resident, sched};
 use tailbound_tune::dma_latency;
 
+use crate::actions::{Actions, GuardedShell, Occasions, TraceFile, at_end, path_variable};
 use crate::benchmarks;
 use crate::error::RunError;
 use crate::journal::Journal;
@@ -33,11 +34,12 @@ use crate::no_load;
 use crate::output::Output;
 
 use crate::session::{Session, TIMER_SLACK};
-use crate::supervise::{Subject, SupervisionOutcome, Supervisor, WatchedThread};
+use crate::supervise::{AtThreshold, Subject, SupervisionOutcome, Supervisor, WatchedThread};
 use crate::thread_record::thread_record;
+use crate::trace_file;
 use crate::tuned::Tuned;
 use crate::view::View;
-use crate::world::{Disturbances, LoadSet as _, Machine, World};
+use crate::world::{Disturbances, Interruptions as _, LoadSet as _, Machine, World};
 
 /// Time the loads have until somebody is told that they take their time, and until they fail.
 const LOADS_PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(40)];
@@ -52,7 +54,7 @@ const REFETCH_CYCLES: i64 = 16;
 /// # Errors
 /// [`RunError`]: before anything was measured, or where the run file had to go elsewhere.
 pub fn run(
-    session: Session,
+    mut session: Session,
     probe: Prepared,
     output: Output,
     signals: &Signals,
@@ -61,7 +63,11 @@ pub fn run(
     if let Some(word) = session.plan.unknown_words().first() {
         return Err(RunError::UnknownWord { word: word.to_string() });
     }
+    let Actions { late, end, trace, irq } = std::mem::take(&mut session.actions);
     let tuned = Tuned::apply(session.plan.tune.as_ref(), &session.root)?;
+    let file = output.path().map(|path| path_variable("TAILBOUND_FILE", path));
+    let trace_path = trace.as_ref().map(|trace| trace.path.clone());
+    let shell = || GuardedShell { exe: session.exe.clone() };
     let mut journal = Journal::new(output, session.header());
     if !session.inventory_late {
         journal.run.header.machine = session.inventory();
@@ -72,7 +78,10 @@ pub fn run(
     // Now: on a non-preemptible kernel, reading them holds the CPU.
     let switches = Switches::now(&session.root);
     let begun = session.observe(&mut journal, signals).and_then(|observer| {
-        let blamer = session.blamer(&mut journal)?;
+        let mut blamer = session.blamer(&mut journal)?;
+        if let (Some(blamer), Some(_)) = (&mut blamer, &trace) {
+            blamer.keep_trace(&session.root, session.plan.clock).map_err(RunError::Blame)?;
+        }
         Ok((observer, blamer, session.start(probe, &mut journal, show)?))
     });
     let (mut observer, mut blamer, (mut loads, held, running)) = match begun {
@@ -89,6 +98,7 @@ pub fn run(
         journal.begin();
     }
     if let Some(observer) = &mut observer {
+        observer.limit_irq(irq.map_or(i64::MAX, |limit| limit.ns));
         observer.begin(&running.measured_threads(), running.start_ns(), &session.plan);
     }
     if let Some(blamer) = &mut blamer {
@@ -99,33 +109,23 @@ pub fn run(
     if let Some(at_ns) = session.begin_at_ns {
         journal.event(-session.plan.warm_up_ns, Occurrence::BeginAt { at_ns });
     }
-    let mut before = journal.run.header.machine.clone();
-    // This process's own, which the machine's facts do not have.
-    before.remove(TIMER_SLACK);
-    before.retain(|name, _| !name.starts_with(tailbound_rules::PREFIX));
-    let watch = Watch::begin(
-        &session.root,
-        &WatchPlan {
-            cpus: session.plan.cpus.clone(),
-            policy: session.plan.policy,
-            clock: session.plan.clock,
-            threads: running.own_tids().into_iter().filter_map(|t| u32::try_from(t).ok()).collect(),
-        },
-        before,
-        switches,
-    );
+    let watch = session.watch(&running, &journal.run.header.machine, switches);
     let start_ns = running.start_ns();
     let subject = Subject::<Machine> { running, watch, loads: &mut loads, stop: &limits::STOP };
     let mut supervisor = Supervisor::new(&session, subject, journal);
     supervisor.observer = observer;
     supervisor.blamer = blamer;
+    let occasions = Occasions::new(late, Box::new(shell()), file.into_iter().collect());
+    supervisor.at_threshold = AtThreshold { occasions, trace, irq };
     if session.inventory_late {
         session.release_begin(start_ns);
     }
     supervisor.watch_over(signals, show);
-    let watched = supervisor.into_watched()?;
+    let watched = supervisor.into_watched();
     drop(held);
-    finish(&session, watched, &mut loads, tuned, signals, show)
+    let made = watched.and_then(|w| finish(&session, w, &mut loads, tuned, signals, show));
+    at_end(&end, &mut shell(), (&made, trace_path.as_deref()), signals, show);
+    made
 }
 
 /// From the last activation to the last line.
@@ -146,10 +146,12 @@ pub(crate) fn finish<W: World>(
         watch,
         observed,
         blamed,
+        at_threshold: AtThreshold { mut occasions, trace, .. },
         output,
         interrupted,
         by_rule,
     } = watched;
+    let mut kept = None;
     let ends = loads.stop();
     for end in ends {
         let total = format!("{}: {} {} in total", end.name, end.total, end.unit);
@@ -165,7 +167,8 @@ pub(crate) fn finish<W: World>(
     if let Some(observed) = observed {
         session.add_observed(&mut journal, observed, &threads);
     }
-    if let Some(blamed) = blamed {
+    if let Some(mut blamed) = blamed {
+        kept = blamed.kept.take();
         journal.run.self_cost.extend(blamed.self_cost);
         blamed.records.into_iter().for_each(|b| journal.line(Line::Blame(Box::new(b))));
         blamed.findings.into_iter().for_each(|f| journal.finding(f));
@@ -186,6 +189,11 @@ pub(crate) fn finish<W: World>(
     }
     // Everything measured is in the file by now: killing a long benchmark loses nothing.
     journal.flush();
+    if let Some(to) = trace {
+        keep(to, kept.as_ref(), &mut journal, &mut occasions);
+    }
+    occasions.settle(interrupted.is_some(), &mut |ms| signals.wait(ms).is_some());
+    record(&mut occasions, &mut journal);
     match interrupted {
         None => benchmarks::all(session, &mut journal, signals, show),
         Some(_) => benchmarks::none(session, &mut journal),
@@ -194,6 +202,25 @@ pub(crate) fn finish<W: World>(
         journal.finding(left);
     }
     journal.end()
+}
+
+/// Writes the trace around the latest wake-up; commands that come now are told where it is.
+fn keep(to: TraceFile, kept: Option<&KeptTrace>, journal: &mut Journal, occasions: &mut Occasions) {
+    let path = to.path.clone();
+    let finding = trace_file::write(to, kept);
+    if finding.id == trace_file::KEPT {
+        occasions.tell(path_variable("TAILBOUND_TRACE", &path));
+    }
+    journal.finding(finding);
+}
+
+/// What was done at late wake-ups, which are over.
+fn record(occasions: &mut Occasions, journal: &mut Journal) {
+    let t = journal.run.measured_ns();
+    for note in occasions.take_notes() {
+        journal.event(t, Occurrence::OnLate { note: &note });
+    }
+    occasions.finding().into_iter().for_each(|f| journal.finding(f));
 }
 
 /// What is held for the time of the measurement and given back by dropping it.
@@ -267,6 +294,22 @@ impl Session {
         };
         let running = probe.begin(&setup).map_err(Box::new).map_err(RunError::Threads)?;
         Ok((loads, held, running))
+    }
+
+    /// What disturbs the measurement from here on, by what the machine is like before.
+    fn watch(&self, running: &Running, machine: &Facts, switches: Switches) -> Watch {
+        let mut before = machine.clone();
+        // This process's own, which the machine's facts do not have.
+        before.remove(TIMER_SLACK);
+        before.retain(|name, _| !name.starts_with(tailbound_rules::PREFIX));
+        let threads = running.own_tids().into_iter().filter_map(|t| u32::try_from(t).ok());
+        let plan = WatchPlan {
+            cpus: self.plan.cpus.clone(),
+            policy: self.plan.policy,
+            clock: self.plan.clock,
+            threads: threads.collect(),
+        };
+        Watch::begin(&self.root, &plan, before, switches)
     }
 
     /// The kernel's tracing, set up and off; hwlat has looked already.

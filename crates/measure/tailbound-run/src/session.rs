@@ -15,6 +15,7 @@ use tailbound_host::Root;
 use tailbound_host::machine_lock::Shared;
 use tailbound_sys::{clock, limits};
 
+use crate::actions::Actions;
 use crate::view::SamplesTo;
 
 /// A fact of this process.
@@ -51,6 +52,8 @@ pub struct Session {
     pub samples: SamplesTo,
     /// When it is to begin, on CLOCK_REALTIME; none: as soon as it is ready.
     pub begin_at_ns: Option<i64>,
+    /// What is done when a wake-up is late, and at the end.
+    pub actions: Actions,
 }
 
 impl Session {

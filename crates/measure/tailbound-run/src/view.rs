@@ -11,6 +11,8 @@ use tailbound_core::record::ExceedanceRecord;
 pub enum View<'a> {
     /// Something that takes longer than two seconds, in words.
     Note(&'a str),
+    /// Something that went wrong beside the run, in words: also for who wants no progress.
+    Alert(&'a str),
     /// The run so far.
     Progress(&'a Progress),
     /// Samples that a thread recorded since the last look, where [`SamplesTo::Viewer`] asks for them.

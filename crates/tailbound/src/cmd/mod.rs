@@ -91,6 +91,9 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             let (input, output) = (std::io::stdin(), std::io::stdout());
             Ok(tailbound_host::tracefs::guard_main(&root, &instance, input, output).into())
         }
+        Command::ActionGuard { limit_ms, words } => {
+            Ok(tailbound_run::action_guard_main(limit_ms, &words))
+        }
         Command::Peer { role, descriptors, words } => peer::peer(&role, descriptors, &words),
         Command::Report(args) => report::report(&args),
         Command::Show(args) => show::show(&args),

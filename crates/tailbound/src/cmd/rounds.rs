@@ -129,6 +129,7 @@ fn variant(text: &str, common: &[OsString]) -> Result<Variant, Failure> {
     let Command::Run(args) = cli.command else {
         return Err(Failure::usage(format!("variant `{name}`: only flags of `run` belong there")));
     };
+    args.plan.threshold.read()?.of_many()?;
     let request = session::request_of(&args).map_err(|e| named(&name, e))?;
     let plan = resolve(&request, &Root::real()).map_err(|e| named(&name, e.into()))?.plan;
     are_threads(args.plan.one_per_cpu.flatten(), &plan)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the options of `run` and `measure` to a session, with everything checked and nothing started.
 
-use tailbound_core::plan::{RunConfig, StopRule};
+use tailbound_core::plan::RunConfig;
 use tailbound_core::record::Round;
 use tailbound_host::Root;
 use tailbound_probe::Prepared;
@@ -11,6 +11,7 @@ use crate::cli_config;
 use crate::cli_run::{PlanArgs, RunArgs};
 use crate::consent::{self, Agreement};
 use crate::flags;
+use crate::input::Existing;
 use crate::say::Failure;
 
 /// The place of a run in a series, as `--as-round` gives it; none is of a run alone.
@@ -58,17 +59,7 @@ pub(crate) fn request(args: &PlanArgs) -> Result<Request, Failure> {
         }
     };
     let mut given = args.measurement.config()?;
-    if let Some(limit) = &args.break_at {
-        let ns = flags::time("--break", limit)?;
-        if ns <= 0 {
-            return Err(Failure::usage("--break: must be more than 0"));
-        }
-        given.deadline = Some(limit.clone());
-        given.until = Some(StopRule::Exceedance.to_string());
-        if given.blame.is_none() && given.observe.is_none() {
-            given.blame = Some(format!("{limit},if-possible"));
-        }
-    }
+    args.threshold.read()?.onto(&mut given, &file)?;
     Ok(Request { config: file.over(&given), bare: false })
 }
 
@@ -85,5 +76,8 @@ pub(crate) fn prepared(
         virtual_time: args.virtual_time,
         round,
     };
-    Ok(Session::prepared(request, setting, root)?)
+    let (session, probe) = Session::prepared(request, setting, root)?;
+    let existing = Existing::replaced_if(args.force);
+    let actions = args.threshold.read()?.actions(&session.plan, existing)?;
+    Ok((Session { actions, ..session }, probe))
 }

@@ -92,6 +92,7 @@ mod sshd;
 mod stacks;
 mod store;
 mod tasks;
+mod threshold;
 mod tune;
 mod tune_for_now;
 mod tune_live;

@@ -10,6 +10,7 @@
 
 mod choice;
 pub(crate) mod cost;
+mod kept;
 pub(crate) mod setup;
 mod store;
 
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::finding::Impact;
 use tailbound_core::number::Real as _;
-use tailbound_core::plan::{BlamePlan, Plan};
+use tailbound_core::plan::{BlamePlan, Clock, Plan};
 use tailbound_core::record::{ExceedanceRecord, SelfCost};
 use tailbound_core::units::{format_ns_i64, grouped};
 use tailbound_core::{Context, Finding};
@@ -39,6 +40,8 @@ use crate::own_trace::{OwnTrace, first_namespace};
 use crate::recording::WaitNotes;
 use crate::trace_clock::trace_clock_id;
 use choice::Choice;
+pub use kept::KeptTrace;
+use kept::TraceKeeper;
 use setup::Ready;
 use store::Store;
 
@@ -85,6 +88,8 @@ pub struct Blamer {
     stacks: Option<Tier>,
     /// The firmware's interrupts, where they are counted.
     smis: Option<Smis>,
+    /// What keeps the trace around the latest wake-up, where a file of it is wanted.
+    keeper: Option<TraceKeeper>,
 }
 
 /// What blaming came to, beside the records that were told on the way.
@@ -98,6 +103,8 @@ pub struct Blamed {
     pub notes: Vec<String>,
     /// What it cost.
     pub self_cost: SelfCost,
+    /// The trace around the latest wake-up, where it was wanted and there was one.
+    pub kept: Option<KeptTrace>,
 }
 
 impl Blamer {
@@ -141,7 +148,17 @@ impl Blamer {
             explain_ns: 0,
             stacks,
             smis,
+            keeper: None,
         })
+    }
+
+    /// The trace around the latest wake-up is kept from here on, for [`Blamed::kept`].
+    ///
+    /// # Errors
+    /// [`ObserveError::Format`]: the kernel does not describe its pages.
+    pub fn keep_trace(&mut self, root: &Root, clock: Clock) -> Result<(), ObserveError> {
+        self.keeper = Some(TraceKeeper::new(root, clock, self.trace.layout.size)?);
+        Ok(())
     }
 
     /// Wake-ups above `limit_ns` will be told: stacks are taken accordingly.
@@ -209,6 +226,7 @@ impl Blamer {
         self.told += 1;
         if self.threads.contains_key(&e.thread) {
             self.choice.offer(e);
+            self.keeper.iter_mut().for_each(|keeper| keeper.offer(e));
         }
     }
 
@@ -225,6 +243,15 @@ impl Blamer {
             let monotonic = clock::now_ns(clock::CLOCK_MONOTONIC);
             stacks.poll(clock::now_ns(self.trace_clock).saturating_sub(monotonic));
             self.trace.notes.append(&mut stacks.take_notes());
+        }
+        for late in self.keeper.iter_mut().flat_map(TraceKeeper::wanted).collect::<Vec<_>>() {
+            let Some(keeper) = &mut self.keeper else { break };
+            let woke = self.start_ns.saturating_add(late.t_ns);
+            let from = woke.saturating_sub(late.error_ns).saturating_sub(BEFORE_NS);
+            let span = (unsigned(from), unsigned(woke.saturating_add(AFTER_NS)));
+            if keeper.keep(late, span, &self.store, (&self.decoder, &self.symbols)) {
+                break;
+            }
         }
         let read = clock::now_ns(clock::CLOCK_THREAD_CPUTIME_ID);
         self.read_ns += read.saturating_sub(before);
@@ -313,7 +340,8 @@ impl Blamer {
         if self.stacks.is_some() {
             self_cost.insert("blame_stacks_bytes".to_owned(), bpf::kernel_bytes().real());
         }
-        Blamed { records, findings, notes, self_cost }
+        let kept = self.keeper.and_then(TraceKeeper::end);
+        Blamed { records, findings, notes, self_cost, kept }
     }
 }
 

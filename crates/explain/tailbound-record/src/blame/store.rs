@@ -52,7 +52,9 @@ impl Store {
     pub(super) fn add(&mut self, cpu: u32, page: &[u8]) {
         let Some(head) = self.layout.head(page) else { return };
         // A page that is read while it is written has room behind its records.
-        let used = page.get(..head.end).unwrap_or(page);
+        // How many records were lost before it stands behind them.
+        let end = if head.lost { head.end.saturating_add(size_of::<u64>()) } else { head.end };
+        let used = page.get(..end).unwrap_or(page);
         let page = Page { from_ns: head.t_ns, lost: head.lost, bytes: used.into() };
         let (pages, bytes) = self.cpus.entry(cpu).or_default();
         *bytes += page.bytes.len();
@@ -61,6 +63,16 @@ impl Store {
             let Some(gone) = pages.pop_front() else { break };
             *bytes -= gone.bytes.len();
         }
+    }
+
+    /// Copies of the pages of each CPU that hold what happened between two times.
+    pub(super) fn pages_between(&self, from: u64, to: u64) -> BTreeMap<u32, Vec<Box<[u8]>>> {
+        let of = |pages: &VecDeque<Page>| {
+            let first = pages.partition_point(|p| p.from_ns <= from).saturating_sub(1);
+            let wanted = pages.iter().skip(first).take_while(|p| p.from_ns <= to);
+            wanted.map(|p| p.bytes.clone()).collect()
+        };
+        self.cpus.iter().map(|(cpu, (pages, _))| (*cpu, of(pages))).collect()
     }
 
     /// What happened between two times.

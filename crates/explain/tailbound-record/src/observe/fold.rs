@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use tailbound_core::plan::{Observe, Plan};
 use tailbound_core::record::ThreadRecord;
 use tailbound_core::{Context, Distribution, ThreadEnd};
-use tailbound_trace::split::WakeupSplit;
+use tailbound_trace::split::{LateInterrupt, WakeupSplit};
 use tailbound_trace::{Record, Sample, Schedule, Split, TimerlatContext};
 
 use crate::measured_thread::MeasuredThread;
@@ -33,6 +33,9 @@ pub(super) struct Fold {
     looked_ns: i64,
     /// Gaps of hwlat one by one, for a probe that wants them.
     kept: Option<Vec<Gap>>,
+    irq_limit_ns: i64,
+    /// Of timerlat's interrupts the first beyond the limit; [`Split`] has that of our own.
+    late: Option<LateInterrupt>,
 }
 
 /// What was seen on one CPU.
@@ -71,7 +74,20 @@ impl Fold {
             threads: Vec::new(),
             looked_ns: 0,
             kept: None,
+            irq_limit_ns: i64::MAX,
+            late: None,
         }
+    }
+
+    /// Later interrupts are told by [`Self::take_late`].
+    pub(super) fn limit_irq(&mut self, limit_ns: i64) {
+        self.irq_limit_ns = limit_ns;
+    }
+
+    /// The first one since the last call; its due time counts from the begin of the measurement.
+    pub(super) fn take_late(&mut self) -> Option<LateInterrupt> {
+        let late = self.split.as_mut().map_or(self.late.take(), Split::take_late)?;
+        Some(LateInterrupt { due_ns: late.due_ns.saturating_sub(self.from_ns), ..late })
     }
 
     pub(super) fn keep_gaps(&mut self) {
@@ -103,7 +119,9 @@ impl Fold {
                 interval_ns: self.plan.interval_ns,
                 activations: self.plan.activations,
             };
-            self.split = Some(Split::new(&threads.iter().map(schedule).collect::<Vec<_>>()));
+            let mut split = Split::new(&threads.iter().map(schedule).collect::<Vec<_>>());
+            split.limit_irq(self.irq_limit_ns);
+            self.split = Some(split);
         }
     }
 
@@ -123,7 +141,13 @@ impl Fold {
         match sample.record {
             Record::Timerlat { context, latency_ns } if inside(t.saturating_sub(latency_ns)) => {
                 match context {
-                    TimerlatContext::Irq => cpu.irq.add(latency_ns),
+                    TimerlatContext::Irq => {
+                        cpu.irq.add(latency_ns);
+                        if latency_ns > self.irq_limit_ns {
+                            let (cpu, due_ns) = (sample.cpu, t.saturating_sub(latency_ns));
+                            self.late.get_or_insert(LateInterrupt { cpu, due_ns, latency_ns });
+                        }
+                    }
                     // Only with a user thread on timerlat_fd, which there is none of.
                     TimerlatContext::User => cpu.count("user_samples", 1),
                     TimerlatContext::Thread => {

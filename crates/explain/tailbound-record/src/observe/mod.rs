@@ -22,6 +22,7 @@ use tailbound_core::units::grouped;
 use tailbound_core::{CpuSet, Finding, ThreadEnd};
 use tailbound_host::{Root, Tracefs, TracefsError, clock_id};
 use tailbound_sys::clock;
+use tailbound_trace::split::LateInterrupt;
 use tailbound_trace::{Counts, Decoder, Merge, Sample};
 
 use crate::error::ObserveError;
@@ -246,6 +247,17 @@ impl Observer {
                     .meaning("The run has the figures of the measured threads, and none of the kernel's tracing."),
             );
         }
+    }
+
+    /// Interrupts of the timer that are later than this are told by [`Self::take_late_interrupt`]. To be called before
+    /// [`Self::begin`].
+    pub fn limit_irq(&mut self, limit_ns: i64) {
+        self.fold.limit_irq(limit_ns);
+    }
+
+    /// The first such interrupt since the last call; its due time counts from the first activation of the measurement.
+    pub fn take_late_interrupt(&mut self) -> Option<LateInterrupt> {
+        self.fold.take_late()
     }
 
     /// Takes what the trace holds. To be called several times a second.

@@ -76,6 +76,7 @@ fn described() -> Described {
         uname: "Linux box 6.1 x86_64".to_owned(),
         recorder: "tailbound".to_owned(),
         function_bytes: 60,
+        threads: "11 worker\n".to_owned(),
     }
 }
 

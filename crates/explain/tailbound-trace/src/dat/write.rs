@@ -36,6 +36,8 @@ pub struct Described {
     pub recorder: String,
     /// Bytes that are kept for the names of functions.
     pub function_bytes: usize,
+    /// Names of threads: a line `NUMBER NAME` each.
+    pub threads: String,
 }
 
 /// See the module.
@@ -105,9 +107,9 @@ impl Head {
         number(&mut b, described.function_bytes, 4)?;
         let functions = b.len()..b.len().saturating_add(described.function_bytes);
         b.resize(functions.end, b'\n');
-        // No formats of trace_printk, no names of threads: they are in the events.
+        // No formats of trace_printk.
         number(&mut b, 0, 4)?;
-        number(&mut b, 0, 8)?;
+        long_text(&mut b, &described.threads, 8)?;
         b.extend_from_slice(&cpus.to_le_bytes());
         text(&mut b, "options  ");
         let clock = format!("[{}]", described.clock);

@@ -13,7 +13,6 @@ use std::path::Path;
 use tailbound_host::Root;
 use tailbound_trace::EventDecoder;
 use tailbound_trace::dat::{MergeItem, TraceFile};
-use tailbound_trace::event::Event;
 use tailbound_trace::symbols::Symbols;
 
 const FILE: &str = "/proc/kallsyms";
@@ -36,14 +35,7 @@ fn addresses(path: &Path) -> Option<BTreeSet<u64>> {
     let mut all = BTreeSet::new();
     let mut each = |seen: MergeItem<'_>| {
         let MergeItem::Entry(entry) = seen else { return true };
-        let some = match entry.event {
-            Event::WorkStart { function } | Event::CallEntry { function } => [function, 0],
-            Event::IpiSend { callsite, callback, .. }
-            | Event::IpiSendMany { callsite, callback, .. } => [callsite, callback],
-            Event::Nmi { handler, .. } => [handler, 0],
-            _ => return true,
-        };
-        all.extend(some.into_iter().filter(|a| *a > 0));
+        all.extend(entry.event.functions());
         all.len() < ADDRESSES_MAX
     };
     trace.read(&decoder, &mut each).ok()?;

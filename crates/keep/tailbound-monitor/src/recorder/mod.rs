@@ -141,6 +141,8 @@ fn described(root: &Root, tracefs: &Tracefs, version: &str) -> Result<Described,
         uname,
         recorder: format!("tailbound {version}"),
         function_bytes: functions::BYTES,
+        // They are in the events.
+        threads: String::new(),
     })
 }
 

@@ -82,6 +82,7 @@ fn play(fate: &Fate) -> Played {
         machine: None,
         samples: fate.samples(),
         begin_at_ns: None,
+        actions: crate::actions::Actions::default(),
     };
     let disk = SimulatedDisk::new(fate);
     let memory = disk.memory();

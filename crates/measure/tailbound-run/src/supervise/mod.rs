@@ -5,6 +5,8 @@
 //! Context: COLD, on CPUs that are not measured where there are any; once a second when
 //! nobody looks, at most ten times a second when somebody does. Units: ns.
 
+mod threshold;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,6 +34,7 @@ use crate::thread_record::thread_record;
 use crate::urgent::Urgent;
 use crate::view::{SamplesTo, ThreadSamples, View};
 use crate::world::{Disturbances as _, Interruptions as _, LoadSet as _, Threads as _, World};
+pub(crate) use threshold::AtThreshold;
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// Longest time between two records of a thread as it stands: what a power cut can cost.
@@ -84,6 +87,8 @@ pub(crate) struct SupervisionOutcome<W: World> {
     pub(crate) observed: Option<Observed>,
     /// What taking late wake-ups apart came to.
     pub(crate) blamed: Option<Blamed>,
+    /// What is still to be done of it.
+    pub(crate) at_threshold: AtThreshold,
     /// What the probe found beside latencies.
     pub(crate) output: ProbeOutput,
     /// The signal that ended it before its time.
@@ -110,6 +115,7 @@ pub(crate) struct Supervisor<'a, W: World> {
     pub(crate) observer: Option<Observer>,
     /// What takes late wake-ups apart, if it was asked for.
     pub(crate) blamer: Option<Blamer>,
+    pub(crate) at_threshold: AtThreshold,
     loads: &'a mut W::Loads,
     stop: &'static AtomicBool,
     followers: Vec<Follower>,
@@ -153,6 +159,7 @@ impl<'a, W: World> Supervisor<'a, W> {
             journal,
             observer: None,
             blamer: None,
+            at_threshold: AtThreshold::default(),
             loads,
             stop,
             followers,
@@ -176,7 +183,7 @@ impl<'a, W: World> Supervisor<'a, W> {
         let mut period_ms = if live { self.session.refresh_ms } else { 1000 };
         let sooner = self.stopping.wants_exceedances();
         let traced = self.observer.is_some() || self.blamer.is_some();
-        if self.session.plan.raw || traced || sooner {
+        if self.session.plan.raw || traced || sooner || self.at_threshold.occasions.are_wanted() {
             period_ms = period_ms.min(RAW_REFRESH_MS);
         }
         let live_frames = period_ms < 1000;
@@ -214,6 +221,8 @@ impl<'a, W: World> Supervisor<'a, W> {
             }
             self.tick();
             self.judge();
+            self.judge_interrupts();
+            self.act();
             self.show_samples(show);
             if live {
                 show(View::Progress(&self.progress()));
@@ -301,6 +310,7 @@ impl<'a, W: World> Supervisor<'a, W> {
             watch: self.watch,
             observed,
             blamed,
+            at_threshold: self.at_threshold,
             output,
             interrupted: self.interrupted,
             by_rule: self.by_rule,
@@ -314,6 +324,8 @@ impl<'a, W: World> Supervisor<'a, W> {
             self.warm_up_over = true;
             self.end_warm_up();
         }
+        let deadline = self.session.plan.requirement.deadline_ns;
+        let begin_ns = self.running.clocks_at_start().realtime_ns;
         for ((slot, recorders), follower) in self.running.recorders().zip(&mut self.followers) {
             let recorder = &recorders.measured;
             let fresh = follower.collector.collect(recorder);
@@ -324,6 +336,10 @@ impl<'a, W: World> Supervisor<'a, W> {
                     self.stopping.exceedance(exceedance.t_ns, exceedance.error_ns);
                     if let Some(blamer) = &mut self.blamer {
                         blamer.late(&exceedance);
+                    }
+                    if let Some(limit) = deadline.filter(|limit| exceedance.error_ns > *limit) {
+                        let event = threshold::late_wakeup(slot, &exceedance, limit);
+                        self.at_threshold.occasions.late(&event, begin_ns);
                     }
                 }
                 if self.session.samples == SamplesTo::Viewer {
