@@ -5,9 +5,8 @@
 //! free text (`hackbench:groups=4`). The placeholder of an option (`LOADS`, `RUN`) says what it takes.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, Command, ValueHint};
+use clap::{Arg, Command, ValueHint};
 use tailbound_core::plan::{Clock, Means, Observe, StopRule};
-use tailbound_cyclictest::{ShellOption, ValueNeed};
 
 /// Kernels by the names that most people start from; `lab kernel ls` has all.
 const KERNELS: [&str; 6] =
@@ -20,27 +19,8 @@ pub(crate) fn command() -> Command {
     with_values(crate::cli::command())
 }
 
-/// The verb whose words are those of another program.
-fn of_cyclictest(command: Command) -> Command {
-    let about = command.get_about().cloned().unwrap_or_default();
-    let option = |o: ShellOption| {
-        let arg = Arg::new(o.long).long(o.long).help(o.about);
-        let arg = o.short.map_or(arg.clone(), |short| arg.short(short));
-        match o.value {
-            None => arg.action(ArgAction::SetTrue),
-            Some((name, need)) => {
-                let least = usize::from(need == ValueNeed::Required);
-                arg.value_name(name).num_args(least..=1)
-            }
-        }
-    };
-    let verb = Command::new("cyclictest").about(about).disable_help_flag(true);
-    verb.args(tailbound_cyclictest::shell_options().map(option))
-}
-
 fn with_values(command: Command) -> Command {
     let verb = command.get_name().to_owned();
-    let command = if verb == "cyclictest" { of_cyclictest(command) } else { command };
     command.mut_args(|arg| offer(&verb, arg)).mut_subcommands(with_values)
 }
 
@@ -72,7 +52,6 @@ fn offer(verb: &str, arg: Arg) -> Arg {
 fn values(verb: &str, placeholder: &str) -> Vec<&'static str> {
     let loads = || tailbound_load::CATALOGUE.iter().map(|kind| kind.name);
     match (verb, placeholder) {
-        ("cyclictest", _) => Vec::new(),
         ("benchmark", "NAME[:OPTIONS]") | (_, "BENCHMARKS") => {
             tailbound_load::BENCHMARKS.iter().map(|kind| kind.name).collect()
         }

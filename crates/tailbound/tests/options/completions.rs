@@ -22,7 +22,6 @@ fn names_of_the_catalogues_are_offered_in_every_shell() {
             "timerlat",
             "nanosleep-relative",
             "6.12-rt",
-            "histofall",
         ] {
             assert!(text.contains(name), "{name} in the completions of {shell}");
         }
