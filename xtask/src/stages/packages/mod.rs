@@ -58,7 +58,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
             }
         }
     }
-    redhat::all(project, &now, &mut tally)?;
+    redhat::all(project, [&before, &now], &mut tally)?;
     container::all(&now, &folder, &mut tally)?;
     wheel::all(&now, &folder, &mut tally)?;
     Ok(tally)

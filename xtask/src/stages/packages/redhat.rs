@@ -17,8 +17,12 @@ use crate::stages::tally::Tally;
 use crate::{bare, exec};
 
 /// All of it.
-pub(super) fn all(project: &Path, now: &Release, tally: &mut Tally) -> anyhow::Result<()> {
-    let name = "rpm --root: install, measure, erase";
+pub(super) fn all(
+    project: &Path,
+    [before, now]: [&Release; 2],
+    tally: &mut Tally,
+) -> anyhow::Result<()> {
+    let name = "rpm --root: install, upgrade, measure, erase";
     if let Some(why) = rpm::missing() {
         tally.skip(name, "rpm", why);
     } else if let Some(why) = bare::missing() {
@@ -27,31 +31,26 @@ pub(super) fn all(project: &Path, now: &Release, tally: &mut Tally) -> anyhow::R
         tally.skip(name, "bare-outside", "this is a bare root");
     } else {
         let room = BareRoot::of(project, "trixie", "rpm")?;
-        tally.add(name, tried(&room, now));
+        tally.add(name, tried(&room, before, now));
     }
     Ok(())
 }
 
-fn tried(room: &BareRoot, now: &Release) -> anyhow::Result<()> {
+fn tried(room: &BareRoot, before: &Release, now: &Release) -> anyhow::Result<()> {
     rpm(room, &["--initdb"], &[])?;
     let fresh = room.paths()?;
-    let mut files = Vec::new();
-    for entry in fs::read_dir(&now.out)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "rpm") {
-            files.push(path);
-        }
-    }
-    ensure!(files.len() == 2, "{} packages, not 2", files.len());
     // Debian's shell is no package of rpm's.
-    let out = rpm(room, &["--install", "--nodeps", "--force-debian"], &files)?;
-    accepted(&out)?;
+    accepted(&rpm(room, &["--install", "--nodeps", "--force-debian"], &rpms(before)?)?)?;
+    let journal = room.root.join("var/lib/tailbound/tune/000001.jsonl");
+    fs::create_dir_all(journal.parent().unwrap_or(&room.root))?;
+    fs::write(&journal, "{\"begin\":{}}\n")?;
+    accepted(&rpm(room, &["--upgrade", "--nodeps", "--force-debian"], &rpms(now)?)?)?;
+    ensure!(journal.is_file(), "upgrading took the journal of a change in force");
+    fs::remove_file(&journal)?;
     let said = room.run(
         "cd /tmp; tailbound run -D 2s || [ $? = 5 ]; tailbound-server --version; id -u tailbound",
     )?;
     ensure!(said.contains("Measured: ") && said.contains("tailbound-server"), "{said}");
-    let journal = room.root.join("var/lib/tailbound/tune/000001.jsonl");
-    fs::create_dir_all(journal.parent().unwrap_or(&room.root))?;
     fs::write(&journal, "{\"begin\":{}}\n")?;
     let erase = ["--erase", "--force-debian", "tailbound", "tailbound-server"];
     let out = rpm(room, &erase, &[])?;
@@ -70,6 +69,18 @@ fn tried(room: &BareRoot, now: &Release) -> anyhow::Result<()> {
     let left: Vec<&PathBuf> = now.difference(&fresh).filter(|p| !is_shared(p)).collect();
     ensure!(left.is_empty(), "left: {left:?}");
     Ok(())
+}
+
+fn rpms(release: &Release) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&release.out)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "rpm") {
+            files.push(path);
+        }
+    }
+    ensure!(files.len() == 2, "{}: {} packages, not 2", release.out.display(), files.len());
+    Ok(files)
 }
 
 fn rpm(room: &BareRoot, words: &[&str], files: &[PathBuf]) -> anyhow::Result<Output> {
