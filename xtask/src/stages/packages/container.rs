@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 
 use crate::exec;
 use crate::release::Release;
@@ -21,11 +21,21 @@ pub(super) fn all(now: &Release, folder: &Path, tally: &mut Tally) -> anyhow::Re
         return Ok(());
     }
     let storage = folder.join("container");
-    let archive = archive(now)?;
+    let Some(archive) = archive(now)? else {
+        tally.skip(
+            name,
+            "containers",
+            "buildah could not build it here (neither root nor user namespaces?)",
+        );
+        return Ok(());
+    };
     let from = buildah(&storage, &["from", "--name", NAME, &format!("oci-archive:{archive}")])?;
-    if !from.status.success() {
-        // Neither root nor user namespaces.
-        tally.skip(name, "containers", String::from_utf8_lossy(&from.stderr).trim());
+    let program =
+        ["run", "--isolation=chroot", NAME, "--", "/usr/local/bin/tailbound", "--version"];
+    let started = if from.status.success() { buildah(&storage, &program)? } else { from };
+    if !started.status.success() {
+        // Neither root nor user namespaces, or a root that was changed already.
+        tally.skip(name, "containers", String::from_utf8_lossy(&started.stderr).trim());
         return Ok(());
     }
     tally.add("the container measures with SYS_NICE and IPC_LOCK", measures(&storage));
@@ -33,14 +43,14 @@ pub(super) fn all(now: &Release, folder: &Path, tally: &mut Tally) -> anyhow::Re
     Ok(())
 }
 
-fn archive(now: &Release) -> anyhow::Result<String> {
+fn archive(now: &Release) -> anyhow::Result<Option<String>> {
     for entry in fs::read_dir(&now.out)? {
         let path = entry?.path();
         if path.to_string_lossy().ends_with(".oci.tar") {
-            return Ok(path.display().to_string());
+            return Ok(Some(path.display().to_string()));
         }
     }
-    Err(anyhow::anyhow!("the release has no container")).context(now.out.display().to_string())
+    Ok(None)
 }
 
 fn buildah(storage: &Path, words: &[&str]) -> anyhow::Result<Output> {
