@@ -72,8 +72,8 @@ const WRITERS: &[(&str, &[&str])] = &[
     ("workqueue", &["tuned"]),
     ("/queues/", &["tuned", "NetworkManager"]),
     ("coalescing", &["tuned", "NetworkManager", "systemd-udevd"]),
-    ("affinity", &["irqbalance", "tuned", "cgrulesengd", "stalld", "numad"]),
-    ("policy", &["rtkit-daemon", "tuned", "stalld", "rtirq"]),
+    ("CPUs of a thread", &["irqbalance", "tuned", "cgrulesengd", "stalld", "numad"]),
+    ("policy of a thread", &["rtkit-daemon", "tuned", "stalld", "rtirq"]),
 ];
 
 fn names(root: &Root) -> Vec<String> {
@@ -88,8 +88,8 @@ fn names(root: &Root) -> Vec<String> {
 fn likely(target: &Target, running: &[String]) -> Vec<String> {
     let text = match target {
         Target::Setting { path, .. } | Target::Group { path } | Target::File { path } => path,
-        Target::Affinity(_) => "affinity",
-        Target::Policy(_) => "policy",
+        Target::Affinity(_) => "CPUs of a thread",
+        Target::Policy(_) => "policy of a thread",
         Target::Interrupt(_) => "/proc/irq/",
         Target::Coalescing { .. } => "coalescing",
         Target::Resctrl => tailbound_host::resctrl::FOLDER,

@@ -252,7 +252,6 @@ fn the_one_liners_of_the_page_count_each_thread_once() {
     let jq =
         page.lines().filter(|l| l.starts_with("jq ") || l.starts_with("head ")).collect::<Vec<_>>();
     assert!(jq.len() >= 3, "{jq:?}");
-    assert!(page.contains("ended <> 'running'"), "DuckDB's, which is not run here");
     if !Path::new("/usr/bin/jq").exists() {
         return skip("jq", "jq is not installed");
     }

@@ -215,6 +215,7 @@ macro_rules! tests {
 tests!(
     ALWAYS: trace_file,
     trace_pages,
+    perf_file,
     trace_texts,
     captures,
     captured_files,

@@ -381,7 +381,7 @@ fn beside(flag: &str) -> Option<Vec<Case>> {
 }
 
 /// Flags that say where files go, what is shown, whom to wait for and how many runs there are: no header has them.
-const NOT_OF_A_RUN: [&str; 14] = [
+const NOT_OF_A_RUN: [&str; 20] = [
     "virtual-time",
     "config",
     "yes",
@@ -395,6 +395,13 @@ const NOT_OF_A_RUN: [&str; 14] = [
     "report",
     "rounds",
     "variants",
+    // What is done at a threshold is of the command line alone: no file and no header has it.
+    "break-irq",
+    "on-end",
+    "on-late",
+    "on-threshold",
+    "signal",
+    "trace",
     // The whole of `raw` and the like in a file.
     "help",
 ];

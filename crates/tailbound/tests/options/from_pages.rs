@@ -186,8 +186,17 @@ fn refused(words: &[String]) -> Option<String> {
 
 /// What `tailbound run` says to these words, where they ask for nothing that only some machines and users can.
 fn refused_by_run(bench: &Bench, option: &str) -> Option<String> {
-    const AS_ALLOWED: &[&str] =
-        &["-a isolated", "-b ", "-c ", "--observe", "--blame", "--cpu-dma-latency"];
+    const AS_ALLOWED: &[&str] = &[
+        "-a isolated",
+        "-b ",
+        "-c ",
+        "--observe",
+        "--blame",
+        "--cpu-dma-latency",
+        "--trace",
+        "--break-irq",
+        "--signal",
+    ];
     if AS_ALLOWED.iter().any(|a| option.starts_with(a)) || option.contains("tree=") {
         return None;
     }
@@ -197,8 +206,11 @@ fn refused_by_run(bench: &Bench, option: &str) -> Option<String> {
         let number = policy.chars().all(|c| c.is_ascii_digit());
         return (!number).then(|| policy.parse::<Policy>().err()).flatten().map(|e| e.to_string());
     }
+    // What is done for a late wake-up needs a word that says what is late.
+    let late: &[&str] = if option.starts_with("--on-late") { &["-d", "1ms"] } else { &[] };
     let given: Vec<OsString> = ["-p", "other"]
         .iter()
+        .chain(late)
         .map(OsString::from)
         .chain(given.iter().map(OsString::from))
         .collect();
