@@ -48,7 +48,7 @@ pub use interruptions::Interruptions;
 pub use note::{BlameNote, BlameNoteKind};
 pub use of_perf::{PerfBlame, PerfFacts};
 pub use recorded::{RecordedBlame, RecordedError, RecordedFacts, TraceExtent};
-pub(crate) use unended::{InterruptEnds, UNENDED};
+pub(crate) use unended::InterruptEnds;
 pub use wakeup::{At, WakeUp, Waker};
 
 pub use tailbound_core::blame::BlameRecord;

@@ -12,8 +12,7 @@ use tailbound_core::printable::excerpt;
 use tailbound_core::units::grouped;
 
 use super::{
-    BlameSelection, BlameSummary, DueTimes, Follow, Ground, InterruptEnds, TraceExtent, UNENDED,
-    WatchFilter,
+    BlameSelection, BlameSummary, DueTimes, Follow, Ground, InterruptEnds, TraceExtent, WatchFilter,
 };
 use crate::dat;
 use crate::event::{EventDecoder, WANTED};
@@ -100,7 +99,7 @@ impl PerfBlame {
         interrupts.soften(&mut found);
         let mut notes = info.notes.clone();
         notes.extend(told(&info, &end, &decoder, &names, extent));
-        notes.extend(interrupts.is_unended().then(|| UNENDED.to_owned()));
+        notes.extend(interrupts.note().map(str::to_owned));
         if back > 0 {
             notes.push(format!("{} events go back in time and were left out", grouped(back)));
         }

@@ -12,8 +12,8 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use serde::Serialize;
 use tailbound_core::units::grouped;
 
-use super::{BlameSelection, BlameSummary, DueTimes, Follow, Ground, WatchFilter};
-use crate::dat::{self, DatError, Info, MergeItem, ReadEnd, TraceFile};
+use super::{BlameSelection, BlameSummary, DueTimes, Follow, Ground, InterruptEnds, WatchFilter};
+use crate::dat::{self, DatError, Info, MergeItem, Processors, ReadEnd, TraceFile};
 use crate::event::{Entry, EventDecoder, WANTED};
 
 /// Events that point to a function of the kernel whose name is told.
@@ -102,7 +102,10 @@ impl RecordedBlame {
         let (symbols, comms) = trace.take_names();
         let info = trace.info().clone();
         let decoder = EventDecoder::new(&info.formats);
-        needed(&info.formats.iter().map(|f| f.name.as_str()).collect::<Vec<_>>())?;
+        let described: Vec<&str> = info.formats.iter().map(|f| f.name.as_str()).collect();
+        needed(&described)?;
+        let processors = processors(&info);
+        let interrupts = InterruptEnds::of_described(&described, processors, info.cpus);
         let mut notes = info.notes.clone();
         let is_nameless = symbols.is_empty();
         let mut follow = Follow::new(watched, Arc::new(symbols), ground, wanted);
@@ -110,8 +113,10 @@ impl RecordedBlame {
         if !info.clock.is_the_timers() {
             follow.due_times(DueTimes::CarriedOver);
         }
-        let (end, extent) = both(trace, &decoder, &mut follow, go_on)?;
-        let found = follow.finish();
+        let mut follower = Follower { follow, interrupts };
+        let (end, extent) = both(trace, &decoder, &mut follower, go_on)?;
+        let Follower { follow, mut interrupts } = follower;
+        let mut found = follow.finish();
         let seen: Vec<&str> = info
             .formats
             .iter()
@@ -128,6 +133,9 @@ impl RecordedBlame {
         if extent == TraceExtent::Whole && end.damaged == 0 {
             needed(&seen)?;
         }
+        interrupts.recorded(&seen, processors);
+        interrupts.soften(&mut found);
+        notes.extend(interrupts.note().map(str::to_owned));
         notes.extend(end.notes.iter().cloned());
         notes.extend(told(&info, &end, &decoder, &seen, extent));
         Ok(Self { found, notes, info, end, extent })
@@ -191,11 +199,24 @@ struct Batch {
     bytes: u64,
 }
 
+/// What follows the events.
+struct Follower {
+    follow: Follow,
+    interrupts: InterruptEnds,
+}
+
+impl Follower {
+    fn take(&mut self, batch: &mut Batch) {
+        batch.holes.drain(..).for_each(|t_ns| self.follow.lost(t_ns));
+        batch.entries.iter().for_each(|e| self.interrupts.entry(e, &mut self.follow));
+    }
+}
+
 /// Reads and follows at the same time, as long as `go_on` says so.
 fn both<R: Read + Seek + Send>(
     trace: TraceFile<R>,
     decoder: &EventDecoder,
-    follow: &mut Follow,
+    follower: &mut Follower,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(ReadEnd, TraceExtent), DatError> {
     std::thread::scope(|scope| {
@@ -205,7 +226,7 @@ fn both<R: Read + Seek + Send>(
         let mut extent = TraceExtent::Whole;
         // The reader ends by itself once nobody takes its batches.
         for mut batch in batches {
-            take(&mut batch, follow);
+            follower.take(&mut batch);
             if !go_on(batch.bytes) {
                 extent = TraceExtent::Begin;
                 break;
@@ -218,11 +239,6 @@ fn both<R: Read + Seek + Send>(
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
-}
-
-fn take(batch: &mut Batch, follow: &mut Follow) {
-    batch.holes.drain(..).for_each(|t_ns| follow.lost(t_ns));
-    batch.entries.iter().for_each(|e| follow.entry(e));
 }
 
 fn read<R: Read + Seek>(
@@ -247,6 +263,12 @@ fn read<R: Read + Seek>(
     })?;
     drop(send.send(batch));
     Ok(end)
+}
+
+/// Those of the machine that was recorded.
+fn processors(info: &Info) -> Processors {
+    let x86 = info.uname.as_deref().is_none_or(|u| u.ends_with("86_64") || u.ends_with("86"));
+    if x86 { Processors::X86 } else { Processors::Other }
 }
 
 /// What a reader must know of the trace.
@@ -274,11 +296,9 @@ fn told(
     for lacking in decoder.lacking() {
         out.push(format!("{lacking}: the event is not used"));
     }
-    let x86 = info.uname.as_deref().is_none_or(|u| u.ends_with("86_64") || u.ends_with("86"));
-    let processors = if x86 { dat::Processors::X86 } else { dat::Processors::Other };
     // What has a description was recorded, if it happened.
     let recorded: Vec<&str> = info.formats.iter().map(|f| f.name.as_str()).collect();
-    let lacks = dat::lacking(&recorded, processors);
+    let lacks = dat::lacking(&recorded, processors(info));
     for lack in &lacks {
         out.push(format!("the trace has no {}: {}", lack.events, lack.lost));
     }

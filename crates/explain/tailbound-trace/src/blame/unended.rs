@@ -8,15 +8,19 @@ use std::collections::BTreeMap;
 use tailbound_core::blame::{Cause, Sureness};
 
 use super::{BlameSummary, Follow};
-use crate::event::{Entry, Event, Flags};
+use crate::dat::Processors;
+use crate::event::{Entry, Event, EventSpec, Flags, WANTED};
 
 /// What a reader must know where one was seen.
-pub(crate) const UNENDED: &str = "ends of interrupts are not in the trace: such an interrupt counts up to its last record, and the time behind it as that of the thread; nothing of it is sure";
+const UNENDED: &str = "ends of interrupts are not in the trace: such an interrupt counts up to its last record, and the time behind it as that of the thread; nothing of it is sure";
 
-/// Most CPUs whose interrupts are counted.
-const CPUS_MAX: usize = 4096;
-/// The bit of a record's state that says that the scheduler was asked for another thread.
-const NEED_RESCHED: u8 = 0x04;
+/// The same where the ends are described and none was recorded.
+const NONE_SEEN: &str = "the trace describes the ends of interrupts and has none: an interrupt counts up to the next record of its thread; nothing of it is sure";
+
+/// Most CPUs that a kernel can be built for.
+const CPUS_MAX: usize = 8192;
+/// The bits of a record's state that say that the scheduler was asked for another thread, at once or at the next tick.
+const NEED_RESCHED: u8 = 0x04 | 0x02;
 /// Those that say that it was made in an interrupt, with interrupts disabled, and in a soft interrupt.
 const IN_INTERRUPT: u8 = 0x08 | 0x01;
 const IN_SOFTIRQ: u8 = 0x10;
@@ -27,6 +31,18 @@ enum InterruptEvents {
     #[default]
     Absent,
     Present,
+}
+
+/// Does a trace have the events of the ends of interrupts?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum EndEvents {
+    /// It lacks some, or does not say which events it has.
+    #[default]
+    Lacking,
+    /// All are described: they were recorded, if who recorded did not describe more events than were enabled.
+    Described,
+    /// Some were recorded.
+    Recorded,
 }
 
 /// What is known of a CPU by its last record.
@@ -67,9 +83,10 @@ impl CpuContext {
         true
     }
 
-    /// Is it in an interrupt whose end will be recorded?
-    fn is_within(&self) -> bool {
-        self.interrupts > 0
+    /// Is the record, which was counted, made in an interrupt that goes on behind it?
+    fn goes_on(&self, e: &Entry) -> bool {
+        let ends = matches!(e.event, Event::IrqExit { .. } | Event::VectorExit(_));
+        e.flags.hardirq() && !(ends && self.interrupts == 0)
     }
 
     /// The state at a record that does not tell it.
@@ -98,10 +115,37 @@ impl CpuContext {
 pub(crate) struct InterruptEnds {
     cpus: BTreeMap<u32, CpuContext>,
     events: InterruptEvents,
+    ends: EndEvents,
     unended: bool,
+    /// Ends that were put in.
+    inferred: u64,
 }
 
 impl InterruptEnds {
+    /// Of a trace that has the events of these names, and tells the state of the CPU with each record.
+    pub(crate) fn of_described(names: &[&str], processors: Processors, cpus: Option<u32>) -> Self {
+        let has = |name: &str| names.contains(&name);
+        let each_cpu = match processors {
+            Processors::X86 => {
+                has(timer_end(processors)) && (cpus == Some(1) || has("reschedule_exit"))
+            }
+            Processors::Other => true,
+        };
+        let begins = WANTED.iter().filter(|w| is_of_interrupts(w) && has(w.name));
+        let mut begins = begins.filter_map(|w| w.name.strip_suffix("_entry"));
+        let paired = begins.all(|begin| has(&format!("{begin}_exit")));
+        let all = each_cpu && paired && has("irq_handler_exit");
+        let ends = if all { EndEvents::Described } else { EndEvents::Lacking };
+        Self { ends, ..Self::default() }
+    }
+
+    /// Events of these names were in the trace.
+    pub(crate) fn recorded(&mut self, names: &[&str], processors: Processors) {
+        if self.ends == EndEvents::Described && names.contains(&timer_end(processors)) {
+            self.ends = EndEvents::Recorded;
+        }
+    }
+
     /// The state of `cpu` at a record that does not tell it.
     pub(crate) fn flags(&self, cpu: u32, event: Event) -> Flags {
         let context = self.cpus.get(&cpu).copied().unwrap_or_default();
@@ -114,28 +158,36 @@ impl InterruptEnds {
             return;
         }
         let cpu = self.cpus.entry(e.cpu).or_default();
-        if cpu.interrupted && !cpu.is_within() && !e.flags.hardirq() {
+        if cpu.interrupted && !e.flags.hardirq() {
             self.unended = true;
-            let flags = Flags(cpu.flags.0 & NEED_RESCHED);
-            let (t_ns, pid) = (cpu.t_ns, cpu.pid);
-            follow.entry(&Entry { t_ns, cpu: e.cpu, pid, flags, event: Event::Other });
+            if self.ends == EndEvents::Lacking {
+                let flags = Flags(cpu.flags.0 & (NEED_RESCHED | IN_SOFTIRQ));
+                let (t_ns, pid) = (cpu.t_ns, cpu.pid);
+                follow.entry(&Entry { t_ns, cpu: e.cpu, pid, flags, event: Event::Other });
+                self.inferred = self.inferred.saturating_add(1);
+            }
         }
         if cpu.count(e.event) {
             self.events = InterruptEvents::Present;
         }
-        (cpu.interrupted, cpu.flags) = (e.flags.hardirq(), e.flags);
+        (cpu.interrupted, cpu.flags) = (cpu.goes_on(e), e.flags);
         (cpu.t_ns, cpu.pid) = (e.t_ns, e.pid);
         follow.entry(e);
     }
 
-    /// Was there an interrupt whose end is in no record?
-    pub(crate) fn is_unended(&self) -> bool {
-        self.unended
+    /// What a reader must know where the end of an interrupt is in no record.
+    pub(crate) fn note(&self) -> Option<&'static str> {
+        match self.ends {
+            EndEvents::Lacking => self.unended.then_some(UNENDED),
+            EndEvents::Described => self.unended.then_some(NONE_SEEN),
+            EndEvents::Recorded => None,
+        }
     }
 
-    /// Takes back what is not sure because of them.
+    /// Takes back what is not sure because of them, and the records that the trace does not have.
     pub(crate) fn soften(&self, found: &mut BlameSummary) {
-        if !self.unended {
+        found.events = found.events.saturating_sub(self.inferred);
+        if self.note().is_none() {
             return;
         }
         let parts = found.records.iter_mut().flat_map(|r| &mut r.parts);
@@ -143,5 +195,18 @@ impl InterruptEnds {
         foreign.filter(|p| p.cause != Cause::Unexplained).for_each(|p| {
             p.sureness = Sureness::Likely;
         });
+    }
+}
+
+/// Is it an event of an interrupt, not of what runs in one or behind it?
+fn is_of_interrupts(event: &EventSpec) -> bool {
+    matches!(event.system, "irq_vectors" | "ipi") || event.name == "irq_handler_entry"
+}
+
+/// The end of the timer's interrupt, without which no trace of some length is.
+fn timer_end(processors: Processors) -> &'static str {
+    match processors {
+        Processors::X86 => "local_timer_exit",
+        Processors::Other => "irq_handler_exit",
     }
 }

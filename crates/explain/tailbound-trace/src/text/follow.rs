@@ -13,7 +13,7 @@ use super::fields::{self, FunctionNames};
 use super::record::{self, TextRecord};
 use super::state::Columns;
 use super::{TextError, TextRequest, stack};
-use crate::blame::{BlameSummary, DueTimes, Follow, InterruptEnds, UNENDED};
+use crate::blame::{BlameSummary, DueTimes, Follow, InterruptEnds};
 use crate::event::{Entry, Event};
 use crate::symbols::Symbols;
 
@@ -241,8 +241,8 @@ impl EventText {
         }
         let notes = self.notes();
         let mut found = self.follow.finish();
-        found.events = self.records;
         self.interrupts.soften(&mut found);
+        found.events = self.records;
         Ok((found, notes))
     }
 
@@ -265,7 +265,7 @@ impl EventText {
             "the latency layout counts whole µs from the begin of the trace, and has eight letters of each name"
                 .to_owned(),
         );
-        say(self.interrupts.is_unended(), UNENDED.to_owned());
+        self.interrupts.note().into_iter().for_each(|note| say(true, note.to_owned()));
         let timers =
             self.seen.contains("hrtimer_expire_entry") && self.seen.contains("hrtimer_start");
         say(
