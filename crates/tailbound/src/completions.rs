@@ -5,8 +5,9 @@
 //! free text (`hackbench:groups=4`). The placeholder of an option (`LOADS`, `RUN`) says what it takes.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, Command, ValueHint};
+use clap::{Arg, ArgAction, Command, CommandFactory as _, ValueHint};
 use tailbound_core::plan::{Clock, Means, Observe, StopRule};
+use tailbound_cyclictest::{ShellOption, ValueNeed};
 
 /// Kernels by the names that most people start from; `lab kernel ls` has all.
 const KERNELS: [&str; 6] =
@@ -16,7 +17,26 @@ const CLASSES: [&str; 4] = ["hard", "safe", "95", "best-effort"];
 
 /// The command line with the values that a shell may offer.
 pub(crate) fn command() -> Command {
-    with_values(crate::cli::command())
+    // Before the whole is built: options that come later have no number of values, and the generators panic.
+    let mut command = crate::cli::Cli::command().mut_subcommand("cyclictest", of_cyclictest);
+    command.build();
+    with_values(command)
+}
+
+/// The verb that takes any words, with the options that they may be.
+fn of_cyclictest(verb: Command) -> Command {
+    let option = |o: ShellOption| {
+        let arg = Arg::new(o.long).long(o.long).help(o.about);
+        let arg = o.short.map_or(arg.clone(), |short| arg.short(short));
+        match o.value {
+            None => arg.action(ArgAction::SetTrue),
+            Some((name, need)) => {
+                let least = usize::from(need == ValueNeed::Required);
+                arg.value_name(name).num_args(least..=1)
+            }
+        }
+    };
+    verb.args(tailbound_cyclictest::shell_options().map(option))
 }
 
 fn with_values(command: Command) -> Command {
@@ -52,6 +72,7 @@ fn offer(verb: &str, arg: Arg) -> Arg {
 fn values(verb: &str, placeholder: &str) -> Vec<&'static str> {
     let loads = || tailbound_load::CATALOGUE.iter().map(|kind| kind.name);
     match (verb, placeholder) {
+        ("cyclictest", _) => Vec::new(),
         ("benchmark", "NAME[:OPTIONS]") | (_, "BENCHMARKS") => {
             tailbound_load::BENCHMARKS.iter().map(|kind| kind.name).collect()
         }

@@ -31,6 +31,7 @@ pub use advice::advice;
 pub use call::arguments;
 pub use help::options;
 pub use measure::{Console, main};
+pub use option::{ShellOption, ValueNeed, shell_options};
 pub use run_file::OUT_VARIABLE;
 
 #[cfg(test)]

@@ -327,3 +327,39 @@ impl CyclicOption {
         self.short.map_or_else(|| format!("--{}", self.long), |short| format!("-{short}"))
     }
 }
+
+/// An option for a shell that completes it: of those that are honoured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShellOption {
+    /// Its letter.
+    pub short: Option<char>,
+    /// Its name, without `--`.
+    pub long: &'static str,
+    /// What its value is called, and whether it may be left out.
+    pub value: Option<(&'static str, ValueNeed)>,
+    /// What it does.
+    pub about: &'static str,
+}
+
+/// Must an option have a value?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueNeed {
+    /// Yes.
+    Required,
+    /// It may be left out.
+    Optional,
+}
+
+/// The options that are honoured.
+pub fn shell_options() -> impl Iterator<Item = ShellOption> {
+    OPTIONS.iter().filter(|o| o.treatment == Treatment::Honoured).map(|o| ShellOption {
+        short: o.short,
+        long: o.long,
+        value: match o.takes {
+            Takes::Nothing => None,
+            Takes::Value(name) => Some((name, ValueNeed::Required)),
+            Takes::Maybe(name) => Some((name, ValueNeed::Optional)),
+        },
+        about: o.about,
+    })
+}

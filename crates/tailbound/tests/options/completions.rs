@@ -28,6 +28,33 @@ fn names_of_the_catalogues_are_offered_in_every_shell() {
     }
 }
 
+#[test]
+fn options_of_cyclictest_are_offered_behind_the_verb() {
+    // What stands between the begin of the verb's part and its end, in each shell.
+    let parts = [
+        (Shell::Bash, "tailbound__subcmd__cyclictest)\n            opts=", "\n"),
+        (Shell::Zsh, "\n(cyclictest)\n", "\n;;"),
+        (Shell::Fish, "using_subcommand cyclictest\" -", "using_subcommand load\""),
+    ];
+    for (shell, begin, end) in parts {
+        let mut text = Vec::new();
+        let mut command = tailbound::command_for_completions();
+        clap_complete::generate(shell, &mut command, "tailbound", &mut text);
+        let text = String::from_utf8(text).unwrap();
+        let (_, part) = text.split_once(begin).unwrap_or_else(|| panic!("{shell} has no {begin}"));
+        let part = part.split(end).next().unwrap_or_default();
+        for name in ["histogram", "interval"] {
+            let long =
+                if shell == Shell::Fish { format!("-l {name}") } else { format!("--{name}") };
+            assert!(part.contains(&long), "{shell}: {long}: {part}");
+        }
+        let short = if shell == Shell::Fish { "-s i " } else { "-i" };
+        assert!(part.contains(short), "{shell}: {part}");
+        // What another clock or policy is called here is no word of cyclictest.
+        assert!(!part.contains("realtime") && !part.contains("fifo:95"), "{shell}: {part}");
+    }
+}
+
 /// What is offered for an option.
 struct Offer<'a> {
     verb: &'a str,
