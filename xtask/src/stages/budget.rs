@@ -81,11 +81,17 @@ pub(super) fn check_begin(project: &Path, name: &str, program: &Path, folder: &P
     tallied(&title, compared(project, now, held, put))
 }
 
-/// Kernel and number of CPUs.
+/// The first PID namespace (`PROC_PID_INIT_INO` of the kernel's proc_ns.h).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Kernel, number of CPUs, and whether other processes are visible: in a PID namespace more is asked about who has a lock.
 fn machine() -> String {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("Linux {}, {cpus} CPUs", release.trim())
+    let first = fs::read_link("/proc/self/ns/pid")
+        .is_ok_and(|namespace| namespace.as_os_str() == FIRST_PID_NAMESPACE);
+    let within = if first { "" } else { ", in a PID namespace" };
+    format!("Linux {}, {cpus} CPUs{within}", release.trim())
 }
 
 fn tallied(title: &str, result: anyhow::Result<Option<String>>) -> Tally {
