@@ -66,6 +66,54 @@ fn the_kubernetes_job_runs_what_its_image_holds_and_is_never_repeated() {
     }
 }
 
+/// Words of a container, with its variables as Kubernetes puts them in.
+fn words_of(container: &Value, variables: &[(&str, &str)]) -> Vec<String> {
+    let own: Vec<(&str, &str)> = container["env"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|v| (v["name"].as_str().unwrap(), v["value"].as_str().unwrap()))
+        .collect();
+    let value = |name: &str| {
+        let all = variables.iter().chain(&own);
+        all.clone().find(|(n, _)| *n == name).map(|(_, value)| *value)
+    };
+    let put_in = |word: &Value| {
+        let word = word.as_str().unwrap();
+        let Some((before, rest)) = word.split_once("$(") else { return word.to_owned() };
+        let (name, after) = rest.split_once(')').unwrap();
+        format!("{before}{}{after}", value(name).unwrap_or_else(|| panic!("no {name}")))
+    };
+    container["args"].as_array().unwrap().iter().map(put_in).collect()
+}
+
+#[test]
+fn the_latency_tests_of_openshift_are_made_in_turn_and_each_is_judged_by_its_own_variable() {
+    let Some(job) = parsed("kubernetes/latency-tests.yaml") else { return };
+    assert_eq!(job["spec"]["backoffLimit"].as_i64(), Some(0));
+    let pod = &job["spec"]["template"]["spec"];
+    assert_eq!(pod["restartPolicy"].as_str(), Some("Never"));
+    let of = |key: &str| pod[key].as_array().unwrap().clone();
+    let tests = [of("initContainers"), of("containers")].concat();
+    let names: Vec<&str> = tests.iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["hwlat", "cyclic", "busy"]);
+    let _machine = machine();
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().display().to_string();
+    for (test, limit) in tests.iter().zip(["HWLATDETECT", "CYCLICTEST", "OSLAT"]) {
+        let limit = format!("{limit}_MAXIMUM_LATENCY");
+        let words = words_of(test, &[("LATENCY_TEST_RUNTIME", "1"), (&limit, "31000000")]);
+        assert!(words.contains(&"31000000us".to_owned()), "{words:?}");
+        let words = words.iter().map(|word| word.replace("/data", &here));
+        let out = tailbound().args(words).current_dir(folder.path()).output().unwrap();
+        // Whatever this machine is: it understood them.
+        assert!([0, 1, 3, 5].contains(&status(&out)), "{}: {}", status(&out), stderr(&out));
+        let file =
+            folder.path().join(format!("{}.tailbound.jsonl", test["name"].as_str().unwrap()));
+        assert!(status(&out) == 3 || file.exists(), "{}", file.display());
+    }
+}
+
 /// A device of LAVA: its own helper is a program that notes what it is told.
 struct Device(tempfile::TempDir);
 
