@@ -83,6 +83,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound tune auto ", "an experiment of half an hour: the stage `lab`"),
     ("tailbound run --rounds 10 -D 10s -a 3 ", CHANGES),
     ("tailbound run --tune ", CHANGES),
+    ("tailbound run -b 100us --signal ", "a program of the reader's: tests/cli/threshold.rs"),
     ("tailbound check", "the exit status is this machine's: tests/cli/check.rs"),
     ("tailbound check capture", "tests/cli/check.rs"),
     ("tailbound box answer ", "pulses from outside: tests/cli/probe_answer.rs"),
