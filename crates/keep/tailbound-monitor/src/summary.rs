@@ -33,7 +33,7 @@ impl Summary {
     pub fn text(&self) -> String {
         let starving = match self.starving {
             0 => String::new(),
-            n => format!("; threads starved {} times", grouped(n)),
+            n => format!(", threads that starved: {}", grouped(n)),
         };
         format!(
             "{} windows with {} wake-ups, {} not counted{starving}; {} of CPU time, {} of memory",
