@@ -10,16 +10,8 @@ use super::programs::{Architecture, Program};
 use super::tree::{About, PackageFormat, PackageTree};
 use super::{Effort, Release, said};
 
-/// Makes those of an architecture; their paths.
+/// Makes that of one program; its path.
 pub(crate) fn make(
-    release: &Release,
-    architecture: &Architecture,
-    about: &About,
-) -> anyhow::Result<Vec<PathBuf>> {
-    architecture.programs().iter().map(|p| one(release, architecture, *p, about)).collect()
-}
-
-fn one(
     release: &Release,
     architecture: &Architecture,
     program: Program,

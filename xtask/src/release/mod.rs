@@ -227,7 +227,9 @@ pub(crate) fn make(release: &Release) -> anyhow::Result<Vec<String>> {
         products.push(sbom);
         products.push(tarball::make(release, &architecture, &about)?);
         if exec::exists("dpkg-deb") {
-            products.extend(deb::make(release, &architecture, &about)?);
+            for program in architecture.programs() {
+                products.push(deb::make(release, &architecture, *program, &about)?);
+            }
         } else {
             lines.push(format!(
                 "no .deb of {}: there is no dpkg-deb (Debian package dpkg)",
@@ -235,7 +237,11 @@ pub(crate) fn make(release: &Release) -> anyhow::Result<Vec<String>> {
             ));
         }
         match rpm::missing() {
-            None => products.extend(rpm::make(release, &architecture, &about)?),
+            None => {
+                for program in architecture.programs() {
+                    products.push(rpm::make(release, &architecture, *program, &about)?);
+                }
+            }
             Some(why) => lines.push(format!("no .rpm of {}: {why}", architecture.name)),
         }
         if architecture == native {

@@ -18,16 +18,8 @@ pub(crate) fn missing() -> Option<&'static str> {
     (!exec::exists("rpmbuild")).then_some("there is no rpmbuild (Debian package rpm)")
 }
 
-/// Makes those of an architecture; their paths.
+/// Makes that of one program; its path.
 pub(crate) fn make(
-    release: &Release,
-    architecture: &Architecture,
-    about: &About,
-) -> anyhow::Result<Vec<PathBuf>> {
-    architecture.programs().iter().map(|p| one(release, architecture, *p, about)).collect()
-}
-
-fn one(
     release: &Release,
     architecture: &Architecture,
     program: Program,

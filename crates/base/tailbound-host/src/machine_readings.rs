@@ -4,8 +4,8 @@
 //! Units: ns. A reading is /proc/stat and the files of /proc/pressure; it interrupts no CPU.
 //! Not here: a run's looks (`watch`).
 
-use tailbound_core::disturbance::{CpuTaken, DisturbanceRecord};
-use tailbound_core::{CpuSet, disturbance::DisturbanceKind};
+use tailbound_core::CpuSet;
+use tailbound_core::disturbance::{DisturbanceKind, DisturbanceRecord};
 
 use crate::disturbances;
 use crate::disturbances::readings::Pressures;
@@ -30,13 +30,11 @@ impl MachineReadings {
     pub fn next(&mut self, root: &Root, t_ns: i64, span_ns: i64) -> DisturbanceRecord {
         let before = std::mem::replace(self, Self::begin(root));
         let mut record = DisturbanceRecord { t_ns, span_ns, ..DisturbanceRecord::default() };
-        let failed = before.pressures.passed(&self.pressures, &mut record.machine);
-        record.unread = failed;
+        record.unread = before.pressures.passed(&self.pressures, &mut record.machine);
         match (&before.ticks, &self.ticks) {
             (Ok(before), Ok(now)) => {
                 let cpus: CpuSet = now.keys().copied().collect();
                 record.cpus = disturbances::taken(&cpus, before, now);
-                record.cpus.retain(|c: &CpuTaken| !c.is_nothing());
             }
             (Err(_), Err(_)) => {}
             _ => record.unread.extend([
@@ -51,6 +49,8 @@ impl MachineReadings {
 
 #[cfg(test)]
 mod tests {
+    use tailbound_core::disturbance::CpuTaken;
+
     use super::*;
 
     #[test]

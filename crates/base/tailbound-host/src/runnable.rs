@@ -6,6 +6,7 @@
 //! Source: proc_pid_stat(5), Documentation/scheduler/sched-stats.rst.
 
 use crate::root::{Found, Missing, Root};
+use crate::schedstat::Schedstat;
 use crate::stat::Stat;
 use crate::threads::{Status, folders, processes};
 
@@ -86,12 +87,7 @@ fn one(pid: &str, stat: &Stat<'_>, run_ns: u64, turns: u64) -> Option<Runnable> 
 /// The time it ran and how often, from `schedstat`; where the kernel does not count these, its switches.
 fn turns(root: &Root, dir: &str) -> Found<(u64, u64)> {
     match root.read_trimmed(&format!("{dir}/schedstat")) {
-        Ok(text) => {
-            let mut words = text.split(' ').map_while(|w| w.parse::<u64>().ok());
-            let odd = || Missing::Unknown(format!("{dir}/schedstat reads `{text}`"));
-            let run_ns = words.next().ok_or_else(odd)?;
-            Ok((run_ns, words.nth(1).ok_or_else(odd)?))
-        }
+        Ok(text) => Schedstat::of_text(dir, &text).map(|s| (s.run_ns, s.turns)),
         Err(_) => {
             let switches = Status::read(root, dir)?.switches()?;
             Ok((0, switches.voluntary.saturating_add(switches.involuntary)))

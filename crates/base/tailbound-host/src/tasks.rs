@@ -11,6 +11,7 @@ use tailbound_core::CpuSet;
 use tailbound_sys::hostinfo;
 
 use crate::root::{Found, Missing, Root};
+use crate::schedstat::Schedstat;
 use crate::stat::Stat;
 use crate::threads;
 
@@ -106,8 +107,7 @@ pub(crate) fn last_cpu(root: &Root, dir: &str) -> Option<u32> {
 
 /// CPU time to the ns, where the kernel keeps it.
 fn exact_cpu_ns(root: &Root, dir: &str) -> Option<u64> {
-    let text = root.read_trimmed(&format!("{dir}/schedstat")).ok()?;
-    text.split(' ').next()?.parse().ok()
+    Schedstat::read(root, dir).ok().map(|s| s.run_ns)
 }
 
 /// The thread of a line of /proc/PID/stat if it is a real-time one.

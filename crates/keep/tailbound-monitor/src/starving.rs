@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tailbound_host::pressure;
 use tailbound_host::root::{Found, Root};
 use tailbound_host::runnable::{RunProgress, Runnable, runnable};
 
@@ -23,7 +24,6 @@ const LOOK_MAX_NS: i64 = 10_000_000_000;
 const TOLD_MAX: u64 = 100;
 /// The kernel adds pressure up every 2 s: a shorter time says nothing.
 const CALM_MIN_NS: i64 = 5_000_000_000;
-const PRESSURE: &str = "/proc/pressure/cpu";
 
 /// Who has the CPU of a starving thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -59,7 +59,17 @@ pub struct Starving {
     pub by: Starver,
 }
 
+const ALONE: &str =
+    "unknown: nothing else is runnable on that CPU: a limit of its group, or real-time throttling";
+const NOBODY_RAN: &str =
+    "unknown: no thread of that CPU ran between two looks and is still runnable";
+
 impl Starver {
+    fn of(by: &Runnable) -> Self {
+        let policy = Policy::of(by.policy, by.priority);
+        Self::Known(Before { comm: by.name.clone(), tid: by.tid, policy })
+    }
+
     /// Is it known, and no real-time thread?
     #[must_use]
     pub fn is_ordinary(&self) -> bool {
@@ -101,9 +111,7 @@ pub(crate) struct StarvationWatch {
 
 /// How long threads waited for a CPU since boot, in µs.
 fn pressure_us(root: &Root) -> Option<u64> {
-    let text = root.text(PRESSURE).ok()?;
-    let some = text.lines().find(|l| l.starts_with("some "))?;
-    some.split(' ').find_map(|w| w.strip_prefix("total=")?.parse().ok())
+    pressure::total_us(root, "cpu", "some ").ok()
 }
 
 /// Above whom a policy goes: deadline, real-time by priority, all others.
@@ -186,11 +194,15 @@ impl StarvationWatch {
             if let Some(told) = &mut state.told {
                 told.for_ns = for_ns;
             } else if for_ns >= self.threshold_ns {
-                let ran = |t: &&Runnable| t.cpu == thread.cpu && stood(t).is_none();
-                let by = threads.iter().filter(ran).max_by_key(|t| rank(t));
-                // A thread that alone is runnable there runs, on a CPU whose ticks are off.
-                let alone = !threads.iter().any(|t| t.cpu == thread.cpu && t.tid != thread.tid);
-                let starving = starving(thread, state.since_ns, for_ns, by, alone);
+                let there = || threads.iter().filter(|t| t.cpu == thread.cpu);
+                let ran = there().filter(|t| stood(t).is_none()).max_by_key(|t| rank(t));
+                let by = match ran {
+                    Some(by) => Starver::of(by),
+                    // A thread that alone is runnable there runs, on a CPU whose ticks are off.
+                    None if there().all(|t| t.tid == thread.tid) => Starver::Unknown(ALONE),
+                    None => Starver::Unknown(NOBODY_RAN),
+                };
+                let starving = starving(thread, state.since_ns, for_ns, by);
                 if self.told < TOLD_MAX {
                     turns.push(StarvingChange::Starves(starving.clone()));
                 }
@@ -208,31 +220,13 @@ impl StarvationWatch {
     }
 }
 
-fn starving(
-    thread: &Runnable,
-    since_ns: i64,
-    for_ns: i64,
-    by: Option<&Runnable>,
-    alone: bool,
-) -> Starving {
-    let policy = |t: &Runnable| Policy::of(t.policy, t.priority);
-    let by = match by {
-        Some(by) => {
-            Starver::Known(Before { comm: by.name.clone(), tid: by.tid, policy: policy(by) })
-        }
-        None if alone => Starver::Unknown(
-            "unknown: nothing else is runnable on that CPU: a limit of its group, or real-time throttling",
-        ),
-        None => Starver::Unknown(
-            "unknown: no thread of that CPU ran between two looks and is still runnable",
-        ),
-    };
+fn starving(thread: &Runnable, since_ns: i64, for_ns: i64, by: Starver) -> Starving {
     Starving {
         comm: thread.name.clone(),
         pid: thread.pid,
         tid: thread.tid,
         start_ticks: thread.start_ticks,
-        policy: policy(thread),
+        policy: Policy::of(thread.policy, thread.priority),
         cpu: thread.cpu,
         since_ns,
         for_ns,

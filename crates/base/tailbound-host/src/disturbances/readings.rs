@@ -22,7 +22,8 @@ use super::higher_priority::comes_before;
 use super::recurring::Courses;
 use super::{Look, frequency, quota};
 use crate::root::{Found, Missing, Root};
-use crate::{smi, tasks};
+use crate::schedstat::Schedstat;
+use crate::{pressure, smi, tasks};
 
 /// Most threads above whose time is read at each look.
 const ABOVE_MAX: usize = 32;
@@ -170,7 +171,7 @@ impl Readings {
                 }
                 (Counter::Firmware, Some(n)) => record.machine.smis = n,
                 (Counter::Pressure(kind), Some(ns)) if ns >= PRESSURE_MIN_NS => {
-                    *pressure(&mut record.machine, *kind) = ns;
+                    *pressure_of(&mut record.machine, *kind) = ns;
                 }
                 // Threads end.
                 (Counter::Waited(_) | Counter::Above(_), _) | (_, Some(_)) => {}
@@ -229,13 +230,13 @@ impl Readings {
             }
         }
         for (tid, thread) in self.above.iter().flatten() {
-            let Ok([ran_ns, _, turns]) = schedstat(root, &thread.dir) else { continue };
-            now.insert(Counter::Above(*tid), ran_ns);
-            self.courses.thread(look, *tid, (&thread.label, thread.cpu), turns);
+            let Ok(stat) = Schedstat::read(root, &thread.dir) else { continue };
+            now.insert(Counter::Above(*tid), stat.run_ns);
+            self.courses.thread(look, *tid, (&thread.label, thread.cpu), stat.turns);
         }
         for (tid, thread) in &self.measured {
-            let waited = schedstat(root, &thread.dir).map(|[_, waited_ns, _]| waited_ns);
-            now.extend(waited.ok().map(|ns| (Counter::Waited(*tid), ns)));
+            let stat = Schedstat::read(root, &thread.dir);
+            now.extend(stat.ok().map(|s| (Counter::Waited(*tid), s.wait_ns)));
         }
         now
     }
@@ -273,7 +274,10 @@ pub(crate) struct Pressures(Vec<(Kind, Found<u64>)>);
 
 impl Pressures {
     pub(crate) fn read(root: &Root) -> Self {
-        Self(PRESSURES.map(|(file, line, kind)| (kind, total(root, file, line))).into())
+        let total_ns = |resource, line| {
+            pressure::total_us(root, resource, line).map(|us| us.saturating_mul(1000))
+        };
+        Self(PRESSURES.map(|(resource, line, kind)| (kind, total_ns(resource, line))).into())
     }
 
     /// Puts into `machine` what passed up to `now`; gives back what cannot be read any more.
@@ -283,7 +287,7 @@ impl Pressures {
             match (before, now) {
                 (Ok(before), Ok(now)) => {
                     let ns = i64::try_from(now.saturating_sub(*before)).unwrap_or(i64::MAX);
-                    *pressure(machine, *kind) = if ns < PRESSURE_MIN_NS { 0 } else { ns };
+                    *pressure_of(machine, *kind) = if ns < PRESSURE_MIN_NS { 0 } else { ns };
                 }
                 (Ok(_), Err(_)) | (Err(_), Ok(_)) => unread.push(*kind),
                 (Err(_), Err(_)) => {}
@@ -294,7 +298,7 @@ impl Pressures {
 }
 
 /// The field of a pressure.
-fn pressure(machine: &mut MachineTaken, kind: Kind) -> &mut i64 {
+fn pressure_of(machine: &mut MachineTaken, kind: Kind) -> &mut i64 {
     match kind {
         Kind::IoPressure => &mut machine.io_pressure_ns,
         Kind::MemoryPressure => &mut machine.memory_pressure_ns,
@@ -323,7 +327,7 @@ fn frequency_is_kept(root: &Root) -> bool {
 fn measured(first: &Look) -> BTreeMap<u32, ReadThread> {
     let one = |tid: &u32| {
         let dir = format!("/proc/self/task/{tid}");
-        schedstat(&first.root, &dir).ok()?;
+        Schedstat::read(&first.root, &dir).ok()?;
         let cpu = only(&tasks::allowed(&first.root, &dir).ok()?);
         Some((*tid, ReadThread { dir, label: String::new(), cpu: Some(cpu?) }))
     };
@@ -357,22 +361,4 @@ fn above(
 fn only(cpus: &CpuSet) -> Option<u32> {
     let mut all = cpus.iter();
     all.next().filter(|_| all.next().is_none())
-}
-
-/// `CPU time, time that it was ready and waited, turns`.
-fn schedstat(root: &Root, dir: &str) -> Found<[u64; 3]> {
-    let file = format!("{dir}/schedstat");
-    let text = root.read_trimmed(&file)?;
-    let words: Vec<u64> = text.split(' ').map_while(|w| w.parse().ok()).collect();
-    words.try_into().map_err(|_| Missing::Unknown(format!("{file} reads `{text}`")))
-}
-
-/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, in µs.
-fn total(root: &Root, name: &str, line: &str) -> Found<u64> {
-    let file = format!("/proc/pressure/{name}");
-    let text = root.text(&file)?;
-    let total = text.lines().find(|l| l.starts_with(line)).and_then(|l| l.split("total=").nth(1));
-    let us: Option<u64> = total.and_then(|t| t.trim().parse().ok());
-    us.map(|us| us.saturating_mul(1000))
-        .ok_or_else(|| Missing::Unknown(format!("{file} has no total")))
 }

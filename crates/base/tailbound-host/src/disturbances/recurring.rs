@@ -201,17 +201,16 @@ fn settings(root: &Root) -> impl Iterator<Item = Recurring> + '_ {
     };
     SETTINGS.into_iter().filter(move |(_, file, _)| !is_off(file)).filter_map(
         |(name, file, unit_ns)| {
-            let value: i64 = root.parsed(file).ok()?;
+            let period_ns = root.parsed::<i64>(file).ok()?.checked_mul(unit_ns)?;
             let setting = file.rsplit('/').next().unwrap_or(file);
-            Some(Recurring {
+            (period_ns > 0).then(|| Recurring {
                 kind: RecurringKind::Setting,
                 name: format!("{name} ({setting})"),
                 cpu: None,
                 count: 0,
                 span_ns: 0,
-                period_ns: Some(value.checked_mul(unit_ns)?).filter(|ns| *ns > 0),
+                period_ns: Some(period_ns),
             })
-            .filter(|r| r.period_ns.is_some())
         },
     )
 }
