@@ -38,9 +38,17 @@ pub(crate) fn cargo(project: &Path) -> Command {
 
 /// The tool in the profile of the tests, for stages to which its speed does not matter.
 pub(crate) fn tool(project: &Path) -> anyhow::Result<PathBuf> {
-    succeed(cargo(project).args(["build", "--quiet", "--profile", "test", "-p", "tailbound"]))?;
+    compiled_for(project, "knobs")?;
     let built = root::target(project).join("debug/tailbound");
     built.canonicalize().with_context(|| built.display().to_string())
+}
+
+/// Compiles an integration test and what it needs, which are programs and libraries of the same package.
+///
+/// Of the whole workspace, as the stage `build` does: `-p PACKAGE` would choose other features of shared dependencies, and then
+/// two dozen crates are compiled once more.
+pub(crate) fn compiled_for(project: &Path, test: &str) -> anyhow::Result<()> {
+    succeed(cargo(project).args(["test", "--quiet", "--workspace", "--no-run", "--test", test]))
 }
 
 /// A command line as a person would type it.

@@ -53,7 +53,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     let bench = Bench {
         project: project.to_owned(),
         prefix: dir.join("prefix"),
-        built: root::target(project).canonicalize()?.join("debug"),
+        built: root::target(project).canonicalize()?.join("debug/deps"),
         tool: exec::tool(project)?,
         dir,
     };
@@ -78,9 +78,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
 
 impl Bench {
     fn install(&self) -> anyhow::Result<()> {
-        let mut cargo = exec::cargo(&self.project);
-        cargo.args(["build", "--quiet", "--profile", "test", "-p", "tailbound-capi"]);
-        exec::succeed(&mut cargo)?;
+        exec::compiled_for(&self.project, "interface")?;
         let mut install = exec::command(self.project.join("scripts/install-lib"));
         install.arg(&self.built).env("PREFIX", &self.prefix).env_remove("DESTDIR");
         install.env_remove("LIBDIR");

@@ -26,7 +26,7 @@ pub(super) const SILENCE: Duration = Duration::from_secs(15 * 60);
 /// the machine.
 pub(crate) fn faults(project: &Path) -> anyhow::Result<Tally> {
     let mut cargo = exec::cargo(project);
-    cargo.args(["test", "-p", "tailbound", "--test", "faults", "--no-fail-fast"]);
+    cargo.args(["test", "--workspace", "--test", "faults", "--no-fail-fast"]);
     cargo.args(["--", "--show-output", "--test-threads=1"]);
     counted(&mut cargo)
 }
