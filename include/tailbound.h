@@ -81,7 +81,7 @@ extern "C" {
 /* Recorders that can be open at a time. Each takes about 1.5 MiB. */
 #define TB_RECORDERS_MAX 64
 
-/* The version of the library that is running, "0.1.0". */
+/* The version of the library that is running, "0.2.0". */
 TB_API const char *tb_version(void);
 
 /* The meaning of a status; never null. */

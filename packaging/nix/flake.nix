@@ -14,7 +14,7 @@
       packages = each (pkgs: {
         default = pkgs.rustPlatform.buildRustPackage {
           pname = "tailbound";
-          version = "0.1.0";
+          version = "0.2.0";
           src = ../..;
           cargoLock.lockFile = ../../Cargo.lock;
           buildAndTestSubdir = "crates/tailbound";

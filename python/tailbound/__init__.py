@@ -12,4 +12,4 @@ from .h2 import bucket_bounds, bucket_index
 from .run import Run, RunFileError, read
 
 __all__ = ["Run", "RunFileError", "bucket_bounds", "bucket_index", "read"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -4,7 +4,7 @@
 #
 ################################################################################
 
-TAILBOUND_VERSION = 0.1.0
+TAILBOUND_VERSION = 0.2.0
 # The folder of the sources: the project has no public page yet.
 TAILBOUND_SITE = $(TAILBOUND_SOURCES)
 TAILBOUND_SITE_METHOD = local

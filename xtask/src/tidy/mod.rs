@@ -19,6 +19,7 @@ mod run;
 mod text;
 mod times;
 mod unpacking;
+mod versions;
 mod writing;
 
 pub(crate) use run::{check, command};

@@ -6,7 +6,7 @@ use anyhow::bail;
 use super::finding::Finding;
 use super::{
     claims, documents, edges, files, hall, headers, names, promises, purity, text, times,
-    unpacking, writing,
+    unpacking, versions, writing,
 };
 use crate::root;
 
@@ -34,6 +34,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     found.extend(promises::check(&files));
     found.extend(documents::check(&files));
     found.extend(claims::check(&files));
+    found.extend(versions::check(&files));
     found.extend(text::changelog(read("CHANGELOG.md")));
     found.extend(text::overview(read("ARCHITECTURE.md")));
     found.extend(text::manual(&files));

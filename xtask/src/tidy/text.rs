@@ -8,7 +8,7 @@ use super::finding::Finding;
 
 const BLOB_MAX: usize = 512 << 10;
 
-/// Words of the changelog: a page.
+/// Words of a version's section of the changelog: a page, read in two minutes.
 const CHANGELOG_WORDS_MAX: usize = 400;
 /// Words of the overview: a quarter of an hour's reading. What is about one crate stands in its README.
 const OVERVIEW_WORDS_MAX: usize = 3_500;
@@ -174,37 +174,30 @@ fn offline(file: &File, text: &str) -> Vec<Finding> {
     found
 }
 
-/// Rules about the changelog.
+/// Rules about the changelog: `[Unreleased]` is there, and of each version a section that is read in two minutes.
 pub(crate) fn changelog(text: &str) -> Vec<Finding> {
-    let unreleased = text.split("\n## ").find(|s| s.starts_with("[Unreleased]"));
-    let mut missing = Vec::new();
-    match unreleased {
-        None => missing.push("## [Unreleased]"),
-        Some(section) => {
-            for title in ["### Formats", "### Numbers"] {
-                if !section.contains(title) {
-                    missing.push(title);
-                }
-            }
-        }
+    let sections: Vec<&str> = text.split("\n## ").skip(1).collect();
+    let finding =
+        |why: String, remedy: &str| Finding::new(("CHANGELOG.md", 1), "changelog", why, remedy);
+    let mut found = Vec::new();
+    if !sections.iter().any(|s| s.starts_with("[Unreleased]")) {
+        found.push(finding("no `## [Unreleased]`".to_owned(), "Add the section"));
     }
-    let finding = |title: &str| {
-        Finding::new(
-            ("CHANGELOG.md", 1),
-            "changelog",
-            format!("no `{title}`: readers of old files and figures look there first"),
-            "Add the section, with `- None.` if there is nothing",
-        )
-    };
-    let mut found: Vec<Finding> = missing.into_iter().map(finding).collect();
-    let words = text.split_whitespace().count();
-    if words > CHANGELOG_WORDS_MAX {
-        found.push(Finding::new(
-            ("CHANGELOG.md", 1),
-            "changelog",
-            format!("{words} words, at most {CHANGELOG_WORDS_MAX}: nobody reads a longer one"),
-            "Leave out what no user of an earlier version must know",
-        ));
+    for section in sections {
+        let name = section.lines().next().unwrap_or_default();
+        for title in ["### Formats", "### Numbers"].iter().filter(|t| !section.contains(**t)) {
+            found.push(finding(
+                format!("{name}: no `{title}`: readers of old files and figures look there first"),
+                "Add the section, with `- None.` if there is nothing",
+            ));
+        }
+        let words = section.split_whitespace().count();
+        if words > CHANGELOG_WORDS_MAX {
+            found.push(finding(
+                format!("{name}: {words} words, at most {CHANGELOG_WORDS_MAX}: nobody reads more"),
+                "Leave out what no user of an earlier version must know",
+            ));
+        }
     }
     found
 }
@@ -359,10 +352,11 @@ mod tests {
 
     #[test]
     fn the_changelog_needs_its_sections() {
-        let good = "# C\n\n## [Unreleased]\n\n### Formats\n\n### Numbers\n\n## [1.0]\n";
-        assert!(changelog(good).is_empty());
-        let old = "# C\n\n## [Unreleased]\n\n## [1.0]\n\n### Formats\n\n### Numbers\n";
-        assert_eq!(changelog(old).len(), 2);
+        let both = "### Formats\n\n### Numbers\n";
+        let good = format!("# C\n\n## [Unreleased]\n\n{both}\n## [1.0]\n\n{both}");
+        assert_eq!(changelog(&good), Vec::new());
+        let old = format!("# C\n\n## [Unreleased]\n\n## [1.0]\n\n{both}");
+        assert_eq!(changelog(&old).len(), 2);
         assert_eq!(changelog("# C\n").len(), 1);
         let long = format!("{good}{}", "word ".repeat(CHANGELOG_WORDS_MAX));
         assert_eq!(changelog(&long).len(), 1);

@@ -74,7 +74,7 @@ fn text(status: i32) -> &'static CStr {
     }
 }
 
-/// The version of the library that is running: `0.1.0`.
+/// The version of the library that is running: `0.2.0`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tb_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");

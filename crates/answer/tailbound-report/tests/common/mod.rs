@@ -116,7 +116,7 @@ pub(crate) fn run(shape: &Shape) -> Run {
     let interval_ns = 1_000_000_000 / i64::try_from(shape.per_second).unwrap_or(1000);
     let mut run = Run::new(Header {
         schema: tailbound_core::record::SCHEMA.into(),
-        tool: "tailbound 0.1.0".into(),
+        tool: "tailbound 0.2.0".into(),
         id: format!("20260101T120000Z-desk-{}", shape.seed),
         started: "2026-01-01T12:00:00Z".into(),
         command: [

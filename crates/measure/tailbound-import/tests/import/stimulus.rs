@@ -65,7 +65,7 @@ fn record(n: u64, came: impl Fn(u64) -> bool, end: StimulusEnd) -> (StimulusReco
         origin: StimulusOrigin {
             tool: "tailbound-box",
             what: "Raspberry Pi Pico (RP2040)".to_owned(),
-            version: Some("0.1.0".to_owned()),
+            version: Some("0.2.0".to_owned()),
             place: "/dev/ttyACM0".to_owned(),
         },
         tick,
