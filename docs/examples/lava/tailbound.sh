@@ -6,28 +6,50 @@
 #
 # The case `tailbound` is the run itself: pass, met; fail, not met, or it could not be made (no program, no real-time
 # priority, no tracer that was asked for); unknown, undecided. Nothing that is missing passes.
+#
+# Without LAVA's helper `lava-test-case` (KernelCI and others that read a console): the same as KTAP on standard output, in
+# which undecided is `not ok`, and exit status 1 unless the run passed.
 set -u
 run=tailbound.tailbound.jsonl
 
-if ! command -v tailbound >/dev/null; then
-    echo "there is no tailbound on this device" >&2
-    lava-test-case tailbound --result fail
-    exit 0
-fi
+lava=yes
+command -v lava-test-case >/dev/null || lava=
+
+# The run could not be made: $1 says why.
+not_made() {
+    echo "$1" >&2
+    if [ -n "$lava" ]; then
+        lava-test-case tailbound --result fail
+        exit 0
+    fi
+    printf 'KTAP version 1\n1..1\nnot ok 1 tailbound: %s\n' "$1"
+    exit 1
+}
+
+command -v tailbound >/dev/null || not_made "there is no tailbound on this device"
 
 status=0
 answer=$(tailbound run --quiet --brief --force --out "$run" "$@") || status=$?
-echo "$answer"
+echo "$answer" >&2
 case $status in
 0) result=pass ;;
+1) result=fail ;;
 5) result=unknown ;;
-*) result=fail ;;
+# A run that was not made has no cases, and those of an earlier one are not its.
+*) not_made "not measured, exit status $status of tailbound" ;;
 esac
 # Without a deadline nothing is judged, and 0 is no pass.
 case $answer in
 outcome=met*) ;;
 *) [ "$result" != pass ] || result=unknown ;;
 esac
+
+if [ -z "$lava" ]; then
+    tailbound export "$run" --as ktap || not_made "the run file cannot be read again"
+    [ "$result" = pass ]
+    exit
+fi
+
 lava-test-case tailbound --result "$result"
 
 # The largest latency as a figure, where there is one: `max=3.311ms`.
@@ -36,11 +58,6 @@ if [ -n "$max" ]; then
     lava-test-case latest --result "$result" --measurement "${max% *}" --units "${max#* }"
 fi
 
-# A run that was not made has no cases, and those of an earlier one are not its.
-case $status in
-0 | 1 | 5) ;;
-*) exit 0 ;;
-esac
 tailbound export "$run" --as ktap | while IFS= read -r line; do
     case $line in
     "ok "*" # SKIP"*) result=skip ;;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every command that README, docs and their example files show, run in its order in one folder, shortened.
+//! A tutorial has a folder of its own with nothing in it, as its reader has.
 //!
 //! The program is the one of the stage `static`. A command passes with an exit
 //! status that is an answer, whatever this host's latencies are; a panic, a refusal (2) or a bug
@@ -82,6 +83,10 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound tune set ", CHANGES),
     ("tailbound tune auto ", "an experiment of half an hour: the stage `lab`"),
     ("tailbound run --rounds 10 -D 10s -a 3 ", CHANGES),
+    ("tailbound run --rounds 10 -D 4s -a 1 ", CHANGES),
+    ("tailbound blame full.jsonl", "a run of the lab: the stage `lab`"),
+    ("tailbound blame mine.jsonl", "a run with tracing: tests/cli/blame.rs"),
+    ("tailbound fleet ", "real kernels: the stage `lab`"),
     ("tailbound run --tune ", CHANGES),
     ("tailbound run -b 100us --signal ", "a program of the reader's: tests/cli/threshold.rs"),
     ("tailbound check", "the exit status is this machine's: tests/cli/check.rs"),
@@ -121,6 +126,13 @@ const RUNS: &[&str] = &[
     "results/2.tailbound.jsonl",
     "runs-of-6.6/1.tailbound.jsonl",
     "runs-of-6.12/1.tailbound.jsonl",
+];
+/// Files that a tutorial has of commands which cannot run here.
+const OF_TUTORIALS: &[(&str, &str)] = &[
+    ("a-board", "model.tailbound.jsonl"),
+    ("farm", "night/desk/desk/run.tailbound.jsonl"),
+    ("farm", "night/stock/lab/run.tailbound.jsonl"),
+    ("farm", "night/rt/lab/run.tailbound.jsonl"),
 ];
 const CYCLICTEST: &str = "crates/measure/tailbound-import/tests/fixtures/cyclictest-2.4_h400.json";
 
@@ -163,8 +175,9 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
             tally.leave_out(&name, *why);
             continue;
         }
+        let place = place(&folder, &shown.page)?;
         for name in &shown.fresh {
-            let name = folder.join(name);
+            let name = place.join(name);
             if name.exists() {
                 fs::remove_dir_all(&name)?;
             }
@@ -176,11 +189,11 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
                 tally.leave_out(&name, why);
             }
             // Its words are looked at all the same.
-            Some(why) => match understood(&folder, &shown.text) {
+            Some(why) => match understood(&place, &shown.text) {
                 Ok(()) => tally.leave_out(&name, why),
                 Err(e) => tally.fail(&name, format!("{e:#}")),
             },
-            None => match answers(&folder, &shortened(&shown.text)) {
+            None => match answers(&place, &shortened(&shown.text)) {
                 // `scripts/deps` installs it for root alone.
                 Err(e) if !root && e.is::<NoProgram>() => {
                     tally.leave_out(&name, e.to_string());
@@ -191,6 +204,23 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     }
     examples::form(project, &mut tally)?;
     Ok(tally)
+}
+
+/// Where the commands of a page run: all in one folder, and those of a tutorial in one that is new.
+fn place(folder: &Path, page: &str) -> anyhow::Result<PathBuf> {
+    let tutorial = page.strip_prefix("docs/tutorials/").and_then(|p| p.strip_suffix(".md"));
+    let Some(tutorial) = tutorial else { return Ok(folder.to_owned()) };
+    let place = folder.join("tutorials").join(tutorial);
+    if !place.exists() {
+        fs::create_dir_all(&place)?;
+        std::os::unix::fs::symlink(folder.join("bin"), place.join("bin"))?;
+        for (_, file) in OF_TUTORIALS.iter().filter(|(of, _)| *of == tutorial) {
+            let file = place.join(file);
+            file.parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::copy(folder.join("a.jsonl"), file)?;
+        }
+    }
+    Ok(place)
 }
 
 /// README and every page of docs, with their text.
@@ -443,6 +473,21 @@ mod tests {
             (18, "tailbound bound x"),
         ];
         assert_eq!(found, expected.map(|(l, t)| (l, t.to_owned())));
+    }
+
+    #[test]
+    fn a_tutorial_begins_in_a_folder_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("bin")).unwrap();
+        fs::write(folder.path().join("a.jsonl"), "run").unwrap();
+        assert_eq!(place(folder.path(), "docs/using.md").unwrap(), folder.path());
+        let farm = place(folder.path(), "docs/tutorials/farm.md").unwrap();
+        assert!(farm.join("bin").is_dir());
+        fs::write(farm.join("made"), "by a command before").unwrap();
+        let again = place(folder.path(), "docs/tutorials/farm.md").unwrap();
+        assert!(again.join("made").exists() && again.join("night/rt/lab").is_dir());
+        let other = place(folder.path(), "docs/tutorials/tune.md").unwrap();
+        assert_eq!(fs::read_dir(other).unwrap().count(), 1);
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     found.extend(text::changelog(read("CHANGELOG.md")));
     found.extend(text::overview(read("ARCHITECTURE.md")));
     found.extend(text::manual(&files));
+    found.extend(text::tutorials(&files));
     found.extend(text::readme(read("README.md")));
     found.extend(text::results(&files));
     found.extend(text::readmes(&files));

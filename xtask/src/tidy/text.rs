@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules about any file: size, kind, white space, places of one machine, pages that must
-//! work offline; the changelog, the size of the overview, of the manual and of the README, the
+//! work offline; the changelog, the size of the overview, of the manual, the tutorials and of the README, the
 //! dates of results, and the README of each crate.
 
 use super::files::File;
@@ -12,12 +12,17 @@ const BLOB_MAX: usize = 512 << 10;
 const CHANGELOG_WORDS_MAX: usize = 400;
 /// Words of the overview: a quarter of an hour's reading. What is about one crate stands in its README.
 const OVERVIEW_WORDS_MAX: usize = 3_500;
-/// Words of the manual, which is `docs` without [`RESULTS`]: an afternoon's reading.
+/// Words of the manual, which is `docs` without [`RESULTS`] and [`TUTORIALS`]: an afternoon's reading.
 const MANUAL_WORDS_MAX: usize = 60_000;
+/// Words of all tutorials, and of one: ten minutes, with what it has people do.
+const TUTORIALS_WORDS_MAX: usize = 5_000;
+const TUTORIAL_WORDS_MAX: usize = 600;
 /// Lines of the README: what a newcomer looks through.
 const README_LINES_MAX: usize = 110;
 /// The folder of what was measured. It may grow; each page says when.
 const RESULTS: &str = "docs/results/";
+/// The folder of what a newcomer does step by step.
+const TUTORIALS: &str = "docs/tutorials/";
 /// Lines of a page of results within which its date stands.
 const DATE_WITHIN: usize = 6;
 
@@ -217,17 +222,43 @@ pub(crate) fn overview(text: &str) -> Option<Finding> {
 
 /// The manual stays one that is read.
 pub(crate) fn manual(files: &[File]) -> Option<Finding> {
-    let pages = files.iter().filter(|f| is_page(f) && !f.path.starts_with(RESULTS));
-    let words: usize =
-        pages.filter_map(File::text).map(|text| text.split_whitespace().count()).sum();
-    (words > MANUAL_WORDS_MAX).then(|| {
+    let elsewhere = |f: &File| [RESULTS, TUTORIALS].iter().any(|at| f.path.starts_with(at));
+    let count: usize = files.iter().filter(|f| is_page(f) && !elsewhere(f)).map(words).sum();
+    (count > MANUAL_WORDS_MAX).then(|| {
         Finding::new(
             ("docs/README.md", 1),
             "manual",
-            format!("docs without results has {words} words, at most {MANUAL_WORDS_MAX}"),
+            format!(
+                "docs without results and tutorials has {count} words, at most {MANUAL_WORDS_MAX}"
+            ),
             "Say each thing once and link; move what was measured to docs/results, with its date",
         )
     })
+}
+
+/// Tutorials stay such that a person can finish one in ten minutes.
+pub(crate) fn tutorials(files: &[File]) -> Vec<Finding> {
+    let pages = || files.iter().filter(|f| is_page(f) && f.path.starts_with(TUTORIALS));
+    let long = |path: &str, count: usize, most: usize| {
+        (count > most).then(|| {
+            Finding::new(
+                (path, 1),
+                "tutorials",
+                format!("{count} words, at most {most}"),
+                "Leave out what is no step; link the page that explains it",
+            )
+        })
+    };
+    let all: usize = pages().map(words).sum();
+    let index = long("docs/tutorials/README.md", all, TUTORIALS_WORDS_MAX);
+    index
+        .into_iter()
+        .chain(pages().filter_map(|f| long(&f.path, words(f), TUTORIAL_WORDS_MAX)))
+        .collect()
+}
+
+fn words(file: &File) -> usize {
+    file.text().unwrap_or_default().split_whitespace().count()
 }
 
 /// The README stays one that a newcomer looks through: `text` of README.md.
@@ -378,8 +409,23 @@ mod tests {
         assert_eq!(manual("word\n", "docs/probes/b.md"), None);
         assert_eq!(manual("two words\n", "docs/probes/b.md"), Some("manual"));
         assert_eq!(manual("two words\n", "docs/results/b.md"), None);
+        assert_eq!(manual("two words\n", "docs/tutorials/b.md"), None);
         assert_eq!(manual("two words\n", "docs/b.toml"), None);
         assert_eq!(manual("two words\n", "crates/a/README.md"), None);
+    }
+
+    #[test]
+    fn a_long_tutorial_is_found_and_many_are() {
+        let found = |pages: &[(&str, usize)]| {
+            let fake = |(path, n): &(&str, usize)| File::fake(path, &"word ".repeat(*n));
+            let files: Vec<File> = pages.iter().map(fake).collect();
+            tutorials(&files).into_iter().map(|f| f.path).collect::<Vec<_>>()
+        };
+        let [a, most] = ["docs/tutorials/a.md", "docs/tutorials/b.md"];
+        assert!(found(&[(a, TUTORIAL_WORDS_MAX), ("docs/b.md", 9_000)]).is_empty());
+        assert_eq!(found(&[(a, TUTORIAL_WORDS_MAX + 1), (most, TUTORIAL_WORDS_MAX)]), [a]);
+        let many = [(a, TUTORIAL_WORDS_MAX); TUTORIALS_WORDS_MAX / TUTORIAL_WORDS_MAX + 1];
+        assert_eq!(found(&many), ["docs/tutorials/README.md"]);
     }
 
     #[test]

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use tailbound_testing::skip;
-
+use crate::pipelines::documents;
 use crate::{machine, status, stderr, tailbound};
 
 fn examples() -> PathBuf {
@@ -16,16 +15,7 @@ fn examples() -> PathBuf {
 
 /// What a file says, read by Python's YAML; `None` where that is not there.
 fn parsed(file: &str) -> Option<Value> {
-    let read = "import json, sys, yaml; json.dump(yaml.safe_load(open(sys.argv[1])), sys.stdout)";
-    let python = |words: &[&str]| Command::new("python3").args(words).output();
-    if !python(&["-c", "import yaml"]).is_ok_and(|o| o.status.success()) {
-        skip("yaml", "python3 has no module yaml (Debian: python3-yaml)");
-        return None;
-    }
-    let path = examples().join(file).display().to_string();
-    let out = python(&["-c", read, &path]).unwrap();
-    assert!(out.status.success(), "{file}: {}", stderr(&out));
-    Some(serde_json::from_slice(&out.stdout).unwrap())
+    documents(&examples().join(file))?.pop()
 }
 
 #[test]

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machines that others share out: a campaign on nodes of Slurm and places of labgrid, and the examples for LAVA and Kubernetes.
+//! Machines that others share out: a campaign on nodes of Slurm and places of labgrid, the examples for LAVA and Kubernetes, and the steps for pipelines.
 //! Of its own, as each measures this machine: cargo runs it alone.
 //!
 //! ```text
 //! slurm.rs    real daemons on loopback        labgrid.rs the same
 //! examples.rs what their files say is what the program does
+//! pipelines.rs the steps for GitHub, GitLab and Jenkins
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "children and pauses of tests")]
 
 mod examples;
 mod labgrid;
+mod pipelines;
 mod slurm;
 #[expect(dead_code, reason = "its other user needs more")]
 #[path = "../../../keep/tailbound-fleet/tests/sshd/mod.rs"]
