@@ -16,6 +16,8 @@ use tailbound_core::printable;
 use tailbound_sys::given;
 use tailbound_sys::new_file;
 
+use crate::root::Root;
+
 /// Where the lock lies; a machine without this folder has it in the other one.
 const PLACES: [&str; 2] = ["/run/lock", "/tmp"];
 /// Names another folder.
@@ -51,6 +53,16 @@ pub struct Shared {
     /// None: whoever started this has the machine, or there is no lock that could be taken.
     _file: Option<File>,
     path: PathBuf,
+    begin: Begin,
+}
+
+/// What was seen of others when the share was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    /// There was nobody else.
+    Alone,
+    /// There may have been.
+    NotKnown,
 }
 
 /// Why the machine cannot be had.
@@ -176,18 +188,22 @@ pub fn share_when(while_held: WhileHeld, note: fn(&str)) -> Result<Shared, NotSh
 pub fn share() -> Result<Shared, NotFree> {
     let path = folder().join(LOCK);
     // A machine without a place for it, or where nobody may write there, has no fleet either.
-    let Ok(file) = opened(&path) else { return Ok(Shared { _file: None, path }) };
+    let begin = Begin::NotKnown;
+    let Ok(file) = opened(&path) else { return Ok(Shared { _file: None, path, begin }) };
     if file.try_lock_shared().is_ok() {
         // Mostly the only one, and then nobody can have handed it down: that is one file to read instead of all that is open above.
-        if is_only_holder(&path) || file.unlock().is_err() {
-            return Ok(Shared { _file: Some(file), path });
+        if is_only_holder(&path) {
+            return Ok(Shared { _file: Some(file), path, begin: Begin::Alone });
+        }
+        if file.unlock().is_err() {
+            return Ok(Shared { _file: Some(file), path, begin });
         }
     }
     if is_inherited(&file) {
-        return Ok(Shared { _file: None, path });
+        return Ok(Shared { _file: None, path, begin });
     }
     match file.try_lock_shared() {
-        Ok(()) => Ok(Shared { _file: Some(file), path }),
+        Ok(()) => Ok(Shared { _file: Some(file), path, begin }),
         Err(TryLockError::WouldBlock) => {
             let who = others(&path).join(", ");
             let which = if who.is_empty() { path.display().to_string() } else { who };
@@ -196,11 +212,20 @@ pub fn share() -> Result<Shared, NotFree> {
             Err(NotFree::Held(why))
         }
         // A file system without locks.
-        Err(TryLockError::Error(_)) => Ok(Shared { _file: None, path }),
+        Err(TryLockError::Error(_)) => Ok(Shared { _file: None, path, begin }),
     }
 }
 
 impl Shared {
+    /// Whether other measurements shared the machine when this began; it is looked again only where that was not seen.
+    #[must_use]
+    pub fn finding_at_begin(&self) -> Option<Finding> {
+        match self.begin {
+            Begin::Alone => None,
+            Begin::NotKnown => self.finding(),
+        }
+    }
+
     /// Whether other measurements share the machine at this moment.
     #[must_use]
     pub fn finding(&self) -> Option<Finding> {
@@ -224,7 +249,7 @@ impl Shared {
 /// file system may give the kernel's list other numbers than stat(2).
 fn is_only_holder(path: &Path) -> bool {
     let Ok(file) = fs::metadata(path) else { return false };
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let locks = locks();
     let own = std::process::id().to_string();
     holders(&locks, file.dev(), file.ino()) == [own.as_str()] && sees_every_process()
 }
@@ -276,7 +301,7 @@ fn parent(pid: &str) -> Option<String> {
 fn others(path: &Path) -> Vec<String> {
     let Ok(file) = fs::metadata(path) else { return Vec::new() };
     // Only names are lost with it: the lock itself decides who waits.
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let locks = locks();
     let mut holders = holders(&locks, file.dev(), file.ino());
     let itself = std::process::id().to_string();
     holders.retain(|pid| *pid != itself);
@@ -285,6 +310,11 @@ fn others(path: &Path) -> Vec<String> {
     }
     let own = line_of_descent();
     holders.into_iter().filter(|pid| !own.iter().any(|o| o == pid)).filter_map(named).collect()
+}
+
+/// The kernel's list of locks; empty where it has none to show.
+fn locks() -> String {
+    Root::real().text("/proc/locks").unwrap_or_default()
 }
 
 /// Processes in the text of `/proc/locks` that have this file.

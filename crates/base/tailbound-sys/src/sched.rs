@@ -66,6 +66,31 @@ pub fn set_without_children(tid: i32, a: &Attributes) -> Result<(), SysError> {
     set_with_flags(tid, a, RESET_ON_FORK)
 }
 
+/// Whether a thread could try a policy by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trial {
+    /// It had it, and has the one of before again.
+    Had,
+    /// It might not get rid of it, or not get back what it has.
+    NotHere,
+}
+
+/// Gives the calling thread the policy `a` for a moment; it keeps its nice value.
+///
+/// # Errors
+/// Those of [`set`].
+pub(crate) fn try_policy(a: &Attributes) -> Result<Trial, SysError> {
+    let own = read(0)?;
+    let flags = own.flags & RESET_ON_FORK;
+    let before = attributes(&own);
+    // Whoever is under SCHED_IDLE may not be allowed to leave it; time of SCHED_DEADLINE is not given back at once.
+    if [SCHED_IDLE, SCHED_DEADLINE].contains(&a.policy) || before.policy == SCHED_DEADLINE {
+        return Ok(Trial::NotHere);
+    }
+    set_with_flags(0, &Attributes { nice: before.nice, ..*a }, flags)?;
+    set_with_flags(0, &before, flags).map(|()| Trial::Had)
+}
+
 /// As [`set`], with SCHED_FLAG_* of sched_setattr(2).
 pub(crate) fn set_with_flags(tid: i32, a: &Attributes, flags: u64) -> Result<(), SysError> {
     let attr = SchedAttr {
@@ -97,15 +122,18 @@ pub(crate) fn set_with_flags(tid: i32, a: &Attributes, flags: u64) -> Result<(),
 /// # Errors
 /// ESRCH when there is no such thread.
 pub fn get(tid: i32) -> Result<Attributes, SysError> {
-    let attr = read(tid)?;
-    Ok(Attributes {
+    read(tid).map(|attr| attributes(&attr))
+}
+
+fn attributes(attr: &SchedAttr) -> Attributes {
+    Attributes {
         policy: attr.policy.cast_signed(),
         nice: attr.nice,
         priority: attr.priority,
         runtime_ns: attr.runtime,
         deadline_ns: attr.deadline,
         period_ns: attr.period,
-    })
+    }
 }
 
 /// Are the threads and processes that `tid` (0: the calling thread) starts ordinary ones?
@@ -211,6 +239,23 @@ pub fn gettid() -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_policy_that_was_tried_leaves_nothing() {
+        let thread = std::thread::spawn(|| {
+            let niced = Attributes { policy: SCHED_BATCH, nice: 3, ..Attributes::default() };
+            set_without_children(0, &niced).expect("any user may");
+            let of = |policy, priority| Attributes { policy, priority, ..Attributes::default() };
+            assert_eq!(try_policy(&of(SCHED_OTHER, 0)), Ok(Trial::Had));
+            match try_policy(&of(SCHED_FIFO, 7)) {
+                Err(e) => assert!(e.is_permission(), "{e}"),
+                had => assert_eq!(had, Ok(Trial::Had)),
+            }
+            assert_eq!(try_policy(&of(SCHED_IDLE, 0)), Ok(Trial::NotHere));
+            assert_eq!((get(0), resets_on_fork(0)), (Ok(niced), Ok(true)));
+        });
+        thread.join().expect("no panic");
+    }
 
     #[test]
     fn reads_back_what_is_set() {

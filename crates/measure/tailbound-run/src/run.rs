@@ -44,6 +44,9 @@ use crate::world::{Disturbances, Interruptions as _, LoadSet as _, Machine, Worl
 /// Time the loads have until somebody is told that they take their time, and until they fail.
 const LOADS_PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(40)];
 
+/// A warm-up in which all threads of the machine can be read: what is read last of it is far from the measurement.
+const READING_NS: i64 = 500_000_000;
+
 /// Time and cycles that the measured threads have at least, to fetch their code again before the measurement begins.
 const REFETCH_NS: i64 = 100_000_000;
 const REFETCH_CYCLES: i64 = 16;
@@ -74,9 +77,10 @@ pub fn run(
         journal.begin();
     }
     let noticed = session.findings.iter().cloned().chain(tuned.as_ref().map(Tuned::finding));
-    noticed.chain(session.beside()).for_each(|finding| journal.finding(finding));
-    // Now: on a non-preemptible kernel, reading them holds the CPU.
-    let switches = Switches::now(&session.root);
+    let beside = session.machine.as_ref().and_then(Shared::finding_at_begin);
+    noticed.chain(beside).for_each(|finding| journal.finding(finding));
+    // Never while it is measured: on a non-preemptible kernel, reading them holds the CPU.
+    let early = (!session.has_time_in_warm_up()).then(|| Switches::now(&session.root));
     let begun = session.observe(&mut journal, signals).and_then(|observer| {
         let mut blamer = session.blamer(&mut journal)?;
         if let (Some(blamer), Some(_)) = (&mut blamer, &trace) {
@@ -109,6 +113,7 @@ pub fn run(
     if let Some(at_ns) = session.begin_at_ns {
         journal.event(-session.plan.warm_up_ns, Occurrence::BeginAt { at_ns });
     }
+    let switches = early.unwrap_or_else(|| Switches::now(&session.root));
     let watch = session.watch(&running, &journal.run.header.machine, switches);
     let start_ns = running.start_ns();
     let subject = Subject::<Machine> { running, watch, loads: &mut loads, stop: &limits::STOP };
@@ -240,6 +245,18 @@ impl Drop for RunGuards {
 }
 
 impl Session {
+    /// Can the run queues be read during the warm-up: is it long enough, and has this thread a CPU that is not measured? What a measured
+    /// CPU read would be in the warm-up's latencies, from which it is chosen what is kept one by one.
+    fn has_time_in_warm_up(&self) -> bool {
+        self.inventory_late && self.plan.warm_up_ns >= READING_NS && !self.free_cpus().is_empty()
+    }
+
+    /// Where this process may run, but for what is measured.
+    fn free_cpus(&self) -> CpuSet {
+        let own: CpuSet = sched::affinity(0).into_iter().flatten().collect();
+        own.minus(&self.plan.cpus)
+    }
+
     /// Other measurements that go on now.
     fn beside(&self) -> Option<Finding> {
         self.machine.as_ref().and_then(Shared::finding)
@@ -422,6 +439,7 @@ impl Session {
         if resident::release_code().is_ok() {
             // Without memory for it they are fetched where they are first taken, which the run counts.
             tailbound_probe::selfcost::fetch_rare_paths().unwrap_or_default();
+            resident::release_stack().unwrap_or_default();
         }
     }
 
