@@ -45,6 +45,8 @@ struct SchedAttr {
 }
 
 const SCHED_ATTR_SIZE: u32 = 48;
+const NEEDS: &str =
+    "root, CAP_SYS_NICE or RLIMIT_RTPRIO (and a real-time budget where the cgroup has none)";
 /// SCHED_FLAG_RESET_ON_FORK.
 const RESET_ON_FORK: u64 = 1;
 
@@ -75,20 +77,32 @@ pub(crate) enum Trial {
     NotHere,
 }
 
-/// Gives the calling thread the policy `a` for a moment; it keeps its nice value.
+/// Gives the calling thread the policy of `a` for a moment; nice value and slice stay as they are.
 ///
 /// # Errors
 /// Those of [`set`].
 pub(crate) fn try_policy(a: &Attributes) -> Result<Trial, SysError> {
     let own = read(0)?;
-    let flags = own.flags & RESET_ON_FORK;
     let before = attributes(&own);
     // Whoever is under SCHED_IDLE may not be allowed to leave it; time of SCHED_DEADLINE is not given back at once.
     if [SCHED_IDLE, SCHED_DEADLINE].contains(&a.policy) || before.policy == SCHED_DEADLINE {
         return Ok(Trial::NotHere);
     }
-    set_with_flags(0, &Attributes { nice: before.nice, ..*a }, flags)?;
-    set_with_flags(0, &before, flags).map(|()| Trial::Had)
+    let reset = if own.flags & RESET_ON_FORK == 0 { 0 } else { libc::SCHED_RESET_ON_FORK };
+    set_policy(a, reset)?;
+    set_policy(&before, reset).map(|()| Trial::Had)
+}
+
+/// The calling thread's policy and priority alone.
+fn set_policy(a: &Attributes, reset: i32) -> Result<(), SysError> {
+    let priority = i32::try_from(a.priority).unwrap_or(0);
+    // Not sched_setscheduler(3), which musl refuses.
+    // SAFETY: sched_setscheduler(2) reads one live int, which is all of a sched_param.
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, a.policy | reset, &raw const priority)
+    };
+    let set = check(result, "sched_setscheduler", &describe(a)).map(drop);
+    set.map_err(|e| e.needs(NEEDS))
 }
 
 /// As [`set`], with SCHED_FLAG_* of sched_setattr(2).
@@ -113,7 +127,7 @@ pub(crate) fn set_with_flags(tid: i32, a: &Attributes, flags: u64) -> Result<(),
             format!("{what}: other deadline tasks have what the kernel admits of the CPUs, or ended just now"),
             libc::EBUSY,
         ),
-        _ => e.needs("root, CAP_SYS_NICE or RLIMIT_RTPRIO (and a real-time budget where the cgroup has none)"),
+        _ => e.needs(NEEDS),
     })
 }
 
@@ -245,6 +259,7 @@ mod tests {
         let thread = std::thread::spawn(|| {
             let niced = Attributes { policy: SCHED_BATCH, nice: 3, ..Attributes::default() };
             set_without_children(0, &niced).expect("any user may");
+            let before = get(0);
             let of = |policy, priority| Attributes { policy, priority, ..Attributes::default() };
             assert_eq!(try_policy(&of(SCHED_OTHER, 0)), Ok(Trial::Had));
             match try_policy(&of(SCHED_FIFO, 7)) {
@@ -252,7 +267,7 @@ mod tests {
                 had => assert_eq!(had, Ok(Trial::Had)),
             }
             assert_eq!(try_policy(&of(SCHED_IDLE, 0)), Ok(Trial::NotHere));
-            assert_eq!((get(0), resets_on_fork(0)), (Ok(niced), Ok(true)));
+            assert_eq!((get(0), resets_on_fork(0)), (before, Ok(true)));
         });
         thread.join().expect("no panic");
     }
