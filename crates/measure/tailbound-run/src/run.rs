@@ -70,7 +70,8 @@ pub fn run(
     let tuned = Tuned::apply(session.plan.tune.as_ref(), &session.root)?;
     let file = output.path().map(|path| path_variable("TAILBOUND_FILE", path));
     let trace_path = trace.as_ref().map(|trace| trace.path.clone());
-    let shell = || GuardedShell { exe: session.exe.clone() };
+    let exe = session.exe.clone();
+    let shell = || GuardedShell { exe: exe.clone() };
     let mut journal = Journal::new(output, session.header());
     if !session.inventory_late {
         journal.run.header.machine = session.inventory();

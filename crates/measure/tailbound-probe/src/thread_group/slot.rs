@@ -53,7 +53,7 @@ pub struct Recorders {
 }
 
 impl Recorders {
-    /// Empty ones; what of them is written is in memory that is there.
+    /// Empty ones; what is written of the measurement's is in memory that is there.
     ///
     /// # Errors
     /// No memory for them.
@@ -63,8 +63,8 @@ impl Recorders {
             RawSamples::NotKept => Recorder::BYTES_WITHOUT_RAW,
         };
         let it = Self {
-            // Of a warm-up nothing is kept one by one.
-            warm_up: Prefaulted::up_to(Recorder::PLAIN_BYTES)?,
+            // Fetched by the warm-up itself: it is written to a few pages of it.
+            warm_up: Prefaulted::up_to(0)?,
             measured: Prefaulted::up_to(bytes)?,
         };
         if samples == RawSamples::Kept {
