@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
 use crate::pipelines::documents;
-use crate::{machine, status, stderr, tailbound};
+use crate::{machine, status, stderr, stdout, tailbound};
+use serde_json::Value;
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples")
@@ -187,4 +187,34 @@ fn the_test_of_lava_makes_each_case_one_of_its_and_nothing_missing_passes() {
     assert_eq!(none, [("tailbound".to_owned(), "fail".to_owned())]);
     let missing = Device::new(false).cases(&short, step);
     assert_eq!(missing, [("tailbound".to_owned(), "fail".to_owned())]);
+}
+
+#[test]
+fn without_lavas_helper_the_same_is_told_in_ktap_and_only_met_passes() {
+    let _machine = machine();
+    let script = examples().join("lava/tailbound.sh").display().to_string();
+    let told = |has_tailbound: bool, options: &[&str]| {
+        let device = Device::new(has_tailbound);
+        let bin = device.0.path().join("bin");
+        fs::remove_file(bin.join("lava-test-case")).unwrap();
+        let mut sh = Command::new("sh");
+        sh.arg(&script).args(["--policy", "other", "--duration", "300ms", "--load", "none"]);
+        sh.args(options).current_dir(device.0.path());
+        let out = sh.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).output().unwrap();
+        let text = stdout(&out);
+        assert!(text.starts_with("KTAP version 1\n1.."), "{text}{}", stderr(&out));
+        let passed = text.lines().filter(|l| l.starts_with("ok ") && !l.contains("# SKIP")).count();
+        (status(&out), passed, text)
+    };
+    let (code, passed, text) = told(true, &["--deadline", "1us"]);
+    assert_eq!((code, passed), (1, 0), "{text}");
+    let (code, passed, text) = told(true, &["--deadline", "1h"]);
+    // Met; or in doubt for what this machine is.
+    assert!(code == 1 || code == 0 && passed > 0, "{code}: {text}");
+    for (has_tailbound, options) in
+        [(true, &["--cpus", "4095"][..]), (true, &[]), (false, &["--deadline", "1h"])]
+    {
+        let (code, passed, text) = told(has_tailbound, options);
+        assert_eq!((code, passed), (1, 0), "{text}");
+    }
 }
