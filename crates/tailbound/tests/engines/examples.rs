@@ -86,6 +86,10 @@ fn the_latency_tests_of_openshift_are_made_in_turn_and_each_is_judged_by_its_own
     let of = |key: &str| pod[key].as_array().unwrap().clone();
     let tests = [of("initContainers"), of("containers")].concat();
     let names: Vec<&str> = tests.iter().map(|c| c["name"].as_str().unwrap()).collect();
+    let runtime =
+        words_of(&tests[0], &[]).into_iter().find_map(|w| w.strip_suffix('s')?.parse().ok());
+    let longest: i64 = runtime.unwrap();
+    assert!(job["spec"]["activeDeadlineSeconds"].as_i64() > Some(3 * longest + 120));
     assert_eq!(names, ["hwlat", "cyclic", "busy"]);
     let _machine = machine();
     let folder = tempfile::tempdir().unwrap();
