@@ -138,7 +138,9 @@ if [ -n "$package" ]; then
     file=$package
     case $package in
     http://* | https://*)
-        file=$scratch/${package##*/}
+        # Without a query: `…/tailbound.tar.gz?download=1`.
+        name=${package%%\?*}
+        file=$scratch/${name##*/}
         if command -v curl >/dev/null; then
             curl --fail --silent --show-error --location --output "$file" -- "$package"
         elif command -v wget >/dev/null; then
