@@ -144,7 +144,7 @@ fn what_is_missing_or_wrong_is_no_success() {
     let other = runner.path().join("bin/other");
     fs::write(&other, b"\x7fELF of another machine").unwrap();
     write_script(&runner.path().join("bin/older"), "#!/bin/sh\necho tailbound 0.0.1\n");
-    refuses(&with(second("1h"), "LATENCY_PROGRAM", "bin/older"), 3, "cannot be read again");
+    refuses(&with(second("1h"), "LATENCY_PROGRAM", "bin/older"), 3, "left no run file");
     refuses(&with(second("1h"), "LATENCY_PROGRAM", "bin/other"), 3, "does not start here");
     refuses(&with(second("1h"), "LATENCY_VERSION", "v99.0"), 3, "not version 99.0");
     refuses(&with(second("1h"), "LATENCY_OPTIONS", "cpus 0"), 2, "an option begins with '-'");
