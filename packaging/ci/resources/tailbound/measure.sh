@@ -221,7 +221,8 @@ case $status in
     # The answer in full, for the log. What is not there, or cannot be read again, is no result.
     [ -s "$results/run.tailbound.jsonl" ] || refuse 3 "$program ended with $status and left no run file"
     "$program" show "$results/run.tailbound.jsonl" || refuse 3 "the run file cannot be read again"
-    "$program" export "$results/run.tailbound.jsonl" --as junit --out "$results/run.junit.xml" && [ -s "$results/run.junit.xml" ] || refuse 3 "the run file cannot be made a test report"
+    "$program" export "$results/run.tailbound.jsonl" --as junit --out "$results/run.junit.xml" || refuse 3 "the run file cannot be made a test report"
+    [ -s "$results/run.junit.xml" ] || refuse 3 "there is no test report"
     ;;
 *)
     junit_error "not measured: tailbound ended with exit status $status ($(verdict_of "$status")); the log says why"
