@@ -7,7 +7,7 @@
 // Met: the step ends. Undecided: the build is unstable. Anything else: the build fails.
 def call(Map options = [:]) {
     List known = ['deadline', 'duration', 'load', 'policy', 'options', 'program', 'package', 'sha256', 'version', 'results']
-    for (String name in options.keySet()) {
+    for (String name in options.keySet().toList()) {
         if (!known.contains(name)) {
             error("tailbound: there is no parameter '${name}'; there are ${known.join(', ')}")
         }

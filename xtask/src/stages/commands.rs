@@ -92,7 +92,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("tailbound check", "the exit status is this machine's: tests/cli/check.rs"),
     ("tailbound check capture", "tests/cli/check.rs"),
     ("tailbound box answer ", "pulses from outside: tests/cli/probe_answer.rs"),
-    ("tailbound blame late.jsonl", "a run with tracing: tests/cli/blame.rs"),
+    ("tailbound blame late.jsonl", "a run with tracing: tests/cli/blame.rs, the stage `lab`"),
     ("tailbound blame /var/lib/", "a file of the monitor's recorder: tests/cli/monitor.rs"),
     ("tailbound blame --comm ", "a program of the reader's: tests/cli/blame.rs"),
     ("tailbound irqs ", "CPUs that not every machine has: tests/cli/interruptions.rs"),
@@ -346,6 +346,12 @@ fn not_here(text: &str) -> Option<&'static str> {
     let placeholder =
         || text.split(' ').any(stands).then_some("it has a placeholder in the reader's place");
     listed.or_else(placeholder)
+}
+
+/// The commands of a page that the stage `lab` runs.
+pub(super) fn left_to_the_lab(text: &str) -> Vec<String> {
+    let lab = |shown: &Shown| not_here(&shown.text).is_some_and(|why| why.contains("stage `lab`"));
+    commands("", text).into_iter().filter(lab).map(|shown| shown.text).collect()
 }
 
 /// The words of a line of the shell, each as it is written.

@@ -5,6 +5,8 @@
 //! Not here: what the groups' files say (`group_limits`,
 //! `disturbances::quota`, `cpus`). Source: cgroups(7), proc_pid_mountinfo(5).
 
+use std::sync::OnceLock;
+
 use tailbound_core::CpuSet;
 
 use crate::root::{Found, Missing, Root};
@@ -94,7 +96,7 @@ pub(crate) fn of(root: &Root, process: Process, controller: &str) -> Found<Group
             "{process} is in cgroup {path}, outside of our cgroup namespace"
         )));
     }
-    let mount = mounts(&root.text("/proc/self/mountinfo")?)
+    let mount = mounts(root)?
         .into_iter()
         .find(|m| {
             m.version == version && (version == 2 || m.options.split(',').any(|o| o == controller))
@@ -124,7 +126,7 @@ pub(crate) fn of(root: &Root, process: Process, controller: &str) -> Found<Group
 
 /// The root directory of the version 2 hierarchy, if one is mounted.
 pub(crate) fn unified(root: &Root) -> Found<String> {
-    mounts(&root.text("/proc/self/mountinfo")?)
+    mounts(root)?
         .into_iter()
         .find(|m| m.version == 2)
         .map(|m| m.point)
@@ -146,7 +148,11 @@ pub struct Partition {
 /// The partition that `tailbound tune` made, if it is in force.
 #[must_use]
 pub fn partition(root: &Root) -> Option<Partition> {
-    let path = format!("{}/{PARTITION}", unified(root).ok()?);
+    partition_in(root, &unified(root).ok()?)
+}
+
+fn partition_in(root: &Root, mount: &str) -> Option<Partition> {
+    let path = format!("{mount}/{PARTITION}");
     let kind = root.read_trimmed(&format!("{path}/cpuset.cpus.partition")).ok()?;
     let cpus = root.cpus(&format!("{path}/cpuset.cpus.effective")).ok()?;
     matches!(kind.as_str(), "isolated" | "root").then_some(Partition { path, cpus })
@@ -158,7 +164,11 @@ pub fn to_join(cpus: &[u32]) -> Option<std::path::PathBuf> {
     if cpus.is_empty() {
         return None;
     }
-    let partition = partition(&Root::real())?;
+    let root = Root::real();
+    let partition = match UNIFIED.get() {
+        Some(mount) => partition_in(&root, mount),
+        None => partition(&root),
+    }?;
     cpus.iter().any(|c| partition.cpus.contains(*c)).then(|| partition.path.into())
 }
 
@@ -178,8 +188,15 @@ pub fn cpuset_v2(root: &Root) -> Found<String> {
     }
 }
 
-fn mounts(text: &str) -> Vec<Mount> {
-    text.lines().filter_map(mount).collect()
+/// Where this machine's version 2 hierarchy is mounted, once somebody has read it: every thread that is pinned asks for it.
+static UNIFIED: OnceLock<String> = OnceLock::new();
+
+fn mounts(root: &Root) -> Found<Vec<Mount>> {
+    let mounts: Vec<Mount> = root.text("/proc/self/mountinfo")?.lines().filter_map(mount).collect();
+    if let Some(unified) = mounts.iter().find(|m| m.version == 2).filter(|_| root.is_real()) {
+        UNIFIED.get_or_init(|| unified.point.clone());
+    }
+    Ok(mounts)
 }
 
 /// `36 35 98:0 /root /point opts shared:1 - type source super-options`

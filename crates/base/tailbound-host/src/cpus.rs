@@ -178,6 +178,30 @@ impl Cpus {
     }
 }
 
+/// The CPUs of the machine under `root` that `text` means, as [`Cpus::resolve`] has them. All of [`Cpus`] is read only where
+/// less does not settle it.
+///
+/// # Errors
+/// Those of [`Cpus::read`] and [`Cpus::resolve`].
+pub fn resolved(root: &Root, text: &str) -> Result<CpuSet, CpusError> {
+    match plainly(root, text.trim()) {
+        Some(cpus) => Ok(cpus),
+        None => Cpus::read(root)?.resolve(text),
+    }
+}
+
+/// Online CPUs of this process's own cpuset; none: it takes a closer look.
+fn plainly(root: &Root, text: &str) -> Option<CpuSet> {
+    let online = online(root).ok()?;
+    let wanted = match text {
+        "isolated" => return None,
+        "all" => online.and(&allowed(root).ok()?),
+        list => list.parse().ok()?,
+    };
+    let usable = online.and(&cpuset(root).ok()?);
+    (!wanted.is_empty() && wanted.minus(&usable).is_empty()).then_some(wanted)
+}
+
 pub(crate) fn union(a: &CpuSet, b: &CpuSet) -> CpuSet {
     a.iter().chain(b.iter()).collect()
 }

@@ -7,6 +7,7 @@
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +16,8 @@ use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::printable;
 use tailbound_sys::given;
 use tailbound_sys::new_file;
+
+use crate::root::Root;
 
 /// Where the lock lies; a machine without this folder has it in the other one.
 const PLACES: [&str; 2] = ["/run/lock", "/tmp"];
@@ -49,7 +52,7 @@ impl MachineGuard {
 #[derive(Debug)]
 pub struct Shared {
     /// None: whoever started this has the machine, or there is no lock that could be taken.
-    _file: Option<File>,
+    file: Option<File>,
     path: PathBuf,
 }
 
@@ -176,18 +179,10 @@ pub fn share_when(while_held: WhileHeld, note: fn(&str)) -> Result<Shared, NotSh
 pub fn share() -> Result<Shared, NotFree> {
     let path = folder().join(LOCK);
     // A machine without a place for it, or where nobody may write there, has no fleet either.
-    let Ok(file) = opened(&path) else { return Ok(Shared { _file: None, path }) };
-    if file.try_lock_shared().is_ok() {
-        // Mostly the only one, and then nobody can have handed it down: that is one file to read instead of all that is open above.
-        if is_only_holder(&path) || file.unlock().is_err() {
-            return Ok(Shared { _file: Some(file), path });
-        }
-    }
-    if is_inherited(&file) {
-        return Ok(Shared { _file: None, path });
-    }
+    let Ok(file) = opened(&path) else { return Ok(Shared { file: None, path }) };
     match file.try_lock_shared() {
-        Ok(()) => Ok(Shared { _file: Some(file), path }),
+        Ok(()) => Ok(Shared { file: Some(file), path }),
+        Err(TryLockError::WouldBlock) if is_handed_down(&file) => Ok(Shared { file: None, path }),
         Err(TryLockError::WouldBlock) => {
             let who = others(&path).join(", ");
             let which = if who.is_empty() { path.display().to_string() } else { who };
@@ -196,11 +191,24 @@ pub fn share() -> Result<Shared, NotFree> {
             Err(NotFree::Held(why))
         }
         // A file system without locks.
-        Err(TryLockError::Error(_)) => Ok(Shared { _file: None, path }),
+        Err(TryLockError::Error(_)) => Ok(Shared { file: None, path }),
     }
 }
 
 impl Shared {
+    /// Whether other measurements share the machine at the begin. Where this one has its share from whoever started it, its own is given
+    /// back: the same work is not told twice. For a look the kernel waits until all CPUs have been elsewhere, some milliseconds:
+    /// whoever is in a hurry looks when it measures already.
+    #[must_use]
+    pub fn finding_at_begin(&mut self) -> Option<Finding> {
+        // Mostly the only one, and then nobody can have handed it down: that is one file to read instead of all that is open above.
+        if is_only_holder(&self.path) {
+            return None;
+        }
+        self.file = self.file.take().filter(|file| !is_handed_down(file));
+        self.finding()
+    }
+
     /// Whether other measurements share the machine at this moment.
     #[must_use]
     pub fn finding(&self) -> Option<Finding> {
@@ -224,7 +232,7 @@ impl Shared {
 /// file system may give the kernel's list other numbers than stat(2).
 fn is_only_holder(path: &Path) -> bool {
     let Ok(file) = fs::metadata(path) else { return false };
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let locks = locks();
     let own = std::process::id().to_string();
     holders(&locks, file.dev(), file.ino()) == [own.as_str()] && sees_every_process()
 }
@@ -236,17 +244,22 @@ fn sees_every_process() -> bool {
     fs::metadata("/proc/self/ns/pid").map_or(true, |m| m.ino() == FIRST)
 }
 
-/// Has this process, or one that it descends from, the lock already?
-fn is_inherited(lock: &File) -> bool {
-    let Ok(lock) = lock.metadata() else { return false };
-    line_of_descent().iter().any(|pid| has_lock(pid, &lock))
+/// Has this process beside `lock`, or one that it descends from, the lock already?
+fn is_handed_down(lock: &File) -> bool {
+    let Ok(file) = lock.metadata() else { return false };
+    let own = std::process::id().to_string();
+    let number = lock.as_raw_fd().to_string();
+    line_of_descent().iter().any(|pid| has_lock(pid, &file, (*pid == own).then_some(&number)))
 }
 
-/// Has a process a descriptor of this very file that holds a lock?
-fn has_lock(pid: &str, lock: &Metadata) -> bool {
+/// Has a process a descriptor of this very file that holds a lock, but for `except`?
+fn has_lock(pid: &str, lock: &Metadata, except: Option<&String>) -> bool {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     open.map(|e| e.file_name()).any(|number| {
         let number = number.to_string_lossy();
+        if except.is_some_and(|except| *except == number) {
+            return false;
+        }
         let is = fs::metadata(format!("/proc/{pid}/fd/{number}"))
             .is_ok_and(|f| (f.dev(), f.ino()) == (lock.dev(), lock.ino()));
         is && fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}"))
@@ -276,7 +289,7 @@ fn parent(pid: &str) -> Option<String> {
 fn others(path: &Path) -> Vec<String> {
     let Ok(file) = fs::metadata(path) else { return Vec::new() };
     // Only names are lost with it: the lock itself decides who waits.
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let locks = locks();
     let mut holders = holders(&locks, file.dev(), file.ino());
     let itself = std::process::id().to_string();
     holders.retain(|pid| *pid != itself);
@@ -285,6 +298,11 @@ fn others(path: &Path) -> Vec<String> {
     }
     let own = line_of_descent();
     holders.into_iter().filter(|pid| !own.iter().any(|o| o == pid)).filter_map(named).collect()
+}
+
+/// The kernel's list of locks; empty where it has none to show.
+fn locks() -> String {
+    Root::real().text("/proc/locks").unwrap_or_default()
 }
 
 /// Processes in the text of `/proc/locks` that have this file.
@@ -329,9 +347,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(LOCK);
         let file = new_file::open_lock(&path).expect("a lock");
-        assert!(!is_inherited(&file));
+        let other = new_file::open_lock(&path).expect("a lock");
+        assert!(!is_handed_down(&other));
         file.lock_shared().expect("a share");
-        assert!(is_inherited(&file));
+        assert!(is_handed_down(&other) && !is_handed_down(&file));
         let is = path.metadata().expect("a lock");
         let locks = fs::read_to_string("/proc/locks").expect("the kernel's list");
         let is_listed = !holders(&locks, is.dev(), is.ino()).is_empty();

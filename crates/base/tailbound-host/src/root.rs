@@ -19,7 +19,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tailbound_core::CpuSet;
-use tailbound_sys::given;
+use tailbound_sys::{file, given};
 
 use crate::kconfig::KernelConfig;
 use crate::kernel_files;
@@ -33,26 +33,57 @@ pub const TEXT_MAX: u64 = 4 << 20;
 pub const VALUE_MAX: u64 = 64 << 10;
 /// Room for the first read of a file, in bytes.
 const FIRST_READ: usize = 4096;
+/// Room for the rest of one that is longer, in bytes.
+const LONG_FILE: usize = 64 << 10;
 /// Most entries read of one directory.
 pub const ENTRIES_MAX: usize = 1 << 20;
 
+/// Values of devices: each is given by one read, up to a page (Documentation/filesystems/sysfs.rst).
+const DEVICES: &str = "/sys/devices/system/";
+
+/// How a file gives what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Giving {
+    /// A read that gives less than there is room for gave all.
+    AtOnce,
+    /// A read that gives nothing is the last.
+    InPieces,
+}
+
+impl Giving {
+    fn of(path: &str) -> Self {
+        if path.starts_with(DEVICES) { Self::AtOnce } else { Self::InPieces }
+    }
+}
+
 /// A file, up to `most` bytes of it. The first read is of [`FIRST_READ`] bytes: tracefs' events/header_page
-/// gives all to it, and nothing to later ones. It goes to the stack, because nearly all files of /proc and
-/// /sys are a few bytes, and a buffer of that size costs two system calls in musl's allocator each time.
-fn whole(file: File, most: u64) -> io::Result<Vec<u8>> {
+/// gives all to it, and nothing to later ones. It and the next go to the stack, because nearly all files of /proc and
+/// /sys are a few bytes; for the rest there is room before it is read.
+fn whole(file: File, most: u64, giving: Giving) -> io::Result<Vec<u8>> {
     let mut file = file.take(most);
-    let mut first = [0; FIRST_READ];
-    let n = loop {
-        match file.read(&mut first) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            other => break other?,
-        }
-    };
-    let mut bytes = first.get(..n).unwrap_or_default().to_vec();
+    let mut piece = [0; FIRST_READ];
+    let n = read_piece(&mut file, &mut piece)?;
+    let mut bytes = piece.get(..n).unwrap_or_default().to_vec();
+    if n == 0 || giving == Giving::AtOnce && n < FIRST_READ {
+        return Ok(bytes);
+    }
+    let n = read_piece(&mut file, &mut piece)?;
     if n > 0 {
+        bytes.reserve(LONG_FILE);
+        bytes.extend_from_slice(piece.get(..n).unwrap_or_default());
         file.read_to_end(&mut bytes)?;
     }
     Ok(bytes)
+}
+
+/// One read.
+fn read_piece(file: &mut impl Read, piece: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match file.read(piece) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
 }
 
 /// The names in a folder.
@@ -192,7 +223,7 @@ impl Root {
     /// The machine's own files are the kernel's; in a folder that somebody sent may be a pipe.
     fn open(&self, path: &str) -> io::Result<File> {
         let path = self.path(path);
-        if self.real { File::open(path) } else { given::open(&path) }
+        if self.real { file::open_kernels(&path) } else { given::open(&path) }
     }
 
     /// Does `path` exist?
@@ -222,7 +253,9 @@ impl Root {
         self.locked_down(path)?;
         let bytes = match &self.tree {
             Some(tree) => tree.bytes(path).map(<[u8]>::to_vec),
-            None => self.open(path).and_then(|file| whole(file, limit.saturating_add(1))),
+            None => self
+                .open(path)
+                .and_then(|opened| whole(opened, limit.saturating_add(1), Giving::of(path))),
         };
         let bytes = bytes.map_err(|e| missing(path, &e))?;
         if bytes.len() as u64 > limit {

@@ -3,9 +3,11 @@
 //!
 //! Context: SETUP. Units: bytes. Source: fallocate(2), open(2).
 
+use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd as _, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -36,4 +38,26 @@ pub fn reserve(file: &File, bytes: u64) -> Result<(), SysError> {
 /// Those of open(2).
 pub fn open_without_waiting(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+/// Opens `path` for reading, in one call: musl's open(3) asks for `FD_CLOEXEC` a second time, for kernels before 2.6.23.
+///
+/// # Errors
+/// Those of open(2).
+pub fn open_kernels(path: &Path) -> io::Result<File> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_LARGEFILE;
+    loop {
+        // SAFETY: openat(2) on a NUL-terminated string.
+        let made = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
+        match RawFd::try_from(made) {
+            // SAFETY: the kernel made it for us, and nobody else has it.
+            Ok(fd) if fd >= 0 => return Ok(unsafe { File::from_raw_fd(fd) }),
+            _ => {}
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
 }

@@ -74,7 +74,7 @@ unsafe impl Zeroed for tailbound_rt::jobs::Counts {}
 // SAFETY: a struct of atomic integers and arrays of them.
 unsafe impl<const W: usize, const N: usize> Zeroed for tailbound_rt::ring::Ring<W, N> {}
 
-/// A `T` of zero bytes in pages of its own, faulted in before the constructor returns.
+/// A `T` of zero bytes in pages of its own, faulted in before the constructor returns; or as much of it as its writer needs.
 #[derive(Debug)]
 pub struct Prefaulted<T: Zeroed> {
     at: NonNull<T>,
@@ -92,7 +92,16 @@ impl<T: Zeroed> Prefaulted<T> {
     /// # Errors
     /// ENOMEM, or EAGAIN when it would have to be locked beyond RLIMIT_MEMLOCK.
     pub fn new() -> Result<Self, SysError> {
+        Self::up_to(size_of::<T>())
+    }
+
+    /// Maps a zero `T`, and faults in its first `bytes`.
+    ///
+    /// # Errors
+    /// Those of [`Prefaulted::new`].
+    pub fn up_to(bytes: usize) -> Result<Self, SysError> {
         const { assert!(align_of::<T>() <= 4096) };
+        let bytes = bytes.min(size_of::<T>());
         // SAFETY: an anonymous private mapping at no particular address.
         let at = unsafe {
             libc::mmap(
@@ -108,10 +117,10 @@ impl<T: Zeroed> Prefaulted<T> {
             return Err(SysError::last("mmap", format!("{} bytes", size_of::<T>())));
         };
         // The kernel passes over MAP_POPULATE where memory is locked as it is touched.
-        // SAFETY: exactly the mapping just made.
-        if unsafe { libc::madvise(at, size_of::<T>(), libc::MADV_POPULATE_WRITE) } != 0 {
+        // SAFETY: within the mapping just made.
+        if unsafe { libc::madvise(at, bytes, libc::MADV_POPULATE_WRITE) } != 0 {
             // Before Linux 5.14, by hand.
-            for offset in (0..size_of::<T>()).step_by(PAGE_BYTES) {
+            for offset in (0..bytes).step_by(PAGE_BYTES) {
                 // SAFETY: a byte of the mapping just made, which nobody else knows yet; 0 as it was.
                 unsafe { at.cast::<u8>().add(offset).write_volatile(0) };
             }

@@ -73,6 +73,46 @@ pub fn release_code() -> Result<(), SysError> {
     refused.map_or(Ok(()), Err)
 }
 
+/// Gives back what the first thread's stack needed once and does not need now; of another thread nothing.
+///
+/// # Errors
+/// The kernel's list of mappings cannot be read, or it refuses: the memory is locked, and Linux older than 5.18.
+pub fn release_stack() -> Result<(), SysError> {
+    const MAPS: &str = "/proc/self/maps";
+    let maps = fs::read_to_string(MAPS)
+        .map_err(|e| SysError::code("read", MAPS, e.raw_os_error().unwrap_or(0)))?;
+    let mark = 0_u8;
+    let here = std::ptr::from_ref(&mark).addr();
+    let Some(stack) = stack_around(&maps, here) else { return Ok(()) };
+    let page = page_bytes();
+    let end = here.saturating_sub(STACK_KEPT) / page * page;
+    let place = std::ptr::with_exposed_provenance_mut(stack.begin);
+    // SAFETY: of the calling thread's own stack what lies below all its frames, and below what those of this function's callees take.
+    unsafe { give_back(place, end.saturating_sub(stack.begin)) }
+}
+
+/// Below the frame that asks: what it calls, and signal handlers.
+const STACK_KEPT: usize = 64 << 10;
+
+/// The first thread's stack, if `address` lies in it.
+fn stack_around(maps: &str, address: usize) -> Option<AddressRange> {
+    let line = maps.lines().find(|line| line.ends_with("[stack]"))?;
+    let (begin, end) = line.split_whitespace().next()?.split_once('-')?;
+    let number = |hex| usize::from_str_radix(hex, 16).ok();
+    let stack = AddressRange { begin: number(begin)?, end: number(end)? };
+    (stack.begin..stack.end).contains(&address).then_some(stack)
+}
+
+/// # Safety
+/// Pages that come back as they are needed: of a file, or nobody's any more.
+unsafe fn give_back(place: *mut c_void, bytes: usize) -> Result<(), SysError> {
+    const DONTNEED_LOCKED: c_int = 24;
+    // SAFETY: the caller's promise.
+    let advise = |how| unsafe { libc::madvise(place, bytes, how) };
+    let done = [libc::MADV_DONTNEED, DONTNEED_LOCKED].into_iter().map(advise).find(|d| *d == 0);
+    check(done.unwrap_or(-1), "madvise", "MADV_DONTNEED_LOCKED").map(drop)
+}
+
 /// The program is the first object that is listed, and the last one looked at.
 ///
 /// # Safety
@@ -83,7 +123,6 @@ unsafe extern "C" fn release_unwritten(
     data: *mut c_void,
 ) -> c_int {
     const LAST: c_int = 1;
-    const DONTNEED_LOCKED: c_int = 24;
     // SAFETY: dl_iterate_phdr(3) hands over an object and its program headers, which stay where they are during the call.
     let (begin, headers) = unsafe {
         let object = &*object;
@@ -97,9 +136,7 @@ unsafe extern "C" fn release_unwritten(
         let to = at(begin.wrapping_add(part.p_vaddr).wrapping_add(part.p_memsz));
         let place = std::ptr::with_exposed_provenance_mut(from);
         // SAFETY: a part of the program that is never written: what is needed again is read from its file, and is the same.
-        let advise = |how| unsafe { libc::madvise(place, to.saturating_sub(from), how) };
-        let done = [libc::MADV_DONTNEED, DONTNEED_LOCKED].into_iter().map(advise).find(|d| *d == 0);
-        if let Err(e) = check(done.unwrap_or(-1), "madvise", "MADV_DONTNEED_LOCKED") {
+        if let Err(e) = unsafe { give_back(place, to.saturating_sub(from)) } {
             // SAFETY: the caller's promise.
             unsafe { *data.cast::<Option<SysError>>() = Some(e) };
         }
@@ -128,6 +165,18 @@ Anonymous:             0 kB
     #[test]
     fn only_what_nobody_changed_is_given_back() {
         assert_eq!(unchanged(SMAPS), [AddressRange { begin: 0x40_0000, end: 0x45_2000 }]);
+    }
+
+    #[test]
+    fn of_the_stack_the_part_below_its_frames_is_given_back() {
+        let maps = "00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/tailbound\n\
+            7ffd00000000-7ffd00100000 rw-p 00000000 00:00 0          [stack]\n";
+        let stack = AddressRange { begin: 0x7ffd_0000_0000, end: 0x7ffd_0010_0000 };
+        assert_eq!(stack_around(maps, 0x7ffd_000f_0000), Some(stack));
+        assert_eq!(stack_around(maps, 0x40_0100), None);
+        let text = vec!["a"; 1000].concat();
+        release_stack().unwrap();
+        assert_eq!(text.len(), 1000);
     }
 
     #[test]

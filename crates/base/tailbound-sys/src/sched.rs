@@ -45,6 +45,8 @@ struct SchedAttr {
 }
 
 const SCHED_ATTR_SIZE: u32 = 48;
+const NEEDS: &str =
+    "root, CAP_SYS_NICE or RLIMIT_RTPRIO (and a real-time budget where the cgroup has none)";
 /// SCHED_FLAG_RESET_ON_FORK.
 const RESET_ON_FORK: u64 = 1;
 
@@ -64,6 +66,43 @@ pub fn set(tid: i32, a: &Attributes) -> Result<(), SysError> {
 /// Those of [`set`].
 pub fn set_without_children(tid: i32, a: &Attributes) -> Result<(), SysError> {
     set_with_flags(tid, a, RESET_ON_FORK)
+}
+
+/// Whether a thread could try a policy by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trial {
+    /// It had it, and has the one of before again.
+    Had,
+    /// It might not get rid of it, or not get back what it has.
+    NotHere,
+}
+
+/// Gives the calling thread the policy of `a` for a moment; nice value and slice stay as they are.
+///
+/// # Errors
+/// Those of [`set`].
+pub(crate) fn try_policy(a: &Attributes) -> Result<Trial, SysError> {
+    let own = read(0)?;
+    let before = attributes(&own);
+    // Whoever is under SCHED_IDLE may not be allowed to leave it; time of SCHED_DEADLINE is not given back at once.
+    if [SCHED_IDLE, SCHED_DEADLINE].contains(&a.policy) || before.policy == SCHED_DEADLINE {
+        return Ok(Trial::NotHere);
+    }
+    let reset = if own.flags & RESET_ON_FORK == 0 { 0 } else { libc::SCHED_RESET_ON_FORK };
+    set_policy(a, reset)?;
+    set_policy(&before, reset).map(|()| Trial::Had)
+}
+
+/// The calling thread's policy and priority alone.
+fn set_policy(a: &Attributes, reset: i32) -> Result<(), SysError> {
+    let priority = i32::try_from(a.priority).unwrap_or(0);
+    // Not sched_setscheduler(3), which musl refuses.
+    // SAFETY: sched_setscheduler(2) reads one live int, which is all of a sched_param.
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, a.policy | reset, &raw const priority)
+    };
+    let set = check(result, "sched_setscheduler", &describe(a)).map(drop);
+    set.map_err(|e| e.needs(NEEDS))
 }
 
 /// As [`set`], with SCHED_FLAG_* of sched_setattr(2).
@@ -88,7 +127,7 @@ pub(crate) fn set_with_flags(tid: i32, a: &Attributes, flags: u64) -> Result<(),
             format!("{what}: other deadline tasks have what the kernel admits of the CPUs, or ended just now"),
             libc::EBUSY,
         ),
-        _ => e.needs("root, CAP_SYS_NICE or RLIMIT_RTPRIO (and a real-time budget where the cgroup has none)"),
+        _ => e.needs(NEEDS),
     })
 }
 
@@ -97,15 +136,18 @@ pub(crate) fn set_with_flags(tid: i32, a: &Attributes, flags: u64) -> Result<(),
 /// # Errors
 /// ESRCH when there is no such thread.
 pub fn get(tid: i32) -> Result<Attributes, SysError> {
-    let attr = read(tid)?;
-    Ok(Attributes {
+    read(tid).map(|attr| attributes(&attr))
+}
+
+fn attributes(attr: &SchedAttr) -> Attributes {
+    Attributes {
         policy: attr.policy.cast_signed(),
         nice: attr.nice,
         priority: attr.priority,
         runtime_ns: attr.runtime,
         deadline_ns: attr.deadline,
         period_ns: attr.period,
-    })
+    }
 }
 
 /// Are the threads and processes that `tid` (0: the calling thread) starts ordinary ones?
@@ -211,6 +253,24 @@ pub fn gettid() -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_policy_that_was_tried_leaves_nothing() {
+        let thread = std::thread::spawn(|| {
+            let niced = Attributes { policy: SCHED_BATCH, nice: 3, ..Attributes::default() };
+            set_without_children(0, &niced).expect("any user may");
+            let before = get(0);
+            let of = |policy, priority| Attributes { policy, priority, ..Attributes::default() };
+            assert_eq!(try_policy(&of(SCHED_OTHER, 0)), Ok(Trial::Had));
+            match try_policy(&of(SCHED_FIFO, 7)) {
+                Err(e) => assert!(e.is_permission(), "{e}"),
+                had => assert_eq!(had, Ok(Trial::Had)),
+            }
+            assert_eq!(try_policy(&of(SCHED_IDLE, 0)), Ok(Trial::NotHere));
+            assert_eq!((get(0), resets_on_fork(0)), (before, Ok(true)));
+        });
+        thread.join().expect("no panic");
+    }
 
     #[test]
     fn reads_back_what_is_set() {

@@ -62,12 +62,11 @@ impl Signals {
     /// # Errors
     /// When the signals cannot be blocked.
     pub fn block_and_open() -> Result<Self, SysError> {
-        let blocked = Self(set_of(&ENDING)).blocked()?;
-        // Kept pending for `was_continued`.
-        Self(set_of(&[libc::SIGCONT])).blocked()?;
+        // SIGCONT is kept pending for `was_continued`.
+        Self(set_of(&[&ENDING[..], &[libc::SIGCONT]].concat())).blocked()?;
         // SAFETY: ignoring a signal installs no code.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
-        Ok(blocked)
+        Ok(Self(set_of(&ENDING)))
     }
 
     /// The signals by which other programs ask for a status, blocked likewise; they would end this one.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use crate::error::SysError;
-use crate::sched::{self, Attributes};
+use crate::sched::{self, Attributes, Trial};
 
 /// Attributes of a new thread.
 #[derive(Clone, Debug)]
@@ -66,6 +66,17 @@ pub fn spawn<T: Send + 'static>(
             drop(unsafe { Box::from_raw(raw) });
             Err(e)
         }
+    }
+}
+
+/// May this process create threads like this? Tries it: the calling thread has the policy for a moment where it can, else another.
+///
+/// # Errors
+/// What the kernel refused, and what it would need.
+pub fn try_spec(spec: ThreadSpec) -> Result<(), SysError> {
+    match sched::try_policy(&spec.attributes)? {
+        Trial::Had => Ok(()),
+        Trial::NotHere => spawn(spec, || ())?.join(),
     }
 }
 

@@ -14,5 +14,5 @@ use crate::thread_group::thread_spec;
 /// # Errors
 /// What the kernel refused, and what it would need.
 pub fn allowed(policy: Policy) -> Result<(), SysError> {
-    thread::spawn(thread_spec(policy, Vec::new()), || ())?.join()
+    thread::try_spec(thread_spec(policy, Vec::new()))
 }

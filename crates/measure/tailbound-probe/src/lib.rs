@@ -35,6 +35,6 @@ pub use kind::{PlanOption, Prepared, ProbeKind, ProbeOption, Setup};
 pub use peer::Peer;
 pub use roles::run_peer;
 pub use thread_group::{
-    Finished, ProbeOutput, RecordSlot, Recorders, RecordingThread, Running, ThreadContext,
-    ThreadGroup, ThreadResult, thread_spec,
+    Finished, ProbeOutput, RawSamples, RecordSlot, Recorders, RecordingThread, Running,
+    ThreadContext, ThreadGroup, ThreadResult, thread_spec,
 };

@@ -47,7 +47,7 @@ impl Session {
         let begin_at_ns =
             begin_at.map_err(|e| OptionError::Value { flag: "--begin-at", why: Box::new(e) })?;
         let has_loads = !resolved.plan.loads.is_empty() && !resolved.loads_by_default;
-        let exe = match std::env::current_exe() {
+        let exe = match resolved.exe {
             Err(e) if has_loads || resolved.plan.work.is_some() => {
                 return Err(RunError::NoProgram(e));
             }

@@ -4,13 +4,16 @@
 //! Context: SETUP. Units: text in, ns out. Everything that can be wrong with words,
 //! permissions or the machine is found here, before anything is started.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use tailbound_core::cpus::CpuSet;
 use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::{BlamePlan, Clock, Means, Observe, Plan, RunConfig};
 use tailbound_core::policy::Policy;
 use tailbound_core::purpose::Purpose;
 use tailbound_core::{FailureKind, Spec};
-use tailbound_host::{RealtimeRight, Root};
+use tailbound_host::{CpusError, RealtimeRight, Root};
 use tailbound_probe::{Prepared, Setup};
 
 use crate::defaults;
@@ -43,6 +46,8 @@ pub struct Resolved {
     pub loads_by_default: bool,
     /// What persons stated about it.
     pub purpose: Option<Box<Purpose>>,
+    /// The path of this program.
+    pub exe: io::Result<PathBuf>,
 }
 
 /// What a second kernel's sleep needs.
@@ -126,18 +131,17 @@ pub fn resolve(request: &Request, root: &Root) -> Result<Resolved, RunError> {
         until: read.until,
         tune,
     };
-    let probe = prepare(&plan, root)?;
-    Ok(Resolved { plan, probe, findings, loads_by_default, purpose: read.purpose })
+    let exe = std::env::current_exe();
+    let probe = prepare(&plan, root, exe.as_deref().unwrap_or(Path::new("")))?;
+    Ok(Resolved { plan, probe, findings, loads_by_default, purpose: read.purpose, exe })
 }
 
 /// Refuses a plan whose probe cannot work here, before anything is started.
 ///
 /// # Errors
 /// [`RunError::ProbeOption`], [`RunError::Probe`] with the remedy.
-fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, RunError> {
-    let exe = std::env::current_exe().unwrap_or_default();
-    let setup =
-        Setup { plan, root, exe: &exe, stop: &tailbound_sys::limits::STOP, begin_at_ns: None };
+fn prepare(plan: &Plan, root: &Root, exe: &Path) -> Result<Prepared, RunError> {
+    let setup = Setup { plan, root, exe, stop: &tailbound_sys::limits::STOP, begin_at_ns: None };
     tailbound_probe::prepare(&setup).map_err(Box::new).map_err(|source| match source.kind() {
         FailureKind::Usage => RunError::ProbeOption(source),
         _ => RunError::Probe { probe: plan.probe.clone(), source },
@@ -173,8 +177,10 @@ fn blame(w: &RunConfig, root: &Root) -> Result<Option<BlamePlan>, RunError> {
 }
 
 fn cpus(text: &str, root: &Root) -> Result<CpuSet, RunError> {
-    let machine = tailbound_host::Cpus::read(root).map_err(RunError::Machine)?;
-    Ok(machine.resolve(text).map_err(usage("--cpus"))?)
+    tailbound_host::cpus::resolved(root, text).map_err(|e| match e {
+        CpusError::Unreadable(_) => RunError::Machine(e),
+        e => usage("--cpus")(e).into(),
+    })
 }
 
 /// The policy asked for, which must be allowed; or FIFO as high as allowed; or what is left.

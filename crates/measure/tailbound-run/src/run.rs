@@ -44,6 +44,9 @@ use crate::world::{Disturbances, Interruptions as _, LoadSet as _, Machine, Worl
 /// Time the loads have until somebody is told that they take their time, and until they fail.
 const LOADS_PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(40)];
 
+/// A warm-up in which all threads of the machine can be read, and memory locked: far from the measurement.
+const CHORES_NS: i64 = 500_000_000;
+
 /// Time and cycles that the measured threads have at least, to fetch their code again before the measurement begins.
 const REFETCH_NS: i64 = 100_000_000;
 const REFETCH_CYCLES: i64 = 16;
@@ -67,22 +70,27 @@ pub fn run(
     let tuned = Tuned::apply(session.plan.tune.as_ref(), &session.root)?;
     let file = output.path().map(|path| path_variable("TAILBOUND_FILE", path));
     let trace_path = trace.as_ref().map(|trace| trace.path.clone());
-    let shell = || GuardedShell { exe: session.exe.clone() };
+    let exe = session.exe.clone();
+    let shell = || GuardedShell { exe: exe.clone() };
     let mut journal = Journal::new(output, session.header());
     if !session.inventory_late {
         journal.run.header.machine = session.inventory();
         journal.begin();
     }
     let noticed = session.findings.iter().cloned().chain(tuned.as_ref().map(Tuned::finding));
-    noticed.chain(session.beside()).for_each(|finding| journal.finding(finding));
-    // Now: on a non-preemptible kernel, reading them holds the CPU.
-    let switches = Switches::now(&session.root);
+    noticed.for_each(|finding| journal.finding(finding));
+    if !session.inventory_late {
+        session.note_beside(&mut journal);
+    }
+    let chores = session.chores();
+    // Never while it is measured: on a non-preemptible kernel, reading them holds the CPU.
+    let early = (chores == Chores::Before).then(|| Switches::now(&session.root));
     let begun = session.observe(&mut journal, signals).and_then(|observer| {
         let mut blamer = session.blamer(&mut journal)?;
         if let (Some(blamer), Some(_)) = (&mut blamer, &trace) {
             blamer.keep_trace(&session.root, session.plan.clock).map_err(RunError::Blame)?;
         }
-        Ok((observer, blamer, session.start(probe, &mut journal, show)?))
+        Ok((observer, blamer, session.start(probe, chores, &mut journal, show)?))
     });
     let (mut observer, mut blamer, (mut loads, held, running)) = match begun {
         Ok(started) => started,
@@ -92,8 +100,12 @@ pub fn run(
             return Err(e);
         }
     };
+    if chores == Chores::InWarmUp {
+        lock_memory(&mut journal);
+    }
     if session.inventory_late {
         session.self_cost(&mut journal);
+        session.note_beside(&mut journal);
         journal.run.header.machine = session.inventory();
         journal.begin();
     }
@@ -109,6 +121,7 @@ pub fn run(
     if let Some(at_ns) = session.begin_at_ns {
         journal.event(-session.plan.warm_up_ns, Occurrence::BeginAt { at_ns });
     }
+    let switches = early.unwrap_or_else(|| Switches::now(&session.root));
     let watch = session.watch(&running, &journal.run.header.machine, switches);
     let start_ns = running.start_ns();
     let subject = Subject::<Machine> { running, watch, loads: &mut loads, stop: &limits::STOP };
@@ -223,6 +236,22 @@ fn record(occasions: &mut Occasions, journal: &mut Journal) {
     occasions.finding().into_iter().for_each(|f| journal.finding(f));
 }
 
+/// Locks memory; that it cannot be is a finding.
+fn lock_memory(journal: &mut Journal) {
+    if let Err(e) = mem::lock_all() {
+        journal.finding(tailbound_host::not_locked(&e.to_string()));
+    }
+}
+
+/// When memory is locked and the run queues are read: both take long, and must be over before it is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chores {
+    /// Before anything is begun.
+    Before,
+    /// While the threads warm up.
+    InWarmUp,
+}
+
 /// What is held for the time of the measurement and given back by dropping it.
 struct RunGuards {
     #[expect(dead_code, reason = "held for its effect while open")]
@@ -240,6 +269,28 @@ impl Drop for RunGuards {
 }
 
 impl Session {
+    /// When there is time for them. In the warm-up where it is long enough and this thread has a CPU that is not measured: what a measured
+    /// CPU did would be in the warm-up's latencies, from which it is chosen what is kept one by one.
+    fn chores(&self) -> Chores {
+        let is_long = self.plan.warm_up_ns >= CHORES_NS;
+        match self.inventory_late && is_long && !self.free_cpus().is_empty() {
+            true => Chores::InWarmUp,
+            false => Chores::Before,
+        }
+    }
+
+    /// Where this process may run, but for what is measured.
+    fn free_cpus(&self) -> CpuSet {
+        let own: CpuSet = sched::affinity(0).into_iter().flatten().collect();
+        own.minus(&self.plan.cpus)
+    }
+
+    /// Other measurements that go on at the begin.
+    fn note_beside(&mut self, journal: &mut Journal) {
+        let beside = self.machine.as_mut().and_then(Shared::finding_at_begin);
+        beside.into_iter().for_each(|finding| journal.finding(finding));
+    }
+
     /// Other measurements that go on now.
     fn beside(&self) -> Option<Finding> {
         self.machine.as_ref().and_then(Shared::finding)
@@ -269,6 +320,7 @@ impl Session {
     fn start(
         &self,
         probe: Prepared,
+        chores: Chores,
         journal: &mut Journal,
         show: &mut dyn FnMut(View<'_>),
     ) -> Result<(Loads, RunGuards, Running), RunError> {
@@ -283,7 +335,7 @@ impl Session {
             }
             other => other?,
         };
-        let held = self.prepare(journal)?;
+        let held = self.prepare(chores, journal)?;
         limits::STOP.store(false, Ordering::Relaxed);
         let setup = Setup {
             plan: &self.plan,
@@ -369,8 +421,8 @@ impl Session {
         Ok(loads)
     }
 
-    /// Locks memory, arms the guard, leaves the measured CPUs, holds what was asked for.
-    fn prepare(&self, journal: &mut Journal) -> Result<RunGuards, RunError> {
+    /// Locks memory unless that comes later, arms the guard, leaves the measured CPUs, holds what was asked for.
+    fn prepare(&self, chores: Chores, journal: &mut Journal) -> Result<RunGuards, RunError> {
         let hog = catalogue::kind(&self.plan.probe).is_ok_and(|k| k.spins(&self.plan.options));
         let busy_ns = self.plan.warm_up_ns.saturating_add(self.plan.duration_ns());
         let guarded = limits::guard_realtime(if hog { busy_ns } else { 0 });
@@ -382,8 +434,8 @@ impl Session {
             // Start-up memory, some megabytes, is released before the rest is locked. Where the kernel refuses, it stays.
             resident::release_code().unwrap_or_default();
         }
-        if let Err(e) = mem::lock_all() {
-            journal.finding(tailbound_host::not_locked(&e.to_string()));
+        if chores == Chores::Before {
+            lock_memory(journal);
         }
         let dma_latency = self
             .plan
@@ -422,6 +474,7 @@ impl Session {
         if resident::release_code().is_ok() {
             // Without memory for it they are fetched where they are first taken, which the run counts.
             tailbound_probe::selfcost::fetch_rare_paths().unwrap_or_default();
+            resident::release_stack().unwrap_or_default();
         }
     }
 

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
 use crate::pipelines::documents;
-use crate::{machine, status, stderr, tailbound};
+use crate::{machine, status, stderr, stdout, tailbound};
+use serde_json::Value;
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples")
@@ -86,6 +86,10 @@ fn the_latency_tests_of_openshift_are_made_in_turn_and_each_is_judged_by_its_own
     let of = |key: &str| pod[key].as_array().unwrap().clone();
     let tests = [of("initContainers"), of("containers")].concat();
     let names: Vec<&str> = tests.iter().map(|c| c["name"].as_str().unwrap()).collect();
+    let runtime =
+        words_of(&tests[0], &[]).into_iter().find_map(|w| w.strip_suffix('s')?.parse().ok());
+    let longest: i64 = runtime.unwrap();
+    assert!(job["spec"]["activeDeadlineSeconds"].as_i64() > Some(3 * longest + 120));
     assert_eq!(names, ["hwlat", "cyclic", "busy"]);
     let _machine = machine();
     let folder = tempfile::tempdir().unwrap();
@@ -187,4 +191,34 @@ fn the_test_of_lava_makes_each_case_one_of_its_and_nothing_missing_passes() {
     assert_eq!(none, [("tailbound".to_owned(), "fail".to_owned())]);
     let missing = Device::new(false).cases(&short, step);
     assert_eq!(missing, [("tailbound".to_owned(), "fail".to_owned())]);
+}
+
+#[test]
+fn without_lavas_helper_the_same_is_told_in_ktap_and_only_met_passes() {
+    let _machine = machine();
+    let script = examples().join("lava/tailbound.sh").display().to_string();
+    let told = |has_tailbound: bool, options: &[&str]| {
+        let device = Device::new(has_tailbound);
+        let bin = device.0.path().join("bin");
+        fs::remove_file(bin.join("lava-test-case")).unwrap();
+        let mut sh = Command::new("sh");
+        sh.arg(&script).args(["--policy", "other", "--duration", "300ms", "--load", "none"]);
+        sh.args(options).current_dir(device.0.path());
+        let out = sh.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).output().unwrap();
+        let text = stdout(&out);
+        assert!(text.starts_with("KTAP version 1\n1.."), "{text}{}", stderr(&out));
+        let passed = text.lines().filter(|l| l.starts_with("ok ") && !l.contains("# SKIP")).count();
+        (status(&out), passed, text)
+    };
+    let (code, passed, text) = told(true, &["--deadline", "1us"]);
+    assert_eq!((code, passed), (1, 0), "{text}");
+    let (code, passed, text) = told(true, &["--deadline", "1h"]);
+    // Met; or in doubt for what this machine is.
+    assert!(code == 1 || code == 0 && passed > 0, "{code}: {text}");
+    for (has_tailbound, options) in
+        [(true, &["--cpus", "4095"][..]), (true, &[]), (false, &["--deadline", "1h"])]
+    {
+        let (code, passed, text) = told(has_tailbound, options);
+        assert_eq!((code, passed), (1, 0), "{text}");
+    }
 }

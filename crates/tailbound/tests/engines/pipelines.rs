@@ -31,8 +31,7 @@ fn text(file: &str) -> String {
 
 /// The documents of a file, read by Python's YAML; `None` where that is not there.
 pub(crate) fn documents(path: &Path) -> Option<Vec<Value>> {
-    let read =
-        "import json, sys, yaml; json.dump(list(yaml.safe_load_all(open(sys.argv[1]))), sys.stdout)";
+    let read = "import json, sys, yaml; json.dump(list(yaml.safe_load_all(open(sys.argv[1]))), sys.stdout)";
     let python = |words: &[&str]| Command::new("python3").args(words).output();
     if !python(&["-c", "import yaml"]).is_ok_and(|o| o.status.success()) {
         skip("yaml", "python3 has no module yaml (Debian: python3-yaml)");
@@ -145,12 +144,14 @@ fn what_is_missing_or_wrong_is_no_success() {
     let other = runner.path().join("bin/other");
     fs::write(&other, b"\x7fELF of another machine").unwrap();
     write_script(&runner.path().join("bin/older"), "#!/bin/sh\necho tailbound 0.0.1\n");
-    refuses(&with(second("1h"), "LATENCY_PROGRAM", "bin/older"), 3, "cannot be read again");
+    refuses(&with(second("1h"), "LATENCY_PROGRAM", "bin/older"), 3, "left no run file");
     refuses(&with(second("1h"), "LATENCY_PROGRAM", "bin/other"), 3, "does not start here");
     refuses(&with(second("1h"), "LATENCY_VERSION", "v99.0"), 3, "not version 99.0");
     refuses(&with(second("1h"), "LATENCY_OPTIONS", "cpus 0"), 2, "an option begins with '-'");
     // Text of an input is no part of a script.
-    for wild in ["$(touch planted)", "`touch planted`", "'; touch planted; '", "\"; touch planted; \""] {
+    for wild in
+        ["$(touch planted)", "`touch planted`", "'; touch planted; '", "\"; touch planted; \""]
+    {
         let out = runner.measured(&second(wild));
         assert_eq!(status(&out), 2, "{wild}: {}", stderr(&out));
         assert!(!runner.path().join("planted").exists(), "{wild}");
@@ -175,7 +176,10 @@ fn what_was_measured_is_judged_and_kept() {
     assert!(run.contains("two  words"), "{run}");
     assert!(runner.read("latency/run.html").contains("</html>"));
     let told = runner.read("latency/verdict.env");
-    assert!(told.starts_with("LATENCY_VERDICT=not-met\nLATENCY_STATUS=1\nLATENCY_LATEST="), "{told}");
+    assert!(
+        told.starts_with("LATENCY_VERDICT=not-met\nLATENCY_STATUS=1\nLATENCY_LATEST="),
+        "{told}"
+    );
 
     // In the same workspace: nothing of the first is left.
     let out = runner.measured(&with(second("1h"), "LATENCY_LOAD", "nosuch"));
@@ -228,7 +232,8 @@ fn a_cancelled_job_is_undecided_and_its_files_are_whole() {
 /// A release's package with a program in it, which notes that it was started.
 fn package(runner: &Runner, name: &str) -> Option<(PathBuf, String)> {
     let folder = runner.path().join(format!("{name}.tree"));
-    let program = if name.ends_with(".deb") { "usr/bin/tailbound" } else { "tailbound-9-x/tailbound" };
+    let program =
+        if name.ends_with(".deb") { "usr/bin/tailbound" } else { "tailbound-9-x/tailbound" };
     fs::create_dir_all(folder.join(program).parent().unwrap()).unwrap();
     let real = env!("CARGO_BIN_EXE_tailbound");
     let script = format!("#!/bin/sh\n: >started\nexec {real} \"$@\"\n");
@@ -482,10 +487,54 @@ fn the_step_of_jenkins_fails_where_nothing_was_met() {
     assert!(runner.read("latency/run.tailbound.jsonl").contains("a $HOME b"));
     let fine = told(&runner, &[&quick[..], &["deadline=1h"]].concat());
     let met = format!("{kept}returned [verdict:met, status:0, report:latency/run.html, ");
-    let doubt = format!("{kept}unstable: Latency: undecided, see the report\nreturned [verdict:undecided, ");
+    let doubt = format!(
+        "{kept}unstable: Latency: undecided, see the report\nreturned [verdict:undecided, "
+    );
     assert!(fine.starts_with(&met) || fine.starts_with(&doubt), "{fine}");
     let missing = told(&runner, &["deadline=1h", "program=/nowhere"]);
     assert!(missing.contains("error: Latency: cannot-measure (exit status 3"), "{missing}");
     let unknown = told(&runner, &["deadlines=1h"]);
-    assert!(unknown.starts_with("error: tailbound: there is no parameter 'deadlines'"), "{unknown}");
+    assert!(
+        unknown.starts_with("error: tailbound: there is no parameter 'deadlines'"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn the_tutorials_pipelines_name_inputs_that_exist() {
+    let page = steps().join("../../docs/tutorials/ci.md");
+    let page = fs::read_to_string(page).unwrap();
+    let blocks = |kind: &str| -> Vec<String> {
+        let begin = format!("```{kind}\n");
+        page.split(&begin).skip(1).map(|b| b.split("```").next().unwrap().to_owned()).collect()
+    };
+    let [jenkins] = blocks("groovy").try_into().unwrap();
+    for name in ["deadline", "duration"] {
+        assert!(jenkins.contains(&format!("{name}: '")), "{jenkins}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [github, gitlab] = blocks("yaml").try_into().unwrap();
+    let read = |text: &str| {
+        let file = folder.path().join("pipeline.yml");
+        fs::write(&file, text).unwrap();
+        documents(&file)
+    };
+    let (Some(github), Some(gitlab)) = (read(&github), read(&gitlab)) else { return };
+    let step = &github[0]["jobs"]["latency"]["steps"][0];
+    let include = &gitlab[0]["include"][0];
+    // Both name the place in this project at which the files are.
+    let uses = step["uses"].as_str().unwrap();
+    assert_eq!(uses.split('@').next(), Some("OWNER/tailbound/packaging/ci"));
+    assert_eq!(include["file"].as_str(), Some("packaging/ci/templates/tailbound.yml"));
+    let of = |file: &str, inputs: &str| {
+        documents(&steps().join(file)).unwrap()[0].pointer(inputs).cloned().unwrap()
+    };
+    for (given, known) in [
+        (&step["with"], of("action.yml", "/inputs")),
+        (&include["inputs"], of("templates/tailbound.yml", "/spec/inputs")),
+    ] {
+        let names: Vec<&String> = given.as_object().unwrap().keys().collect();
+        assert!(names.iter().all(|name| known.get(name).is_some()), "{names:?}");
+        assert!(names.iter().any(|name| *name == "deadline"));
+    }
 }

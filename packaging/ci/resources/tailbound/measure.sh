@@ -138,7 +138,9 @@ if [ -n "$package" ]; then
     file=$package
     case $package in
     http://* | https://*)
-        file=$scratch/${package##*/}
+        # Without a query: `…/tailbound.tar.gz?download=1`.
+        name=${package%%\?*}
+        file=$scratch/${name##*/}
         if command -v curl >/dev/null; then
             curl --fail --silent --show-error --location --output "$file" -- "$package"
         elif command -v wget >/dev/null; then
@@ -216,9 +218,11 @@ case $status:$answer in
 esac
 case $status in
 0 | 1 | 5)
-    # The answer in full, for the log. What cannot be read again is no result.
+    # The answer in full, for the log. What is not there, or cannot be read again, is no result.
+    [ -s "$results/run.tailbound.jsonl" ] || refuse 3 "$program ended with $status and left no run file"
     "$program" show "$results/run.tailbound.jsonl" || refuse 3 "the run file cannot be read again"
     "$program" export "$results/run.tailbound.jsonl" --as junit --out "$results/run.junit.xml" || refuse 3 "the run file cannot be made a test report"
+    [ -s "$results/run.junit.xml" ] || refuse 3 "there is no test report"
     ;;
 *)
     junit_error "not measured: tailbound ended with exit status $status ($(verdict_of "$status")); the log says why"

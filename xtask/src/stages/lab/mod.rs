@@ -19,6 +19,7 @@ mod queue;
 mod repeated;
 mod theory;
 mod tuned;
+mod tutorials;
 mod walls;
 mod why;
 
@@ -65,6 +66,7 @@ const SAME_BYTES: &str = "the same bytes from power-on, and from a snapshot on a
 const RESTLESS: &str = "the same bytes with a main loop that never rests";
 const DAMAGED: &str = "a damaged snapshot is noticed and made again";
 const FARM: &str = "a farm finds the regression that was planted";
+const TUTORIALS: &str = "the tutorials' commands";
 
 /// The tool alone, and what it does in real kernels.
 struct Lab {
@@ -82,7 +84,7 @@ pub(crate) fn names(project: &Path) -> Vec<&'static str> {
 pub(crate) const ON_THIS_MACHINE: &[&str] = &[FARM];
 
 /// Those of more than a minute on a machine of two cores, which only CI runs unasked (`stages::extent`).
-pub(crate) const LONG: [&str; 11] = [
+pub(crate) const LONG: [&str; 12] = [
     "aarch64",
     "arm",
     "the same bytes each time while all cores are busy",
@@ -94,6 +96,7 @@ pub(crate) const LONG: [&str; 11] = [
     "edges of a simulated GPIO chip are answered",
     "the boot option that made it later is found among 17",
     "the commit that made it later",
+    TUTORIALS,
 ];
 
 /// The names of those that run beside other stages.
@@ -177,6 +180,7 @@ impl Lab {
         let mut all: Vec<Check<'a>> = vec![
             one("an experiment keeps the change that helps", Lab::experiment),
             ("culprits are named", Box::new(|| self.culprits())),
+            (TUTORIALS, Box::new(move || Tally::one(TUTORIALS, self.tutorials(project)))),
             one("a planted section is named at its instant", Lab::why),
             ("the monitor beside a CPU that goes", Box::new(|| self.monitored())),
             one("paths of a run are exact", Lab::paths),

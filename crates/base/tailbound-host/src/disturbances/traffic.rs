@@ -2,8 +2,8 @@
 //! How busy the measured CPUs were: interrupts that came to each, and switches between threads. No finding:
 //! what is much depends on the work, and what it cost is in the latencies.
 //!
-//! Units: events since boot, their difference at the end. Switches are read before anything of the run is begun and
-//! after its last activation only: to tell of them a kernel that does not preempt its own code prints every thread in
+//! Units: events since boot, their difference at the end. Switches are read before anything of the run is begun (of a
+//! bare probe in its warm-up, from a CPU that is not measured) and after its last activation only: to tell of them a kernel that does not preempt its own code prints every thread in
 //! one go (see `throttling`). Those of the loads' start are among them.
 //! Source: proc_interrupts(5), Documentation/scheduler/sched-debug.rst (`nr_switches`).
 
@@ -37,7 +37,7 @@ impl Traffic {
 pub struct Switches(Found<Counts>);
 
 impl Switches {
-    /// As they are now: to be read before a run begins anything.
+    /// As they are now: never to be read while a run is measured.
     #[must_use]
     pub fn now(root: &Root) -> Self {
         Self(switched(root))

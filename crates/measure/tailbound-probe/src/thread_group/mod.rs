@@ -32,7 +32,7 @@ use context::{Body, Shared, Work};
 pub use context::{Finished, ProbeOutput, ThreadContext};
 use running::{After, Member, SlotOwner, all_ended};
 pub use running::{Running, ThreadResult};
-pub use slot::{RecordSlot, Recorders};
+pub use slot::{RawSamples, RecordSlot, Recorders};
 pub use spec::thread_spec;
 use watchdog::Watchdog;
 
@@ -189,11 +189,10 @@ impl ThreadGroup {
     }
 
     fn recorders(&self, slot: &RecordSlot) -> Result<Arc<Recorders>, ProbeError> {
-        let recorders = Recorders::new()
+        let raw = self.plan.raw && matches!(slot.context, Context::User | Context::Start);
+        let samples = if raw { RawSamples::Kept } else { RawSamples::NotKept };
+        let recorders = Recorders::new(samples)
             .map_err(|source| ProbeError::Thread { cpu: slot.cpu_name(), source })?;
-        if self.plan.raw && matches!(slot.context, Context::User | Context::Start) {
-            recorders.measured.record_raw();
-        }
         // Others are not judged: for them it is chosen from the warm-up.
         if let (Some(deadline), Context::User) = (self.plan.requirement.deadline_ns, slot.context) {
             recorders.measured.set_threshold_ns(deadline);

@@ -34,6 +34,15 @@ impl RecordSlot {
     }
 }
 
+/// Are the samples of a slot kept one by one?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawSamples {
+    /// All of them.
+    Kept,
+    /// None.
+    NotKept,
+}
+
 /// The two recorders of one slot.
 #[derive(Debug)]
 pub struct Recorders {
@@ -44,11 +53,23 @@ pub struct Recorders {
 }
 
 impl Recorders {
-    /// Empty ones, in memory that is there.
+    /// Empty ones; what is written of the measurement's is in memory that is there.
     ///
     /// # Errors
     /// No memory for them.
-    pub fn new() -> Result<Self, SysError> {
-        Ok(Self { warm_up: Prefaulted::new()?, measured: Prefaulted::new()? })
+    pub fn new(samples: RawSamples) -> Result<Self, SysError> {
+        let bytes = match samples {
+            RawSamples::Kept => size_of::<Recorder>(),
+            RawSamples::NotKept => Recorder::BYTES_WITHOUT_RAW,
+        };
+        let it = Self {
+            // Fetched by the warm-up itself: it is written to a few pages of it.
+            warm_up: Prefaulted::up_to(0)?,
+            measured: Prefaulted::up_to(bytes)?,
+        };
+        if samples == RawSamples::Kept {
+            it.measured.record_raw();
+        }
+        Ok(it)
     }
 }

@@ -13,7 +13,9 @@ use tailbound_core::finding::{Finding, Impact};
 use tailbound_core::plan::Plan;
 use tailbound_core::record::{Clocks, Facts, ThreadRecord};
 use tailbound_load::{LoadEnd, LoadSample, PhaseChange};
-use tailbound_probe::{Finished, ProbeError, ProbeOutput, RecordSlot, Recorders, ThreadResult};
+use tailbound_probe::{
+    Finished, ProbeError, ProbeOutput, RawSamples, RecordSlot, Recorders, ThreadResult,
+};
 use tailbound_rt::cyclic::{self, LoopEnd, Schedule};
 use tailbound_stats::random::Random;
 
@@ -47,10 +49,8 @@ impl SimulatedThreads {
         let warm_n = plan.warm_up_ns / plan.interval_ns;
         let start_ns = EPOCH_NS + warm_n * plan.interval_ns;
         let all = tailbound_probe::slots(plan).into_iter().zip(0..).map(|(slot, i)| {
-            let recorders = Arc::new(Recorders::new().unwrap_or_else(|e| panic!("{e}")));
-            if plan.raw {
-                recorders.measured.record_raw();
-            }
+            let samples = if plan.raw { RawSamples::Kept } else { RawSamples::NotKept };
+            let recorders = Arc::new(Recorders::new(samples).unwrap_or_else(|e| panic!("{e}")));
             if let Some(deadline) = plan.requirement.deadline_ns {
                 recorders.measured.set_threshold_ns(deadline);
             }
