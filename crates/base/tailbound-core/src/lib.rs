@@ -29,6 +29,7 @@ pub mod exposition;
 mod facts;
 pub mod failure;
 pub mod finding;
+pub mod finding_kinds;
 pub mod histogram;
 pub mod instant;
 pub mod lab;
