@@ -31,6 +31,7 @@ pub mod failure;
 pub mod finding;
 pub mod finding_kinds;
 pub mod histogram;
+pub mod id_page;
 pub mod instant;
 pub mod lab;
 pub mod limits;
