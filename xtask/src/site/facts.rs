@@ -161,8 +161,10 @@ mod definition {
         let takes = arg.get_action().takes_values();
         let defaults = arg.get_default_values().iter().map(|v| v.to_string_lossy().into_owned());
         let about = arg.get_long_help().or(arg.get_help()).map(ToString::to_string);
+        let short = arg.get_short().filter(|_| arg.get_long().is_some());
+        let short = short.map_or_else(String::new, |letter| format!("-{letter}, "));
         VerbOption {
-            written: arg.to_string().trim_matches(['[', ']']).to_owned(),
+            written: format!("{short}{arg}"),
             about: about.unwrap_or_default(),
             default: if takes { defaults.collect::<Vec<_>>().join(" ") } else { String::new() },
             words: if takes { words.collect() } else { Vec::new() },

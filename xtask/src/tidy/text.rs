@@ -12,7 +12,8 @@ const BLOB_MAX: usize = 512 << 10;
 const CHANGELOG_WORDS_MAX: usize = 400;
 /// Words of the overview: a quarter of an hour's reading. What is about one crate stands in its README.
 const OVERVIEW_WORDS_MAX: usize = 3_500;
-/// Words of the manual, which is `docs` without [`RESULTS`]: an afternoon's reading.
+/// Words of the manual, which is `docs` without [`RESULTS`]: an afternoon's reading. The site's landing page is in
+/// `packaging/book`, for it is no part of the manual.
 const MANUAL_WORDS_MAX: usize = 60_000;
 /// Lines of the README: what a newcomer looks through.
 const README_LINES_MAX: usize = 110;

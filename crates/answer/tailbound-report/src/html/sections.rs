@@ -131,7 +131,7 @@ fn bound(page: &mut Page, analysis: &Analysis<'_>, prefix: &str) {
             page.text("", "No bound beyond what was seen is given:");
             page.push("<ul>");
             for r in reasons {
-                let why = linked(Subject::Refusal, r.cause.id(), &r.sentence);
+                let why = linked(Subject::NoBound, r.cause.id(), &r.sentence);
                 let _ = write!(page.body, "<li>{why} {}</li>", xml(&r.remedy));
             }
             page.push("</ul>");
