@@ -69,7 +69,7 @@ impl Source<'_> {
             bail!("{path}: two pages have this name");
         }
         self.written.push(path.to_owned());
-        write(&self.folder.join(path), text.as_bytes())
+        file(&self.folder.join(path), text.as_bytes())
     }
 }
 
@@ -106,13 +106,13 @@ pub(super) fn write(project: &Path, facts: &Facts, to: &Path) -> anyhow::Result<
         bail!("{FOLDER}/landing.md has no line {QUESTIONS}");
     }
     source.page("index.md", &landing.replace(QUESTIONS, &questions))?;
-    write(&to.join("src/SUMMARY.md"), summary.as_bytes())?;
-    write(&to.join("book.toml"), SETTINGS.as_bytes())?;
+    file(&to.join("src/SUMMARY.md"), summary.as_bytes())?;
+    file(&to.join("book.toml"), SETTINGS.as_bytes())?;
     fs::copy(project.join(FOLDER).join("extra.css"), to.join("extra.css"))?;
     Ok(source.written)
 }
 
-fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+fn file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -153,11 +153,11 @@ fn documents(project: &Path, source: &mut Source<'_>) -> anyhow::Result<()> {
             let text = pages::rewritten(project, &path, &text, &mut files);
             source.page(&pages::place(&path), &text)?;
         } else {
-            write(&source.folder.join(&path), &fs::read(&from)?)?;
+            file(&source.folder.join(&path), &fs::read(&from)?)?;
         }
     }
-    for file in files {
-        write(&source.folder.join("files").join(&file), &fs::read(project.join(&file))?)?;
+    for name in files {
+        file(&source.folder.join("files").join(&name), &fs::read(project.join(&name))?)?;
     }
     Ok(())
 }
