@@ -7,9 +7,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
-use super::chapters::{self, Chapter, Part};
-use super::facts::{Facts, Verb};
-use super::markdown::cell;
+use super::chapters::{self, Chapter, ChapterPart};
+use super::facts::{SiteFacts, Verb};
+use super::markdown::{cell, names};
 use super::{ids, pages, verbs};
 
 /// Where the landing page, the style and the chapters are.
@@ -74,7 +74,7 @@ impl Source<'_> {
 }
 
 /// Writes the source of the book; the pages of it.
-pub(super) fn write(project: &Path, facts: &Facts, to: &Path) -> anyhow::Result<Vec<String>> {
+pub(super) fn write(project: &Path, facts: &SiteFacts, to: &Path) -> anyhow::Result<Vec<String>> {
     if to.exists() {
         fs::remove_dir_all(to)?;
     }
@@ -120,17 +120,17 @@ fn file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 }
 
 /// Every question of the help and every subject of ids is in a chapter.
-fn all_have_a_place(chapters: &[Chapter], facts: &Facts) -> anyhow::Result<()> {
-    let parts: Vec<&Part> = chapters.iter().flat_map(|c| &c.parts).collect();
+fn all_have_a_place(chapters: &[Chapter], facts: &SiteFacts) -> anyhow::Result<()> {
+    let parts: Vec<&ChapterPart> = chapters.iter().flat_map(|c| &c.parts).collect();
     for q in &facts.questions {
-        let own = Part::Verbs(q.title.clone());
+        let own = ChapterPart::Verbs(q.title.clone());
         if parts.iter().filter(|p| ***p == own).count() != 1 {
             bail!("{FOLDER}/chapters: `verbs {}` does not stand there once", q.title);
         }
     }
     let subjects: BTreeSet<&str> = facts.ids.iter().map(|id| id.subject.as_str()).collect();
     for subject in subjects {
-        let own = Part::Ids(subject.to_owned());
+        let own = ChapterPart::Ids(subject.to_owned());
         if parts.iter().filter(|p| ***p == own).count() != 1 || ids::title(subject).is_none() {
             bail!("{FOLDER}/chapters: `ids {subject}` does not stand there once");
         }
@@ -166,13 +166,13 @@ fn documents(project: &Path, source: &mut Source<'_>) -> anyhow::Result<()> {
 fn entries(
     project: &Path,
     chapter: &Chapter,
-    facts: &Facts,
+    facts: &SiteFacts,
     source: &mut Source<'_>,
 ) -> anyhow::Result<Vec<Entry>> {
     let mut all = Vec::new();
     for part in &chapter.parts {
         match part {
-            Part::Page(page) => {
+            ChapterPart::Page(page) => {
                 let text = fs::read_to_string(project.join("docs").join(page))?;
                 let title = text.lines().find_map(|l| l.strip_prefix("# "));
                 let title = title.with_context(|| format!("docs/{page} has no title"))?;
@@ -180,7 +180,7 @@ fn entries(
                 let depth = depth.min(all.len());
                 all.push(Entry { path: pages::place(page), title: title.replace('`', ""), depth });
             }
-            Part::Verbs(question) => {
+            ChapterPart::Verbs(question) => {
                 for verb in of_question(question, facts) {
                     for page in verbs::pages(verb) {
                         source.page(&page.path, &page.text)?;
@@ -189,7 +189,7 @@ fn entries(
                     }
                 }
             }
-            Part::Ids(subject) => {
+            ChapterPart::Ids(subject) => {
                 let title = ids::title(subject).unwrap_or(subject);
                 for (i, (path, text)) in ids::pages(subject, &facts.ids).into_iter().enumerate() {
                     source.page(&path, &text)?;
@@ -203,27 +203,24 @@ fn entries(
     Ok(all)
 }
 
-fn of_question<'a>(title: &str, facts: &'a Facts) -> impl Iterator<Item = &'a Verb> {
+fn of_question<'a>(title: &str, facts: &'a SiteFacts) -> impl Iterator<Item = &'a Verb> {
     let names = facts.questions.iter().find(|q| q.title == title);
     let names: Vec<&str> = names.iter().flat_map(|q| &q.verbs).map(String::as_str).collect();
     names.into_iter().filter_map(|name| facts.verbs.iter().find(|v| v.name == name))
 }
 
 /// A chapter's own page: its verbs with what they do, and its pages.
-fn overview(chapter: &Chapter, facts: &Facts, entries: &[Entry]) -> String {
+fn overview(chapter: &Chapter, facts: &SiteFacts, entries: &[Entry]) -> String {
     let mut out = format!("# {}\n", chapter.title);
     for part in &chapter.parts {
-        let Part::Verbs(title) = part else { continue };
+        let ChapterPart::Verbs(title) = part else { continue };
         let head = if *title == chapter.title { "Commands" } else { title };
-        out.push_str(&format!("\n## {head}\n\n| command | what it does |\n|---|---|\n"));
-        for verb in of_question(title, facts) {
+        let rows = of_question(title, facts).map(|verb| {
             let target = verbs::path(&[&verb.name]);
-            out.push_str(&format!(
-                "| [`tailbound {}`](../{target}) | {} |\n",
-                verb.name,
-                cell(&verb.about)
-            ));
-        }
+            (format!("[`tailbound {}`](../{target})", verb.name), cell(&verb.about))
+        });
+        let table = names(["command", "what it does"], rows);
+        out.push_str(&format!("\n## {head}\n\n{table}"));
     }
     let of_verbs = |e: &&Entry| e.path.starts_with("verbs/") || e.depth > 0;
     let pages: Vec<&Entry> = entries.iter().filter(|e| !of_verbs(e)).collect();
@@ -237,9 +234,14 @@ fn overview(chapter: &Chapter, facts: &Facts, entries: &[Entry]) -> String {
 }
 
 /// A question on the landing page.
-fn question(chapter: &Chapter, facts: &Facts) -> String {
-    let names = of_question(&chapter.title, facts)
-        .map(|verb| format!("[`{}`]({})", verb.name, verbs::path(&[&verb.name])));
-    let names: Vec<String> = names.collect();
+fn question(chapter: &Chapter, facts: &SiteFacts) -> String {
+    let titles = chapter.parts.iter().filter_map(|part| match part {
+        ChapterPart::Verbs(title) => Some(title.as_str()),
+        _ => None,
+    });
+    let names: Vec<String> = titles
+        .flat_map(|title| of_question(title, facts))
+        .map(|verb| format!("[`{}`]({})", verb.name, verbs::path(&[&verb.name])))
+        .collect();
     format!("- **[{}]({})** {}\n", chapter.title, chapter.path(), names.join(", "))
 }

@@ -16,12 +16,12 @@ const TABLE: &str = "packaging/book/chapters";
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Chapter {
     pub(super) title: String,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<ChapterPart>,
 }
 
 /// What a chapter holds, in its order.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ChapterPart {
     /// A page, below `docs`.
     Page(String),
     /// The verbs of a question.
@@ -47,7 +47,7 @@ pub(super) fn read(project: &Path) -> anyhow::Result<Vec<Chapter>> {
     let mut left: BTreeSet<&str> = there.iter().map(String::as_str).collect();
     for part in all.iter().flat_map(|c| &c.parts) {
         match part {
-            Part::Page(page) if !left.remove(page.as_str()) => {
+            ChapterPart::Page(page) if !left.remove(page.as_str()) => {
                 bail!("{TABLE}: docs/{page} does not exist, or stands there twice");
             }
             _ => {}
@@ -72,15 +72,15 @@ fn parsed(text: &str, there: &[String]) -> anyhow::Result<Vec<Chapter>> {
         let chapter =
             all.last_mut().with_context(|| format!("{TABLE}: `{item}` has no chapter"))?;
         if let Some(title) = item.strip_prefix("verbs ") {
-            chapter.parts.push(Part::Verbs(title.to_owned()));
+            chapter.parts.push(ChapterPart::Verbs(title.to_owned()));
         } else if let Some(subject) = item.strip_prefix("ids ") {
-            chapter.parts.push(Part::Ids(subject.to_owned()));
+            chapter.parts.push(ChapterPart::Ids(subject.to_owned()));
         } else if item.ends_with('/') {
             let mut inside: Vec<&String> = there.iter().filter(|p| p.starts_with(item)).collect();
             inside.sort_by_key(|p| (!p.ends_with("/README.md"), *p));
-            chapter.parts.extend(inside.into_iter().cloned().map(Part::Page));
+            chapter.parts.extend(inside.into_iter().cloned().map(ChapterPart::Page));
         } else {
-            chapter.parts.push(Part::Page(item.to_owned()));
+            chapter.parts.push(ChapterPart::Page(item.to_owned()));
         }
     }
     Ok(all)
@@ -125,10 +125,13 @@ mod tests {
         let there = ["a.md", "r/README.md", "r/b.md", "r/A.md"].map(str::to_owned);
         let text = "# comment\nBegin\n  a.md\n  r/\n\nHow late?\n  verbs How late?\n  ids probe\n";
         let all = parsed(text, &there).unwrap();
-        let page = |p: &str| Part::Page(p.to_owned());
+        let page = |p: &str| ChapterPart::Page(p.to_owned());
         let parts = [page("a.md"), page("r/README.md"), page("r/A.md"), page("r/b.md")];
         assert_eq!(all[0].parts, parts);
-        assert_eq!(all[1].parts, [Part::Verbs("How late?".into()), Part::Ids("probe".into())]);
+        assert_eq!(
+            all[1].parts,
+            [ChapterPart::Verbs("How late?".into()), ChapterPart::Ids("probe".into())]
+        );
         assert_eq!(all[1].path(), "chapters/how-late.md");
         assert!(parsed("  a.md\n", &there).is_err());
     }

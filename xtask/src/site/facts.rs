@@ -13,15 +13,15 @@ use crate::{exec, root};
 
 /// All of it.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Facts {
-    pub(super) questions: Vec<Question>,
+pub(crate) struct SiteFacts {
+    pub(super) questions: Vec<VerbGroup>,
     pub(super) verbs: Vec<Verb>,
     pub(super) ids: Vec<Id>,
 }
 
 /// A question, or what verbs have in common, and their names.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Question {
+pub(super) struct VerbGroup {
     pub(super) title: String,
     pub(super) verbs: Vec<String>,
 }
@@ -81,7 +81,7 @@ pub(super) enum Content {
 }
 
 /// The facts of these sources.
-pub(super) fn read(project: &Path) -> anyhow::Result<Facts> {
+pub(super) fn read(project: &Path) -> anyhow::Result<SiteFacts> {
     let file = root::target(project).join("xtask/site.json");
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;
@@ -101,18 +101,18 @@ pub(crate) fn command(file: &str) -> anyhow::Result<()> {
 }
 
 #[cfg(not(feature = "pages"))]
-fn gathered() -> anyhow::Result<Facts> {
+fn gathered() -> anyhow::Result<SiteFacts> {
     anyhow::bail!("compiled without the feature `pages`: use `cargo xtask site`")
 }
 
 #[cfg(feature = "pages")]
-fn gathered() -> anyhow::Result<Facts> {
-    let questions = tailbound::questions().map(|(title, verbs)| Question {
+fn gathered() -> anyhow::Result<SiteFacts> {
+    let questions = tailbound::questions().map(|(title, verbs)| VerbGroup {
         title: title.to_owned(),
         verbs: verbs.into_iter().map(str::to_owned).collect(),
     });
     let ids = serde_json::to_value(tailbound::site_pages())?;
-    Ok(Facts {
+    Ok(SiteFacts {
         questions: questions.collect(),
         verbs: definition::verbs(tailbound::command()),
         ids: serde_json::from_value(ids)?,

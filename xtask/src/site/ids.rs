@@ -2,7 +2,7 @@
 //! A page for each id that an answer or a report shows, and one that lists those of each subject.
 
 use super::facts::{Content, Id};
-use super::markdown::{block, cell, code, text};
+use super::markdown::{block, cell, code, names, text};
 
 /// Subjects, what they are called together, what one is called, and what they are.
 const SUBJECTS: [(&str, &str, &str, &str); 9] = [
@@ -49,15 +49,19 @@ fn list(subject: &str, ids: &[&Id]) -> String {
     let known = SUBJECTS.iter().find(|s| s.0 == subject);
     let (title, what) = known.map_or((subject, ""), |s| (s.1, s.3));
     let mut out = format!("# {title}\n\n{what}\n");
-    let mut group = None;
+    let mut groups: Vec<&str> = Vec::new();
     for id in ids {
-        if group != Some(&id.group) {
-            let head =
-                if id.group.is_empty() { String::new() } else { format!("## {}\n\n", id.group) };
-            out.push_str(&format!("\n{head}| id | what it is |\n|---|---|\n"));
-            group = Some(&id.group);
+        if !groups.contains(&id.group.as_str()) {
+            groups.push(&id.group);
         }
-        out.push_str(&format!("| [{}]({}.md) | {} |\n", code(&id.id), id.id, cell(&id.about)));
+    }
+    for group in groups {
+        if !group.is_empty() {
+            out.push_str(&format!("\n## {group}\n"));
+        }
+        let own = ids.iter().filter(|id| id.group == group);
+        let rows = own.map(|id| (format!("[{}]({}.md)", code(&id.id), id.id), cell(&id.about)));
+        out.push_str(&format!("\n{}", names(["id", "what it is"], rows)));
     }
     out
 }
@@ -71,10 +75,8 @@ fn page(id: &Id) -> String {
             Content::Text(words) => out.push_str(&format!("{}\n", text(words))),
             Content::Command(command) => out.push_str(&block("text", command)),
             Content::Names(rows) => {
-                out.push_str("| name | what it does |\n|---|---|\n");
-                for (name, what) in rows {
-                    out.push_str(&format!("| {} | {} |\n", code(name), cell(what)));
-                }
+                let rows = rows.iter().map(|(name, what)| (code(name), cell(what)));
+                out.push_str(&names(["name", "what it does"], rows));
             }
             Content::See(subject, other) => {
                 out.push_str(&format!("[{}](../{subject}/{other}.md)\n", code(other)));

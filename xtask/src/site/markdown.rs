@@ -37,6 +37,16 @@ pub(super) fn code(plain: &str) -> String {
     if plain.contains('`') { format!("`` {escaped} ``") } else { format!("`{escaped}`") }
 }
 
+/// A table of names and what they are: head, and rows of two cells. On a phone each row is one below the other.
+pub(super) fn names(head: [&str; 2], rows: impl IntoIterator<Item = (String, String)>) -> String {
+    let mut out = format!("<div class=\"names\">\n\n| {} | {} |\n|---|---|\n", head[0], head[1]);
+    for (name, what) in rows {
+        out.push_str(&format!("| {name} | {what} |\n"));
+    }
+    out.push_str("\n</div>\n");
+    out
+}
+
 /// A block of code.
 pub(super) fn block(kind: &str, plain: &str) -> String {
     format!("```{kind}\n{}\n```\n", plain.trim_end())

@@ -24,9 +24,9 @@ pub(crate) use address::address;
 
 use crate::root;
 
-/// What was made.
+/// The site as it was made.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct BuiltSite {
     /// The folder of the site.
     pub(crate) folder: PathBuf,
     /// Its pages, as the source names them: `install.md`.
@@ -56,11 +56,11 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
 }
 
 /// Makes the site and looks at it.
-pub(crate) fn make(project: &Path, tool: &Path, folder: &Path) -> anyhow::Result<Made> {
+pub(crate) fn make(project: &Path, tool: &Path, folder: &Path) -> anyhow::Result<BuiltSite> {
     let facts = facts::read(project)?;
     let source = root::target(project).join("xtask/site");
     let pages = book::write(project, &facts, &source)?;
     tool::run(tool, &source, folder)?;
     let wrong = check::all(folder, &pages)?;
-    Ok(Made { folder: folder.to_path_buf(), pages, wrong })
+    Ok(BuiltSite { folder: folder.to_path_buf(), pages, wrong })
 }

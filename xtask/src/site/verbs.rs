@@ -2,7 +2,7 @@
 //! A page for each verb, from its definition: what `--help` and the man page say.
 
 use super::facts::{Verb, VerbOption};
-use super::markdown::{block, cell, code, paragraphs, text};
+use super::markdown::{block, cell, code, names, paragraphs, text};
 
 /// A verb's page: where it stands, its title, its text, and how deep below another verb it is.
 #[derive(Debug)]
@@ -36,16 +36,12 @@ fn page(words: &[&str], verb: &Verb) -> String {
     let mut out = format!("# tailbound {}\n\n{}", words.join(" "), paragraphs(&verb.long));
     out.push_str(&block("text", &verb.usage));
     if !verb.verbs.is_empty() {
-        out.push_str("\n| | |\n|---|---|\n");
-        for below in &verb.verbs {
-            let name = [words, &[below.name.as_str()]].concat();
-            let target = path(&name).trim_start_matches("verbs/").to_owned();
-            out.push_str(&format!(
-                "| [{}]({target}) | {} |\n",
-                code(&below.name),
-                cell(&below.about)
-            ));
-        }
+        let rows = verb.verbs.iter().map(|below| {
+            let target = path(&[words, &[below.name.as_str()]].concat());
+            let target = target.trim_start_matches("verbs/");
+            (format!("[{}]({target})", code(&below.name)), cell(&below.about))
+        });
+        out.push_str(&format!("\n{}", names(["command", "what it does"], rows)));
     }
     let mut groups: Vec<&str> = Vec::new();
     for option in &verb.options {
@@ -55,8 +51,9 @@ fn page(words: &[&str], verb: &Verb) -> String {
     }
     for group in groups {
         let head = if group.is_empty() { "Options" } else { group };
-        out.push_str(&format!("\n## {}\n\n| option | what it does |\n|---|---|\n", text(head)));
-        verb.options.iter().filter(|o| o.group == group).for_each(|o| out.push_str(&row(o)));
+        let rows = verb.options.iter().filter(|o| o.group == group).map(row);
+        let table = names(["option", "what it does"], rows);
+        out.push_str(&format!("\n## {}\n\n{table}", text(head)));
     }
     if !verb.after.is_empty() {
         out.push_str(&format!("\n## More\n\n{}", paragraphs(&verb.after)));
@@ -64,7 +61,7 @@ fn page(words: &[&str], verb: &Verb) -> String {
     out
 }
 
-fn row(option: &VerbOption) -> String {
+fn row(option: &VerbOption) -> (String, String) {
     let mut about = cell(&option.about);
     if !option.words.is_empty() {
         about.push_str(&format!("<br>One of: {}", cell(&option.words.join("; "))));
@@ -72,7 +69,7 @@ fn row(option: &VerbOption) -> String {
     if !option.default.is_empty() {
         about.push_str(&format!("<br>Default: {}", code(&option.default)));
     }
-    format!("| {} | {about} |\n", code(&option.written))
+    (code(&option.written), about)
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let mut text_of_makers = String::new();
     for file in files.iter().filter(|f| makes(&f.path)) {
         let text = file.text().unwrap_or_default();
-        let program = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let program = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         text_of_makers.push_str(program);
         for (line, id) in MAKERS.iter().flat_map(|maker| literals(program, maker)) {
             let whole = id.split("-{").next().unwrap_or(&id);
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn a_finding_that_is_not_in_the_table_is_found_and_one_that_is_made_nowhere() {
         let table = "FindingKind::new(\"suspend\", \"It was.\"), FindingKind::new(\n    \"late\", \"It.\").numbered(),\nFindingKind::new(\"gone\", \"\")";
-        let source = "Finding::listed(\"suspend\", x)\nFinding::new(\n    &format!(\"late-{cpu}\"), x)\nFinding::new(\"strange\", x)\n#[cfg(test)]\nFinding::new(\"x\")";
+        let source = "Finding::listed(\"suspend\", x)\nFinding::new(\n    &format!(\"late-{cpu}\"), x)\nFinding::new(\"strange\", x)\n#[cfg(test)]\nmod tests {\nFinding::new(\"x\")";
         let files = [
             File::fake(&format!("{TABLE}machine.rs"), table),
             File::fake("crates/base/tailbound-host/src/a.rs", source),
