@@ -13,6 +13,7 @@ pub(crate) mod facts;
 mod ids;
 mod markdown;
 mod pages;
+pub(crate) mod phone;
 pub(crate) mod tool;
 mod verbs;
 

@@ -40,7 +40,20 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
         tally.fail("pages, links, anchors and what is loaded", why);
     }
     tally.add("search", has_search(&made.folder));
+    match site::phone::browser() {
+        Some(browser) => tally.add("every page fits a phone", fits(browser, project, &folder)),
+        None => tally.skip("every page fits a phone", "chromium", "there is no Chromium"),
+    }
     Ok(tally)
+}
+
+/// Nothing is wider than 390 pixels but what scrolls within itself.
+fn fits(browser: &str, project: &Path, folder: &Path) -> anyhow::Result<()> {
+    let scratch = root::target(project).join("xtask/phone");
+    match site::phone::wider(browser, folder, &scratch)?.as_slice() {
+        [] => Ok(()),
+        wide => anyhow::bail!("wider than 390 pixels: {}", wide.join(", ")),
+    }
 }
 
 /// mdBook without its feature `search` makes a site as well.

@@ -59,7 +59,8 @@ pub(super) fn check(files: &[File]) -> Vec<Finding> {
 }
 
 fn makes(path: &str) -> bool {
-    let is_test = path.ends_with("tests.rs") || path.contains("/tests/");
+    let is_test =
+        path.ends_with("/tests.rs") || path.ends_with("_tests.rs") || path.contains("/tests/");
     path.starts_with("crates/")
         && path.ends_with(".rs")
         && !is_test
