@@ -26,7 +26,7 @@ PORT ?= 8787
 STAY ?= yes
 
 .DEFAULT_GOAL := help
-.PHONY: help build server demo farm-demo test deps static board arm release man completions bench install install-lib clean
+.PHONY: help build server demo farm-demo test deps static board arm release man completions site bench install install-lib clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,10 @@ man: ## man pages, one a command, in dist/man
 
 completions: ## completions for bash, zsh and fish, in dist/completions
 	@$(CARGO) xtask completions
+
+site: ## the documentation as pages for a browser, with search, in dist/site; compiles mdBook once
+	@scripts/deps site
+	@$(CARGO) xtask site
 
 bench: ## what the measuring loop costs, beside other tools (root; some minutes)
 	@scripts/deps bench

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::{elf, exec, root};
+use crate::{elf, exec, root, site};
 
 /// One build.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -209,6 +209,7 @@ impl Target {
             cargo.env(name, flags);
             // What tests start stays the same from one commit to the next.
             cargo.envs(commit(project).map(|commit| ("TAILBOUND_COMMIT", commit)));
+            cargo.envs(site::address(project).map(|address| ("TAILBOUND_SITE", address)));
         }
         exec::succeed(&mut cargo)?;
         let folder = root::target(project).join(&self.triple).join(profile);

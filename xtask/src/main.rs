@@ -17,6 +17,7 @@ mod pages;
 mod release;
 mod root;
 mod schema;
+mod site;
 mod stages;
 mod tidy;
 
@@ -45,6 +46,7 @@ Development tasks.
   cargo xtask schema FILE...       run files against docs/run-file.schema.json
   cargo xtask man [DIR]            man pages, one a command, into dist/man
   cargo xtask completions [DIR]    bash, zsh and fish completions into dist/completions
+  cargo xtask site [DIR]           documentation as pages for a browser, with search, into dist/site
 ";
 
 fn main() -> ExitCode {
@@ -61,6 +63,8 @@ fn main() -> ExitCode {
         ["link-probe"] => link_probe::command(),
         ["schema", files @ ..] if !files.is_empty() => schema::command(files),
         ["man", rest @ ..] => pages::command(pages::Kind::Man, rest),
+        ["site", rest @ ..] => site::command(rest),
+        ["site-facts", file] => site::facts::command(file),
         ["completions", rest @ ..] => pages::command(pages::Kind::Completions, rest),
         [] | ["help" | "-h" | "--help"] => {
             print!("{HELP}");

@@ -48,6 +48,11 @@ const PROBES: [Group; 6] = [
     Group { title: "Throughput", verbs: "benchmark" },
 ];
 
+/// Each question, or what its verbs have in common, with its verbs.
+pub fn questions() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    GROUPS.iter().map(|group| (group.title, group.verbs.split_whitespace().collect()))
+}
+
 /// Commands to begin with: what is typed, and what it does.
 const FIRST: [(&str, &str); 6] = [
     ("tailbound run -D 1m -L hackbench", "measure this machine under load: verdict and report"),

@@ -69,6 +69,7 @@ mod measuring;
 mod names;
 mod say;
 mod sibling;
+mod site;
 mod usage;
 mod version;
 
@@ -79,7 +80,9 @@ use clap::Parser;
 use tailbound_host::Root;
 use tailbound_run::Session;
 
+pub use crate::help::questions;
 pub use crate::say::Failure;
+pub use crate::site::site_pages;
 
 /// The one definition of the command line, with the options of every verb.
 #[must_use]
@@ -100,6 +103,7 @@ pub fn main() -> ExitCode {
     if tailbound_guest::is_guest() {
         return tailbound_guest::main();
     }
+    site::link();
     let words: Vec<OsString> = std::env::args_os().collect();
     if let Some(words) = tailbound_cyclictest::arguments(&words) {
         return ended(words, cmd::cyclictest::cyclictest);
@@ -144,6 +148,7 @@ fn plain(words: &[OsString]) -> Vec<String> {
 #[cfg(feature = "server")]
 #[must_use]
 pub fn server_main() -> ExitCode {
+    site::link();
     parsed::<cli_server::ServerCli>(cmd::dispatch_server)
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every command that README, docs and their example files show, run in its order in one folder, shortened.
+//! Every command that README, the site's landing page, docs and their example files show, run in its order in one folder, shortened.
 //! A tutorial has a folder of its own with nothing in it, as its reader has.
 //!
 //! The program is the one of the stage `static`. A command passes with an exit
@@ -223,9 +223,9 @@ fn place(folder: &Path, page: &str) -> anyhow::Result<PathBuf> {
     Ok(place)
 }
 
-/// README and every page of docs, with their text.
+/// README, the site's landing page and every page of docs, with their text.
 fn pages(project: &Path) -> anyhow::Result<Vec<(String, String)>> {
-    let mut paths = vec![project.join("README.md")];
+    let mut paths = vec![project.join("README.md"), project.join("packaging/book/landing.md")];
     let mut folders = vec![project.join("docs")];
     while let Some(folder) = folders.pop() {
         let mut inside: Vec<PathBuf> = Vec::new();

@@ -11,8 +11,8 @@ use tailbound_testing::required;
 use super::lab;
 use super::tally::Tally;
 
-/// The stages that are left out unless they are asked for: what is built for other machines, and packed for them.
-const LONG_STAGES: [&str; 3] = ["arm", "firmware", "packages"];
+/// The stages that are left out unless they are asked for: what is built for other machines, and packed for them; the site, whose tool is compiled first.
+const LONG_STAGES: [&str; 4] = ["arm", "firmware", "packages", "site"];
 
 /// How much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,6 +23,7 @@ mod product;
 mod programs;
 mod python;
 mod run;
+mod site;
 mod stuck;
 pub(crate) mod tally;
 mod times;

@@ -14,7 +14,7 @@ use super::tally::Tally;
 use super::times::Times;
 use super::{
     background, capi, commands, disk, firmware, junit, lab, libtest, lints, miri, packages,
-    product, programs, python,
+    product, programs, python, site,
 };
 use crate::{bare, root};
 
@@ -62,6 +62,7 @@ const STAGES: &[(&str, &str, Work)] = &[
         "packages installed, upgraded, removed in bare roots; the container; the wheel",
         Whole(packages::all),
     ),
+    ("site", "the documentation as pages for a browser: links, ids, search", Whole(site::all)),
     ("miri", "what the loop and its reader share, by the rules of memory", Whole(miri::all)),
     ("sanitizers", "unsafe code, watched while its tests run", Whole(miri::sanitizers)),
     ("arm", "ARM programs under emulation", Whole(product::arm)),

@@ -10,6 +10,7 @@ mod documents;
 mod edges;
 mod files;
 mod finding;
+mod findings;
 mod hall;
 mod headers;
 mod names;

@@ -5,7 +5,7 @@ use anyhow::bail;
 
 use super::finding::Finding;
 use super::{
-    claims, documents, edges, files, hall, headers, names, promises, purity, text, times,
+    claims, documents, edges, files, findings, hall, headers, names, promises, purity, text, times,
     unpacking, versions, writing,
 };
 use crate::root;
@@ -31,6 +31,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     };
     found.extend(names::check(&files));
     found.extend(hall::check(&files));
+    found.extend(findings::check(&files));
     found.extend(promises::check(&files));
     found.extend(documents::check(&files));
     found.extend(claims::check(&files));

@@ -12,7 +12,8 @@ const BLOB_MAX: usize = 512 << 10;
 const CHANGELOG_WORDS_MAX: usize = 400;
 /// Words of the overview: a quarter of an hour's reading. What is about one crate stands in its README.
 const OVERVIEW_WORDS_MAX: usize = 3_500;
-/// Words of the manual, which is `docs` without [`RESULTS`] and [`TUTORIALS`]: an afternoon's reading.
+/// Words of the manual, which is `docs` without [`RESULTS`] and [`TUTORIALS`]: an afternoon's reading. The site's landing page is in
+/// `packaging/book`, for it is no part of the manual.
 const MANUAL_WORDS_MAX: usize = 60_000;
 /// Words of all tutorials, and of one: ten minutes, with what it has people do.
 const TUTORIALS_WORDS_MAX: usize = 5_000;

@@ -42,6 +42,7 @@ pub mod planning;
 pub mod precision;
 pub mod reasons;
 pub mod rules;
+pub mod site;
 mod split;
 pub mod svg;
 pub mod sweep;

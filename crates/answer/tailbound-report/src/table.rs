@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use crate::escape::{terminal, xml};
+use crate::site::{self, Subject};
 
 /// A table of texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +18,17 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// Columns of words rather than figures, counted from 0, besides the first.
     pub words: Vec<usize>,
+    /// Cells with the name of something that the site may have a page about.
+    pub named: Vec<NamedCell>,
+}
+
+/// A cell, by row and column from 0, and what its text names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedCell {
+    row: usize,
+    column: usize,
+    subject: Subject,
+    id: String,
 }
 
 impl Table {
@@ -36,6 +48,12 @@ impl Table {
     /// Adds a row.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
+    }
+
+    /// Says that this cell of the last row names `id`.
+    pub fn naming(&mut self, column: usize, subject: Subject, id: &str) {
+        let row = self.rows.len().saturating_sub(1);
+        self.named.push(NamedCell { row, column, subject, id: id.to_owned() });
     }
 
     /// Rows as columns and columns as rows: for few rows of many figures.
@@ -60,10 +78,13 @@ impl Table {
             let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(i), xml(h));
         }
         out.push_str("</tr></thead><tbody>");
-        for row in &self.rows {
+        for (at, row) in self.rows.iter().enumerate() {
             out.push_str("<tr>");
             for i in 0..self.head.len() {
-                let cell = xml(row.get(i).map_or("", String::as_str));
+                let words = row.get(i).map_or("", String::as_str);
+                let named = self.named.iter().find(|n| (n.row, n.column) == (at, i));
+                let cell =
+                    named.map_or_else(|| xml(words), |n| site::linked(n.subject, &n.id, words));
                 if i == 0 {
                     let _ = write!(out, "<th scope=\"row\">{cell}</th>");
                 } else {

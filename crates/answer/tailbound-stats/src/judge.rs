@@ -53,9 +53,7 @@ fn finding(stored: &Verdict, fresh: &Verdict) -> Finding {
     };
     let title =
         format!("the verdict in the file is {}, its records give {}", words(stored), words(fresh));
-    Finding::new("file-verdict", Impact::Doubt, title)
-        .meaning("The verdict or the records were changed, or another version judged differently. The verdict shown is computed from the records.")
-        .remedy("Use the file as the run wrote it, and the version that wrote it.")
+    Finding::listed("file-verdict", Impact::Doubt, title)
 }
 
 /// The verdict that `run`'s records give beside `findings`.

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::finding_kinds;
 use crate::words::open_words;
 
 open_words! {
@@ -58,6 +59,15 @@ impl Finding {
             title: title.into(),
             meaning: String::new(),
             remedy: String::new(),
+        }
+    }
+    /// A finding with the words that all of its kind have (`finding_kinds`).
+    #[must_use]
+    pub fn listed(id: &str, impact: Impact, title: impl Into<String>) -> Self {
+        let plain = Self::new(id, impact, title);
+        match finding_kinds::of(id) {
+            Some(kind) => plain.meaning(kind.meaning).remedy(kind.remedy),
+            None => plain,
         }
     }
     /// Adds what it means.

@@ -156,17 +156,27 @@ fn slips(a: &[char], b: &[char]) -> usize {
 
 /// An enum of words as they stand in files: see the module.
 macro_rules! open_words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$($vdoc:tt)+])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name {
-            $($(#[$vdoc])* $variant,)+
+            $($(#[$($vdoc)+])* $variant,)+
             /// A word that this version does not know, as it stands.
             Unknown($crate::words::Word),
         }
         impl $name {
             /// Every word that this version knows, in order.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
+            /// What this one says, as above it in the source; nothing of one that this version does not know.
+            #[must_use]
+            pub fn about(&self) -> &'static str {
+                match self {
+                    $(Self::$variant => const {
+                        concat!($($crate::words::doc_text!($($vdoc)+)),*).trim_ascii()
+                    },)+
+                    Self::Unknown(_) => "",
+                }
+            }
             /// The word as it stands in a file: one of ours, or kept as unknown.
             #[must_use]
             pub fn of(word: &str) -> Self {
@@ -204,6 +214,17 @@ macro_rules! open_words {
 }
 pub(crate) use open_words;
 
+/// The text of a documentation comment, nothing of any other attribute.
+macro_rules! doc_text {
+    (doc = $text:literal) => {
+        $text
+    };
+    ($($other:tt)+) => {
+        ""
+    };
+}
+pub(crate) use doc_text;
+
 /// Words that people type too: there, what is not known is refused.
 macro_rules! typed_words {
     ($($name:ident),+) => {$(
@@ -240,6 +261,8 @@ mod tests {
         assert_eq!(later, EndReason::Unknown(Word::new("from-later")));
         assert_eq!(serde_json::to_string(&later).ok().as_deref(), Some("\"from-later\""));
         assert!(serde_json::from_str::<EndReason>("7").is_err());
+        assert_eq!(crate::Impact::Notice.about(), "Worth knowing; the figures stand.");
+        assert_eq!(later.about(), "");
     }
 
     #[test]

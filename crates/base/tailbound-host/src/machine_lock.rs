@@ -220,11 +220,7 @@ impl Shared {
             "Tailbound measured something else on this machine at the same time: {first}{more}"
         );
         // No doubt: what is met beside more work is met.
-        Some(
-            Finding::new("measured-beside", Impact::Notice, title)
-                .meaning("Each is work that the other one does not know of: late activations of this run may be due to it.")
-                .remedy("Measure one after the other."),
-        )
+        Some(Finding::listed("measured-beside", Impact::Notice, title))
     }
 }
 

@@ -108,27 +108,18 @@ impl OwnTrace {
         self.readers.close();
         let mut findings = self.findings;
         if let Some(why) = self.readers.unreadable() {
-            findings.push(
-                Finding::new(
-                    "trace-unreadable",
-                    Impact::Notice,
-                    format!("a part of the trace could not be read: {why}"),
-                )
-                .meaning("What the kernel told lacks it; the threads' own figures are whole."),
-            );
+            findings.push(Finding::listed(
+                "trace-unreadable",
+                Impact::Notice,
+                format!("a part of the trace could not be read: {why}"),
+            ));
         }
         if let Err(e) = self.instance.remove() {
-            findings.push(
-                Finding::new(
-                    "trace-left",
-                    Impact::Notice,
-                    format!(
-                        "the trace instance {} could not be removed: {e}",
-                        self.instance.name()
-                    ),
-                )
-                .remedy("Close the program that reads it; the next run tries again."),
-            );
+            findings.push(Finding::listed(
+                "trace-left",
+                Impact::Notice,
+                format!("the trace instance {} could not be removed: {e}", self.instance.name()),
+            ));
         }
         findings
     }

@@ -18,6 +18,7 @@ mod checks;
 mod machine;
 mod need;
 mod outcome;
+pub mod pages;
 mod preconditions;
 mod recorded;
 mod sample;

@@ -467,17 +467,11 @@ fn doubts(prepared: &Prepared) -> Vec<Finding> {
     let record = &prepared.record;
     let mut found = Vec::new();
     if record.accelerator == "kvm" {
-        found.push(
-            Finding::new(
-                "lab-kvm",
-                Impact::Doubt,
-                "the guest ran under KVM, in real time on a shared host",
-            )
-            .meaning(
-                "These latencies come from the host as much as from the guest, and do not repeat.",
-            )
-            .remedy("Leave out --kvm for figures that repeat."),
-        );
+        found.push(Finding::listed(
+            "lab-kvm",
+            Impact::Doubt,
+            "the guest ran under KVM, in real time on a shared host",
+        ));
     }
     found
 }
@@ -485,9 +479,7 @@ fn doubts(prepared: &Prepared) -> Vec<Finding> {
 /// QEMU's threads race: what that does to figures.
 fn threads_at_will(why: &str) -> Finding {
     let what = format!("QEMU's main loop could not be kept from its virtual CPU ({why})");
-    Finding::new("lab-threads", Impact::Doubt, what)
-        .meaning("About one run in thirty differs by some hundred instructions at some wake-ups.")
-        .remedy("Use Linux 5.5 or later on the host, outside of containers that forbid seccomp(2).")
+    Finding::listed("lab-threads", Impact::Doubt, what)
 }
 
 fn imported(tester: &Tester, bytes: &[u8]) -> Result<Run, TesterError> {

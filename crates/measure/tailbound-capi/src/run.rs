@@ -184,21 +184,11 @@ fn findings(progress: &Progress) -> Vec<Finding> {
             grouped(progress.unended),
             grouped(progress.activations)
         );
-        out.push(
-            Finding::new("cycles-not-ended", Impact::Doubt, title)
-                .meaning(
-                    "Their completion is not known; the figures of `completion` leave them out.",
-                )
-                .remedy("Call tb_cycle_end on every way out of the cycle."),
-        );
+        out.push(Finding::listed("cycles-not-ended", Impact::Doubt, title));
     }
     if progress.refused > 0 {
         let title = format!("{} calls of the loop were refused", grouped(progress.refused));
-        out.push(
-            Finding::new("calls-refused", Impact::Doubt, title)
-                .meaning("A due time was not after the one before, or an end had no start: those cycles are not in the figures.")
-                .remedy("Look at what tb_cycle_start and tb_cycle_end return."),
-        );
+        out.push(Finding::listed("calls-refused", Impact::Doubt, title));
     }
     out
 }

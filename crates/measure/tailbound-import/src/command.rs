@@ -236,15 +236,11 @@ fn policy(draft: &mut Draft, words: &Arguments) {
 /// A wake-up latency at SCHED_OTHER is seldom what was meant.
 pub(crate) fn not_realtime(draft: &mut Draft) {
     if draft.policy.is_some_and(|p| !p.is_realtime()) {
-        draft.note(
-            Finding::new(
-                "source-not-realtime",
-                Impact::Notice,
-                "the measured threads had no real-time policy",
-            )
-            .meaning("Any other thread could delay them, and timer slack of 50 µs is in every wake-up.")
-            .remedy("Measure with a real-time priority, for example -p 95, if a real-time task is meant."),
-        );
+        draft.note(Finding::listed(
+            "source-not-realtime",
+            Impact::Notice,
+            "the measured threads had no real-time policy",
+        ));
     }
 }
 
@@ -263,15 +259,11 @@ pub(crate) fn realtime_clock(draft: &mut Draft) {
 pub(crate) fn dma_latency(draft: &mut Draft, us: i32) {
     draft.cpu_dma_latency_us = Some(us);
     let tool = draft.tool.clone();
-    draft.note(
-        Finding::new(
-            "source-dma-latency",
-            Impact::Notice,
-            format!("{tool} held /dev/cpu_dma_latency at {us} µs"),
-        )
-        .meaning("Deep idle states were off: without the tool running, wake-ups can be later.")
-        .remedy("Set the same in production, or measure as deployed."),
-    );
+    draft.note(Finding::listed(
+        "source-dma-latency",
+        Impact::Notice,
+        format!("{tool} held /dev/cpu_dma_latency at {us} µs"),
+    ));
 }
 
 #[cfg(test)]

@@ -204,8 +204,7 @@ impl Draft {
     pub(crate) fn nothing_found(&mut self, context: Context, title: String) -> Result<(), Fault> {
         self.thread(0, None, context, coarse())?;
         self.note(
-            Finding::new(tailbound_core::finding::NOTHING_FOUND, Impact::Notice, title)
-                .meaning("What is below the threshold is not recorded: there is no figure of it.")
+            Finding::listed(tailbound_core::finding::NOTHING_FOUND, Impact::Notice, title)
                 .remedy("Lower the threshold if shorter ones matter."),
         );
         Ok(())

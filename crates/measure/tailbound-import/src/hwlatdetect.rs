@@ -133,15 +133,11 @@ fn finish(draft: &mut Draft, found: Found) -> Result<(), Fault> {
     }
     blind_time(draft, &found);
     if let Some(smis) = found.smis.filter(|n| *n > 0) {
-        draft.note(
-            Finding::new(
-                "source-smi",
-                Impact::Notice,
-                format!("the processor counted {} system management interrupts", grouped(smis)),
-            )
-            .meaning("Firmware took the CPU, unseen by the kernel.")
-            .remedy("Look for the setting in the firmware that makes them, or ask its maker."),
-        );
+        draft.note(Finding::listed(
+            "source-smi",
+            Impact::Notice,
+            format!("the processor counted {} system management interrupts", grouped(smis)),
+        ));
     }
     draft.cut_values(1000);
     draft.lose(

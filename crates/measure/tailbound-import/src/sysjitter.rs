@@ -169,22 +169,16 @@ fn words(draft: &mut Draft, threshold: Option<i64>, shares: &[String], idle: &[S
     if !shares.is_empty() {
         let length =
             draft.duration_ns.map_or_else(String::new, |ns| format!(" in {}", format_span(ns)));
-        draft.note(
-            Finding::new(
-                "source-taken",
-                Impact::Notice,
-                format!("interruptions above {threshold} took {}{length}", shares.join(", ")),
-            )
-            .meaning("A busy loop was kept from running for that share of the time."),
-        );
+        draft.note(Finding::listed(
+            "source-taken",
+            Impact::Notice,
+            format!("interruptions above {threshold} took {}{length}", shares.join(", ")),
+        ));
     }
     if !idle.is_empty() {
         let title =
             format!("sysjitter found no interruption above {threshold} on CPU {}", idle.join(", "));
-        draft.note(
-            Finding::new(tailbound_core::finding::NOTHING_FOUND, Impact::Notice, title)
-                .meaning("What is below the threshold is not recorded: there is no figure of it."),
-        );
+        draft.note(Finding::listed(tailbound_core::finding::NOTHING_FOUND, Impact::Notice, title));
     }
     draft.lose(format!("Interruptions of {threshold} and less are not recorded."));
     draft.lose("When each interruption came is not in the file.");

@@ -52,6 +52,7 @@ mod machine;
 mod memory;
 mod mmap;
 mod options;
+pub mod pages;
 mod phase;
 mod ping;
 mod ping_pong;

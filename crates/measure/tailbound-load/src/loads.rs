@@ -516,11 +516,11 @@ impl Running {
             );
         }
         if let Some(how) = &self.reduced {
-            out.push(
-                Finding::new("load-reduced", Impact::Notice, format!("load {spec} is smaller than usual: {how}"))
-                    .meaning("There is too little memory for its usual size: compare with runs under the same load only.")
-                    .remedy("Give it more memory, or set its options explicitly: then a load that does not fit is refused."),
-            );
+            out.push(Finding::listed(
+                "load-reduced",
+                Impact::Notice,
+                format!("load {spec} is smaller than usual: {how}"),
+            ));
         }
         if self.passed_over > 0 || self.begun_late_ns > LATE_NS {
             let late = units::format_ns_i64(self.begun_late_ns);
@@ -535,33 +535,26 @@ impl Running {
                     "load {spec} began up to {late} after its time and {n} times not at all: the supervisor of the run came late"
                 ),
             };
-            out.push(
-                Finding::new("load-late", Impact::Doubt, title)
-                    .meaning("The loads did not keep to their phases.")
-                    .remedy("Leave the supervisor a CPU that is not measured (--cpus), or use fewer loads."),
-            );
+            out.push(Finding::listed("load-late", Impact::Doubt, title));
         }
         let over = self.ended.clone().or_else(|| {
             let ns = i64::try_from(self.elapsed_ns?).unwrap_or(i64::MAX);
             Some(format!("its work was done after {}", units::format_ns_i64(ns)))
         });
         if let Some(reason) = over {
-            out.push(
-                Finding::new("load-ended", Impact::Doubt, format!("load {spec} ended: {reason}"))
-                    .meaning("After that the machine was no longer under this load.")
-                    .remedy("Use a load without an end (cmd: repeat=yes; hackbench: no loops=)."),
-            );
+            out.push(Finding::listed(
+                "load-ended",
+                Impact::Doubt,
+                format!("load {spec} ended: {reason}"),
+            ));
         }
         if self.stall_ns > STALL_NS && !self.kind.coarse {
             let span = units::format_ns_i64(self.stall_ns);
-            out.push(
-                Finding::new(
-                    "load-stalled",
-                    Impact::Notice,
-                    format!("load {spec} did nothing for {span}"),
-                )
-                .meaning("Real-time threads or a limit may have kept it from the CPU."),
-            );
+            out.push(Finding::listed(
+                "load-stalled",
+                Impact::Notice,
+                format!("load {spec} did nothing for {span}"),
+            ));
         }
         out
     }

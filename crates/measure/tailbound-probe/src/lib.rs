@@ -19,6 +19,7 @@ mod figures;
 mod handover;
 pub mod kind;
 mod noise;
+pub mod pages;
 pub mod peer;
 mod periodic;
 mod place;

@@ -56,14 +56,11 @@ pub(crate) fn all(
                 },
             };
             if let Some(reason) = &record.failed {
-                journal.finding(
-                    Finding::new(
-                        &format!("work-failed-{}", record.work),
-                        Impact::Notice,
-                        format!("benchmark {spec} failed: {reason}"),
-                    )
-                    .meaning("This repetition has no times; the latencies are not affected."),
-                );
+                journal.finding(Finding::listed(
+                    &format!("work-failed-{}", record.work),
+                    Impact::Notice,
+                    format!("benchmark {spec} failed: {reason}"),
+                ));
             }
             journal.line(Line::Benchmark(record));
             journal.flush();
@@ -79,8 +76,11 @@ pub(crate) fn none(session: &Session, journal: &mut Journal) {
 }
 
 fn cut_short(why: &str) -> Finding {
-    Finding::new("works-cut-short", Impact::Notice, format!("not every benchmark was run: {why}"))
-        .meaning("The cost of the system comes from the completed repetitions only.")
+    Finding::listed(
+        "works-cut-short",
+        Impact::Notice,
+        format!("not every benchmark was run: {why}"),
+    )
 }
 
 /// Runs the benchmarks of the plan and measures nothing else. Yields the run and where its file is.

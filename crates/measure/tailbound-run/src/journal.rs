@@ -73,13 +73,7 @@ impl Journal {
     }
     pub(crate) fn flush(&mut self) {
         if let Some(filling) = self.output.flush() {
-            self.finding(
-                Finding::new("disk-filling", Impact::Notice, filling)
-                    .meaning(
-                        "If the disk is full before the run ends, its result is saved elsewhere.",
-                    )
-                    .remedy("Free some space on the file system of the run file."),
-            );
+            self.finding(Finding::listed("disk-filling", Impact::Notice, filling));
         }
     }
     /// Writes the verdict of all that was recorded, and the digest of the file up to it: killing a
@@ -104,10 +98,11 @@ impl Journal {
     /// Writes the last line; the whole run, bulky records included, and where its file is.
     pub(crate) fn end(mut self) -> Result<(Run, Option<PathBuf>), RunError> {
         if self.output.failed() {
-            self.run.absorb(Line::Finding(
-                Finding::new("records-elsewhere", Impact::Notice, "the run file could not be written completely")
-                    .meaning("Moving statistics, stretches, exceedances, load rates and raw samples from before that are in the first file alone; this one has the rest."),
-            ));
+            self.run.absorb(Line::Finding(Finding::listed(
+                "records-elsewhere",
+                Impact::Notice,
+                "the run file could not be written completely",
+            )));
         }
         let Some(closed) = self.output.end(&self.run)? else { return Ok((self.run, None)) };
         let back = closed
@@ -131,13 +126,11 @@ impl Journal {
 }
 
 fn not_read_back(path: &Path, why: &str) -> Finding {
-    Finding::new(
+    Finding::listed(
         "not-read-back",
         Impact::Doubt,
         format!("the run file {} cannot be read back: {why}", path.display()),
     )
-    .meaning("The results shown lack moving statistics, stretches, exceedances, load rates and raw samples, and there is no file that documents the run.")
-    .remedy("Check the disk and what else writes there, and measure again.")
 }
 
 #[cfg(test)]

@@ -42,15 +42,11 @@ pub(crate) fn whole(
         .map(|(context, n, of)| format!("{} of {} in {context}", grouped(*n), grouped(*of)))
         .collect();
     (!lacking.is_empty()).then(|| {
-        Finding::new(
+        Finding::listed(
             "partly-observed",
             Impact::Notice,
             format!("the kernel's trace does not contain every wake-up: {}", lacking.join(", ")),
         )
-        .meaning(
-            "In these columns the maximum may be too small and the quantiles wrong. The threads' own figures (user) are complete, and the verdict is about them.",
-        )
-        .remedy("Compare only columns that have all, or use --observe timerlat where the kernel has it.")
     })
 }
 

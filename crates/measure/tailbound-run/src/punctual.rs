@@ -44,11 +44,7 @@ impl Punctual {
             return None;
         }
         let title = format!("the supervisor of the run {}", both.join(" and "));
-        Some(
-            Finding::new("supervisor-late", Impact::Notice, title)
-                .meaning("The measured threads do not wait for it. But it collects their records, flushes the file, starts and stops loads with phases and applies the stopping rule: all of that was late.")
-                .remedy("Leave it a CPU that is not measured (--cpus), or use fewer loads. If the disk of the file is slow, write to another one with -o."),
-        )
+        Some(Finding::listed("supervisor-late", Impact::Notice, title))
     }
 }
 

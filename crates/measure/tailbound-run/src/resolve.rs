@@ -198,10 +198,11 @@ fn policy(
             RunError::NoRight { policy, cause: right.cause(), remedy: right.remedy() }
         })?;
         if !policy.is_realtime() {
-            findings.push(
-                Finding::new("not-realtime-chosen", Impact::Notice, format!("measured as {policy}, as requested"))
-                    .meaning("An ordinary thread competes with every other one: the figures describe fair scheduling and timer slack, not what a real-time thread would see."),
-            );
+            findings.push(Finding::listed(
+                "not-realtime-chosen",
+                Impact::Notice,
+                format!("measured as {policy}, as requested"),
+            ));
         }
         return Ok(policy);
     }

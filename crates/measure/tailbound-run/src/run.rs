@@ -517,23 +517,20 @@ impl Session {
             }
             if let LoopEnd::Failed(errno, _) = finished.ended {
                 let why = std::io::Error::from_raw_os_error(errno);
-                journal.finding(
-                    Finding::new(
-                        &format!("thread-failed-{}", slot.thread),
-                        Impact::Unfit,
-                        format!("thread {}: a system call of its loop failed: {why}", slot.thread),
-                    )
-                    .meaning("The figures of this thread end where it failed."),
-                );
+                journal.finding(Finding::listed(
+                    &format!("thread-failed-{}", slot.thread),
+                    Impact::Unfit,
+                    format!("thread {}: a system call of its loop failed: {why}", slot.thread),
+                ));
             }
             journal.line(Line::Thread(Box::new(record)));
         }
         if limits::RUNAWAY.load(Ordering::Relaxed) {
-            journal.finding(
-                Finding::new("runaway", Impact::Unfit, "a measured thread ran for 0.5 s without sleeping: the guard stopped the run")
-                    .meaning("The thread was never on time; to continue would have blocked its CPU for all other tasks.")
-                    .remedy("Choose a longer interval."),
-            );
+            journal.finding(Finding::listed(
+                "runaway",
+                Impact::Unfit,
+                "a measured thread ran for 0.5 s without sleeping: the guard stopped the run",
+            ));
         }
         let self_cost = journal.run.self_cost.clone();
         journal.line(Line::SelfCost { values: self_cost });

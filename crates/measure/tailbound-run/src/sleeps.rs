@@ -42,13 +42,11 @@ pub(crate) fn timer_slack(text: Option<&str>) -> Result<Option<i64>, OptionError
 
 /// A slack that the kernel does not use.
 pub(crate) fn unused_slack(policy: Policy) -> Finding {
-    Finding::new(
+    Finding::listed(
         "timer-slack-unused",
         Impact::Notice,
         format!("timer slack is set, but the kernel does not use it for {policy}"),
     )
-    .meaning("Timers of real-time and deadline threads have no slack: the setting has no effect on the figures.")
-    .remedy("Measure an ordinary thread with --policy other to see what slack does.")
 }
 
 /// What the interval timer needs: a process has one.

@@ -45,6 +45,5 @@ fn told(path: &Path, kept: &KeptTrace) -> Finding {
 
 fn not_written(path: &Path, e: &io::Error) -> Finding {
     let title = format!("--trace {}: it could not be written: {e}", path.display());
-    Finding::new("trace-not-written", Impact::Notice, title)
-        .meaning("The run file has what was told of late wake-ups; the trace itself is gone.")
+    Finding::listed("trace-not-written", Impact::Notice, title)
 }

@@ -84,10 +84,6 @@ impl Tuned {
             ),
             Err(e) => format!("the settings are not undone yet: {e}"),
         };
-        Some(
-            Finding::new("tuned-left", Impact::Doubt, left)
-                .meaning("The machine was not the same during the whole run, or is not as it was before.")
-                .remedy("See `tailbound tune status`, then run `tailbound tune undo`."),
-        )
+        Some(Finding::listed("tuned-left", Impact::Doubt, left))
     }
 }

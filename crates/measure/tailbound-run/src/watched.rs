@@ -218,12 +218,11 @@ fn findings(watched: &WatchOutcome, about: &About) -> Vec<Finding> {
         |ns| format!("one event costs about {}", tailbound_core::units::format_ns_i64(ns)),
     );
     out.push(
-        Finding::new(
+        Finding::listed(
             "watched",
             Impact::Notice,
             format!("the kernel's events of scheduler, timers, interrupts, locks and the threads' system calls were recorded; {cost}"),
-        )
-        .meaning("The threads' own figures include what that cost them."),
+        ),
     );
     if watched.recorded.lost > 0 {
         out.push(
@@ -242,31 +241,26 @@ fn findings(watched: &WatchOutcome, about: &About) -> Vec<Finding> {
         );
     }
     if !about.violations.is_empty() {
-        out.push(
-            Finding::new("rules-broken", Impact::Violation, rules::sentence(&about.violations))
-                .meaning("What broke a rule once may make the program late at any time, also where no deadline was missed here.")
-                .remedy("The lines `violation` and docs/rules.md tell where, and what to do."),
-        );
+        out.push(Finding::listed(
+            "rules-broken",
+            Impact::Violation,
+            rules::sentence(&about.violations),
+        ));
     }
     let unsure = |t: &&WatchedThread| t.cycles.broken > 0;
     let broken: u64 = watched.threads.iter().filter(unsure).map(|t| t.cycles.broken).sum();
     if broken > 0 && watched.recorded.lost == 0 {
-        out.push(
-            Finding::new(
-                "cycles-broken",
-                Impact::Doubt,
-                match broken {
-                    1 => {
-                        "1 cycle is not counted: events of its begin or end are missing".to_owned()
-                    }
-                    n => format!(
-                        "{} cycles are not counted: events of their begin or end are missing",
-                        grouped(n)
-                    ),
-                },
-            )
-            .meaning("A cycle that is not counted may be the longest."),
-        );
+        out.push(Finding::listed(
+            "cycles-broken",
+            Impact::Doubt,
+            match broken {
+                1 => "1 cycle is not counted: events of its begin or end are missing".to_owned(),
+                n => format!(
+                    "{} cycles are not counted: events of their begin or end are missing",
+                    grouped(n)
+                ),
+            },
+        ));
     }
     out
 }

@@ -18,6 +18,8 @@ pub(super) struct Advice {
     pub(super) about: String,
     /// What to do.
     pub(super) text: &'static str,
+    /// The check that looks for it.
+    pub(super) check: Option<&'static str>,
     /// What a command is for, and the command.
     pub(super) commands: Vec<(String, String)>,
 }
@@ -35,7 +37,8 @@ pub(super) fn advice(
     for (culprit, remedy) in remedies {
         if out.len() < most && !out.iter().any(|a| a.text == remedy.text) {
             let commands = commands(&remedy, &on_cpus(records, culprit));
-            out.push(Advice { about: rows::words(culprit), text: remedy.text, commands });
+            let (about, check) = (rows::words(culprit), remedy.check);
+            out.push(Advice { about, text: remedy.text, check, commands });
         }
     }
     out

@@ -11,6 +11,7 @@ use super::text::first_up;
 use super::{PICTURES_MAX, advice, heading, latest, notes, rows, svg};
 use crate::escape::xml;
 use crate::html::page::Page;
+use crate::site::{Subject, linked};
 
 /// Most culprits of the table, and of the advice.
 const CULPRITS_MAX: usize = 20;
@@ -71,7 +72,11 @@ fn remedies(page: &mut Page, records: &[BlameRecord], ranking: &Ranking, kernel:
     for a in all {
         let _ = write!(page.body, "<li>{}: {}", xml(&a.about), xml(a.text));
         for (for_what, command) in a.commands {
-            let _ = write!(page.body, "<br/>{}: <code>{}</code>", xml(&for_what), xml(&command));
+            let mut what = xml(&for_what);
+            if let Some(id) = a.check {
+                what = what.replace(id, &linked(Subject::Check, id, id));
+            }
+            let _ = write!(page.body, "<br/>{what}: <code>{}</code>", xml(&command));
         }
         page.push("</li>");
     }

@@ -8,6 +8,7 @@ use tailbound_core::number::Real as _;
 use tailbound_core::units::format_ns_i64;
 
 use crate::escape::terminal;
+use crate::site::Subject;
 use crate::table::{Align, Table, columns, pad, wrap};
 
 /// Cause and name, with how sure it is where it is not sure.
@@ -48,6 +49,7 @@ pub(super) fn culprits(ranking: &Ranking, most: usize) -> Table {
             format_ns_i64(c.total_ns),
             words(c),
         ]);
+        table.naming(5, Subject::Cause, c.cause.as_str());
     }
     table
 }
@@ -67,6 +69,7 @@ pub(crate) fn parts(record: &BlameRecord, most: usize) -> Table {
             share(p.ns),
             what(&p.sentence(), p.sureness),
         ]);
+        table.naming(3, Subject::Cause, p.cause.as_str());
     }
     if !rest.is_empty() {
         let ns = rest.iter().fold(0, |a: i64, p| a.saturating_add(p.ns));
@@ -84,6 +87,7 @@ pub(crate) fn hanging(table: &Table, width: usize) -> Vec<String> {
         head: cut(&table.head),
         rows: table.rows.iter().map(cut).collect(),
         words: table.words.clone(),
+        ..Table::default()
     };
     let lines = figures.text(width);
     let used = lines.iter().map(|l| columns(l)).max().unwrap_or(0) + 2;

@@ -104,6 +104,7 @@ fn reordered(table: &Table) -> Table {
         head: turn(&table.head),
         rows: table.rows.iter().map(turn).collect(),
         words: vec![table.head.len().saturating_sub(1)],
+        ..Table::default()
     }
 }
 

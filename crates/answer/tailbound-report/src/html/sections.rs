@@ -10,11 +10,12 @@ use tailbound_core::record::{Fact, Facts};
 use tailbound_core::units::{format_ns, format_span, grouped};
 use tailbound_core::{Outcome, Run};
 use tailbound_stats::Analysis;
-use tailbound_stats::bound::{Extrapolation, Reason};
+use tailbound_stats::bound::Extrapolation;
 
 use super::page::Page;
 use crate::escape::{repeat as repeat_words, xml};
 use crate::next_step::NextStep;
+use crate::site::{Subject, linked, marked};
 use crate::svg::Unit;
 use crate::table::Table;
 use crate::{changes, digest, figures, label, limits, pictures, precision, reasons, unitless};
@@ -128,8 +129,12 @@ fn bound(page: &mut Page, analysis: &Analysis<'_>, prefix: &str) {
         }
         Extrapolation::Refused { reasons, modes, .. } => {
             page.text("", "No bound beyond what was seen is given:");
-            let words = |r: &Reason| format!("{} {}", r.sentence, r.remedy);
-            page.list(&reasons.iter().map(words).collect::<Vec<_>>());
+            page.push("<ul>");
+            for r in reasons {
+                let why = linked(Subject::NoBound, r.cause.id(), &r.sentence);
+                let _ = write!(page.body, "<li>{why} {}</li>", xml(&r.remedy));
+            }
+            page.push("</ul>");
             let modes = crate::bound::mode_lines(modes);
             if let Some((first, rest)) = modes.split_first() {
                 page.text("", first);
@@ -163,7 +168,7 @@ pub(super) fn verdict_after(page: &mut Page, lead: &str, run: &Run) {
         page.body,
         "<div class=\"verdict {}\"><span class=\"word\">{lead} {}</span><p>{}</p></div>",
         label::outcome_class(outcome),
-        outcome.word(),
+        linked(Subject::Outcome, outcome.as_str(), outcome.word()),
         xml(&label::sentence(run))
     );
     page.text("soft", &digest::set_up(run));
@@ -295,14 +300,15 @@ fn findings(page: &mut Page, run: &Run) {
         page.text("", "None.");
     }
     for f in all {
-        let (class, impact) = (label::impact_class(f.impact), xml(f.impact.as_str()));
+        let class = label::impact_class(f.impact);
+        let impact = linked(Subject::Impact, f.impact.as_str(), f.impact.as_str());
+        let id = marked(Subject::Finding, &f.id, &format!("<code>{}</code>", xml(&f.id)));
         let _ = write!(
             page.body,
             "<div class=\"finding {class}\"><p><span class=\"tag {class}\" title=\"{}\">{impact}</span>\
-             <strong>{}</strong> <code>{}</code></p>",
+             <strong>{}</strong> {id}</p>",
             xml(label::impact_meaning(f.impact)),
-            xml(&f.title),
-            xml(&f.id)
+            xml(&f.title)
         );
         if !f.meaning.is_empty() {
             page.text("", &f.meaning);
@@ -338,6 +344,7 @@ fn loads(page: &mut Page, analysis: &Analysis<'_>) {
             format!("{} {}", grouped(l.count), l.unit),
             format_span(l.span_ns),
         ]);
+        table.naming(0, Subject::Load, &l.name);
     }
     let table = table.html();
     page.push(&table);
@@ -448,6 +455,9 @@ fn plan(page: &mut Page, run: &Run) {
     let mut table = Table::new(&["", "value"]).with_words(&[1]);
     for (name, value) in rows {
         table.row(vec![name.to_owned(), value]);
+        if name == "probe" {
+            table.naming(1, Subject::Probe, &p.probe);
+        }
     }
     let table = table.html();
     let _ = write!(

@@ -11,6 +11,7 @@ use super::{CHECK_COMMAND, heading, method, rows};
 use crate::blame::first_up;
 use crate::escape::xml;
 use crate::html::page::Page;
+use crate::site::{Subject, linked};
 
 /// Most rows of the table, and most places with their stacks.
 const ROWS_MAX: usize = 100;
@@ -27,9 +28,11 @@ pub(crate) fn section(page: &mut Page, records: &[ViolationRecord]) {
     page.push(&table);
     page.push("<h3>What to do</h3><ul>");
     for (rule, remedy) in rows::remedies(records) {
-        let _ = write!(page.body, "<li>{}: {}", xml(rule.as_str()), xml(remedy.text));
-        if let Some(check) = remedy.check {
-            let _ = write!(page.body, "<br/>look at {}: <code>{CHECK_COMMAND}</code>", xml(check));
+        let name = linked(Subject::Rule, rule.as_str(), rule.as_str());
+        let _ = write!(page.body, "<li>{name}: {}", xml(remedy.text));
+        if let Some(id) = remedy.check {
+            let check = linked(Subject::Check, id, id);
+            let _ = write!(page.body, "<br/>look at {check}: <code>{CHECK_COMMAND}</code>");
         }
         page.push("</li>");
     }

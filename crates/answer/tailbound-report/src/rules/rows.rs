@@ -5,6 +5,7 @@ use tailbound_core::blame::Remedy;
 use tailbound_core::rules::{Rule, ViolationRecord};
 use tailbound_core::units::grouped;
 
+use crate::site::Subject;
 use crate::table::Table;
 
 /// One row a rule and place.
@@ -20,6 +21,7 @@ pub(super) fn table(records: &[ViolationRecord], most: usize) -> Table {
             thread(v),
             v.site.clone(),
         ]);
+        table.naming(0, Subject::Rule, v.rule.as_str());
     }
     table
 }

@@ -119,6 +119,45 @@ pub enum Cause {
     Inside,
 }
 
+impl Cause {
+    /// Every cause, with its id and what it is.
+    pub const ALL: [(Self, &'static str, &'static str); 19] = [
+        (
+            Self::NoSeconds,
+            "no-seconds",
+            "The source keeps no time: there are no maxima by the second.",
+        ),
+        (Self::Unfit, "unfit", "A finding says that the figures do not describe the machine."),
+        (Self::Missed, "missed", "Activations were missed."),
+        (Self::OverRange, "over-range", "Values beyond the range of the histogram."),
+        (Self::SecondsLost, "seconds-lost", "Seconds lack the record of a thread."),
+        (Self::SecondsEmpty, "seconds-empty", "Seconds without any wake-up."),
+        (Self::TooShort, "too-short", "Shorter than half an hour."),
+        (Self::TooFewBlocks, "too-few-blocks", "Fewer than 1000 blocks."),
+        (Self::TooFar, "too-far", "Farther than 100 times the run."),
+        (Self::Confidence, "confidence", "A confidence the method is not calibrated for."),
+        (Self::Changed, "changed", "Something changed during the run."),
+        (Self::Constant, "constant", "All blocks are equal."),
+        (
+            Self::NotStationary,
+            "not-stationary",
+            "Blocks are not independent draws of one distribution.",
+        ),
+        (Self::Apart, "apart", "The greatest few are of another kind than the rest."),
+        (Self::NoFit, "no-fit", "At no threshold is the tail a generalised Pareto distribution."),
+        (Self::Bursts, "bursts", "Exceedances come in bursts."),
+        (Self::NoMean, "no-mean", "The tail may have no mean."),
+        (Self::Coarse, "coarse", "Values come in coarse steps."),
+        (Self::Inside, "inside", "The level asked for lies inside the data."),
+    ];
+
+    /// Its word in JSON.
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        Self::ALL.iter().find(|(cause, ..)| *cause == self).map_or("", |(_, id, _)| id)
+    }
+}
+
 /// One reason against an extrapolation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reason {

@@ -42,12 +42,11 @@ pub(super) fn first(bytes: &mut Vec<u8>) -> Result<Option<Finding>, ReadError> {
     }
     version(bytes)?;
     Ok(marked.then(|| {
-        Finding::new(
+        Finding::listed(
             "byte-order-mark",
             Impact::Notice,
             "the run file begins with a byte-order mark, which tailbound never writes",
         )
-        .meaning("Another program, such as an editor, has written the file since.")
     }))
 }
 

@@ -46,14 +46,11 @@ pub(super) fn measured(run: &mut Run, file: Integrity) -> Option<Finding> {
     }
     let measured_ns = run.header.plan.duration_ns();
     run.end = Some(End { reason: "complete".into(), measured_ns, lines: file.lines });
-    Some(
-        Finding::new(
-            "file-cut-after-verdict",
-            Impact::Notice,
-            "the file was cut off after the measurement and its verdict",
-        )
-        .meaning("The measurement is whole; benchmarks, if there were to be any, are not."),
-    )
+    Some(Finding::listed(
+        "file-cut-after-verdict",
+        Impact::Notice,
+        "the file was cut off after the measurement and its verdict",
+    ))
 }
 
 /// Completes the records of threads that were still running; says which are known in part.

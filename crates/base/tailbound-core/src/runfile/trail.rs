@@ -155,48 +155,30 @@ impl Trail {
                 "the file was changed after it was written: the digest of line {line} does not match lines {} to {line}",
                 after.saturating_add(1)
             );
-            found.push(
-                Finding::new("file-altered", Impact::Unfit, title)
-                    .meaning("Its contents are not what was measured, or not all of it.")
-                    .remedy("Use the file as the run wrote it."),
-            );
+            found.push(Finding::listed("file-altered", Impact::Unfit, title));
         }
         if let Some(line) = self.second_header {
-            found.push(
-                Finding::new(
-                    "file-second-header",
-                    Impact::Unfit,
-                    format!("line {line} begins another run: the file holds two runs"),
-                )
-                .meaning("Only the lines before it were read.")
-                .remedy("Keep each run in a file of its own."),
-            );
+            found.push(Finding::listed(
+                "file-second-header",
+                Impact::Unfit,
+                format!("line {line} begins another run: the file holds two runs"),
+            ));
         }
         if let Some((claimed, there)) = self.counted {
             let (claimed, there) = (grouped(claimed), grouped(there));
-            found.push(
-                Finding::new(
-                    "file-lines",
-                    Impact::Doubt,
-                    format!(
-                        "the last line states {claimed} lines before it, and there are {there}"
-                    ),
-                )
-                .meaning("Lines are missing or were added after the file was written.")
-                .remedy("Use the file as the run wrote it."),
-            );
+            found.push(Finding::listed(
+                "file-lines",
+                Impact::Doubt,
+                format!("the last line states {claimed} lines before it, and there are {there}"),
+            ));
         }
         if let Some((line, count)) = self.after_end {
             let lines = if count == 1 { "line follows" } else { "lines follow" };
-            found.push(
-                Finding::new(
-                    "file-after-end",
-                    Impact::Doubt,
-                    format!("{} {lines} the end of the run, from line {line} on", grouped(count)),
-                )
-                .meaning("They were not read; nothing of them is in the figures.")
-                .remedy("Keep each run in a file of its own."),
-            );
+            found.push(Finding::listed(
+                "file-after-end",
+                Impact::Doubt,
+                format!("{} {lines} the end of the run, from line {line} on", grouped(count)),
+            ));
         }
         for (id, list, meaning) in [
             ("file-repeated", self.repeated, "A run has one of each: this file was put together."),

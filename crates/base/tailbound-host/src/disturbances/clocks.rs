@@ -106,15 +106,11 @@ impl Clocks {
     fn findings(&self, of: Clock) -> Vec<Finding> {
         let mut out = Vec::new();
         if self.slept_ns > 0 {
-            out.push(
-                Finding::new(
-                    "suspend",
-                    Impact::Unfit,
-                    format!("the machine was suspended for {}", format_ns_i64(self.slept_ns)),
-                )
-                .meaning("Nothing ran during the suspend, and CLOCK_MONOTONIC stood still; latencies around it are those of the resume.")
-                .remedy("Inhibit suspend during the run (systemd-inhibit --what=sleep), and repeat it."),
-            );
+            out.push(Finding::listed(
+                "suspend",
+                Impact::Unfit,
+                format!("the machine was suspended for {}", format_ns_i64(self.slept_ns)),
+            ));
         }
         if self.steps > 0 {
             let on_stepped = matches!(of, Clock::Realtime | Clock::Tai);
@@ -131,7 +127,7 @@ impl Clocks {
                 )
             };
             out.push(
-                Finding::new(
+                Finding::listed(
                     "clock-step",
                     impact,
                     format!(
@@ -144,8 +140,7 @@ impl Clocks {
                         format_ns_i64(self.largest_step_ns)
                     ),
                 )
-                .meaning(meaning)
-                .remedy("Measure on CLOCK_MONOTONIC, or let the time service slew and not step."),
+                .meaning(meaning),
             );
         }
         if let (Some(new), Ok(old)) = (&self.new_source, &self.source) {

@@ -33,13 +33,14 @@ pub(crate) fn judge(threads: &[ThreadRecord]) -> (Vec<Finding>, Fact) {
     if which.is_empty() {
         return (Vec::new(), fact);
     }
-    let finding = Finding::new(
+    let finding = Finding::listed(
         "page-faults",
         Impact::Doubt,
-        format!("page faults inside the measuring loop: {minor} minor, {major} major ({})", which.join(", ")),
-    )
-    .meaning("Each takes between a microsecond and a disk access. The measuring program caused them: its memory was not locked, or was unmapped.")
-    .remedy("Allow memory locking (RLIMIT_MEMLOCK or CAP_IPC_LOCK), and repeat the run.");
+        format!(
+            "page faults inside the measuring loop: {minor} minor, {major} major ({})",
+            which.join(", ")
+        ),
+    );
     (vec![finding], fact)
 }
 

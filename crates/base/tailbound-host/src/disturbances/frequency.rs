@@ -79,11 +79,11 @@ impl Disturbance for Frequency {
         if words.is_empty() {
             return Vec::new();
         }
-        vec![
-            Finding::new("frequency", Impact::Notice, format!("the CPU frequency changed ({})", words.join("; ")))
-                .meaning("The figures were taken at different CPU speeds; runs at different speeds cannot be compared.")
-                .remedy("For comparable runs fix the frequency: governor performance, equal minimum and maximum, and stop daemons that change them."),
-        ]
+        vec![Finding::listed(
+            "frequency",
+            Impact::Notice,
+            format!("the CPU frequency changed ({})", words.join("; ")),
+        )]
     }
 
     fn watched(&self) -> Vec<(&'static str, Fact)> {

@@ -113,7 +113,7 @@ impl Disturbance for HigherPriority {
             words.push(format!("{} more", list.len().saturating_sub(NAMES_MAX)));
         }
         vec![
-            Finding::new("higher-priority", Impact::Notice, format!(
+            Finding::listed("higher-priority", Impact::Notice, format!(
                 "{} of the same or a higher priority than {} may run on the measured CPUs ({})",
                 if list.len() == 1 { "1 other thread".to_owned() } else { format!("{} other threads", list.len()) },
                 look.plan.policy,
@@ -122,8 +122,7 @@ impl Disturbance for HigherPriority {
             .meaning(format!(
                 "While one of them runs, a measured thread waits, and the figures include that. The kernel's stopper threads (migration/N) run before all others and used {}.",
                 time(self.stoppers_ns())
-            ))
-            .remedy("If these threads are part of the system under test, leave them. Otherwise move them to other CPUs (taskset), lower their priority (chrt), or measure at a higher priority."),
+            )),
         ]
     }
 

@@ -87,32 +87,28 @@ impl Disturbance for Hotplug {
         }
         let mut out = Vec::new();
         if !self.gone.is_empty() {
-            out.push(
-                Finding::new("cpu-offline", Impact::Unfit, format!("measured CPU {} went offline during the run", self.gone))
-                    .meaning("Its thread was moved to another CPU, or stopped: the figures are not those of the CPU they are labelled with.")
-                    .remedy("Find what switches CPUs off (power management, a hotplug daemon, the hypervisor), and repeat the run."),
-            );
+            out.push(Finding::listed(
+                "cpu-offline",
+                Impact::Unfit,
+                format!("measured CPU {} went offline during the run", self.gone),
+            ));
         }
         if let Some((tid, (was, is))) = self.moved.iter().next() {
             out.push(
-                Finding::new("affinity-changed", Impact::Unfit, format!(
+                Finding::listed("affinity-changed", Impact::Unfit, format!(
                     "{} measured thread(s) lost their CPU during the run: thread {tid} was bound to CPU {was} and may now run on {is}",
                     self.moved.len()
-                ))
-                .meaning("Another program, or the loss of a CPU, changed where the threads run: the figures mix CPUs.")
-                .remedy("Stop the program that sets affinities (irqbalance does not; cgroup managers and isolation tools do), and repeat the run."),
+                )),
             );
         }
         if let Some((tid, (was, is))) = self.demoted.iter().next() {
             out.push(
-                Finding::new("policy-changed", Impact::Unfit, format!(
+                Finding::listed("policy-changed", Impact::Unfit, format!(
                     "{} measured thread(s) changed policy during the run: thread {tid} from {} to {}",
                     self.demoted.len(),
                     policy_name(*was),
                     policy_name(*is)
-                ))
-                .meaning("Some of the figures were taken under another policy than the one they are labelled with.")
-                .remedy("Find what demotes real-time threads (rtkit's watchdog does), and repeat the run."),
+                )),
             );
         }
         out

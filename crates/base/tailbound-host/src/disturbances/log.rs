@@ -30,15 +30,14 @@ impl Disturbance for Log {
             });
         }
         let Some(first) = &self.first else { return Vec::new() };
-        vec![
-            Finding::new(
-                "kernel-log",
-                Impact::Notice,
-                format!("the kernel logged {} message(s) of level warning or worse during the run, first: {first}", self.count),
-            )
-            .meaning("Printing and handling it takes time on the CPU where it happened, and the event itself may be the cause of a latency.")
-            .remedy("Read the kernel log (dmesg) of that time."),
-        ]
+        vec![Finding::listed(
+            "kernel-log",
+            Impact::Notice,
+            format!(
+                "the kernel logged {} message(s) of level warning or worse during the run, first: {first}",
+                self.count
+            ),
+        )]
     }
 
     fn watched(&self) -> Vec<(&'static str, Fact)> {

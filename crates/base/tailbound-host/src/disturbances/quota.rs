@@ -77,7 +77,7 @@ impl Disturbance for Quota {
         let Some((times, ns, dir)) = worst else { return Vec::new() };
         let lift = self.groups.as_ref().map(|groups| groups.lift(dir)).unwrap_or_default();
         vec![
-            Finding::new(
+            Finding::listed(
                 "cgroup-quota",
                 Impact::Doubt,
                 format!(
@@ -88,7 +88,6 @@ impl Disturbance for Quota {
                     )
                 ),
             )
-            .meaning("Threads of ordinary policy, among them the load, stood still for whole periods: latencies may come from the quota, or the load was lower than configured.")
             .remedy(format!("Lift the quota for the run: {lift}; or unset CPUQuota= of the unit, or the container's CPU limit.")),
         ]
     }

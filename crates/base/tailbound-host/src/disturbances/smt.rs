@@ -63,15 +63,11 @@ impl Disturbance for Smt {
                 format!("CPU {sibling} beside CPU {cpu}: {busy}")
             })
             .collect();
-        vec![
-            Finding::new(
-                "smt-sibling",
-                Impact::Notice,
-                format!("measured CPUs share a core with others ({})", words.join("; ")),
-            )
-            .meaning("What runs on the sibling takes execution units and cache from the measured CPU; a quiet sibling in the test may be a busy one in the field.")
-            .remedy("Measure both siblings, switch the sibling off (cpuN/online), or load it as it will be loaded."),
-        ]
+        vec![Finding::listed(
+            "smt-sibling",
+            Impact::Notice,
+            format!("measured CPUs share a core with others ({})", words.join("; ")),
+        )]
     }
 
     fn watched(&self) -> Vec<(&'static str, Fact)> {

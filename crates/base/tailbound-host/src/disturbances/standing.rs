@@ -46,20 +46,22 @@ impl Standing {
 
 fn virtual_machine(kind: &Fact) -> Option<Finding> {
     let kind = kind.as_str().filter(|k| *k != "none")?;
-    Some(
-        Finding::new("virtual-machine", Impact::Notice, format!("this is a virtual machine ({kind})"))
-            .meaning("The hypervisor may stop a virtual CPU at any time, invisibly for the guest: the figures describe the guest together with the hypervisor and its other guests.")
-            .remedy("For the machine's own figures measure on the host; for a guest, pin and reserve its virtual CPUs and measure under the host's full load."),
-    )
+    Some(Finding::listed(
+        "virtual-machine",
+        Impact::Notice,
+        format!("this is a virtual machine ({kind})"),
+    ))
 }
 
 fn debug_options(options: &Fact) -> Option<Finding> {
     let Fact::Value(serde_json::Value::Array(list)) = options else { return None };
     let names: Vec<&str> = list.iter().filter_map(serde_json::Value::as_str).collect();
     (!names.is_empty()).then(|| {
-        Finding::new("kernel-debug-options", Impact::Notice, format!("the kernel is built with debug options: {}", names.join(", ")))
-            .meaning("Such options lengthen critical sections many times: the figures say little about a kernel without them.")
-            .remedy("Measure a kernel that is built without them.")
+        Finding::listed(
+            "kernel-debug-options",
+            Impact::Notice,
+            format!("the kernel is built with debug options: {}", names.join(", ")),
+        )
     })
 }
 
@@ -87,9 +89,11 @@ fn tracing(facts: &Facts) -> Option<Finding> {
         words.push(format!("{} further trace instances", list.len()));
     }
     (!words.is_empty()).then(|| {
-        Finding::new("tracing-active", Impact::Notice, format!("the kernel is being traced: {}", words.join(", ")))
-            .meaning("Each traced event or function adds to the latency that is measured.")
-            .remedy("If it is not needed: write nop to /sys/kernel/tracing/current_tracer and 0 to /sys/kernel/tracing/events/enable.")
+        Finding::listed(
+            "tracing-active",
+            Impact::Notice,
+            format!("the kernel is being traced: {}", words.join(", ")),
+        )
     })
 }
 
@@ -106,13 +110,13 @@ fn deep_idle(look: &Look) -> Option<Finding> {
         }
     }
     let (latency_us, name, cpu) = deepest?;
-    Some(
-        Finding::new("idle-states", Impact::Notice, format!(
+    Some(Finding::listed(
+        "idle-states",
+        Impact::Notice,
+        format!(
             "CPU {cpu} may enter the idle state {name}, whose exit latency is {latency_us} us according to the driver"
-        ))
-        .meaning("A wake-up from it is late by that much. Whether it is entered depends on how long the CPU expects to idle, and so on the interval.")
-        .remedy("Leave it if the product uses it too. Otherwise hold /dev/cpu_dma_latency, or disable the state (cpuidle/stateN/disable)."),
-    )
+        ),
+    ))
 }
 
 impl Disturbance for Standing {

@@ -57,19 +57,15 @@ impl Disturbance for Steal {
             return Vec::new();
         }
         self.fact = Fact::of(true);
-        vec![
-            Finding::new(
-                "steal-time",
-                Impact::Notice,
-                format!(
-                    "the hypervisor took {} ms from the measured CPUs during the run ({})",
-                    ticks_to_ms(stolen),
-                    words.join("; ")
-                ),
-            )
-            .meaning("A guest cannot see when within a second this happened: any latency of the run may include it. The kernel counts steal time in steps of 10 ms.")
-            .remedy("Against this time pin and reserve the virtual CPUs on the host, or measure on the bare machine. It is one possible cause: `tailbound check` names those within the guest, and `--blame` tells them apart."),
-        ]
+        vec![Finding::listed(
+            "steal-time",
+            Impact::Notice,
+            format!(
+                "the hypervisor took {} ms from the measured CPUs during the run ({})",
+                ticks_to_ms(stolen),
+                words.join("; ")
+            ),
+        )]
     }
 
     fn watched(&self) -> Vec<(&'static str, Fact)> {

@@ -104,11 +104,11 @@ impl Disturbance for Thermal {
         }
         let words: Vec<String> =
             throttled.into_iter().chain(self.reached.iter().cloned()).collect();
-        vec![
-            Finding::new("thermal", Impact::Notice, format!("heat during the run: {}", words.join("; ")))
-                .meaning("The CPU was throttled by heat; the latencies are those of a hot machine.")
-                .remedy("Improve the cooling, or accept it if the machine is as hot in the field; compare runs at similar temperatures only."),
-        ]
+        vec![Finding::listed(
+            "thermal",
+            Impact::Notice,
+            format!("heat during the run: {}", words.join("; ")),
+        )]
     }
 
     fn watched(&self) -> Vec<(&'static str, Fact)> {

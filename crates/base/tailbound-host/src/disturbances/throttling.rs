@@ -148,11 +148,7 @@ impl Throttling {
         } else {
             return None;
         };
-        Some(
-            Finding::new("rt-throttling", impact, title)
-                .meaning("Real-time threads that have used their share of a period stop until the next one, by default for 50 ms: the largest latencies are these pauses.")
-                .remedy("Find the real-time thread that does not sleep. Only if it must not sleep: write -1 to /proc/sys/kernel/sched_rt_runtime_us."),
-        )
+        Some(Finding::listed("rt-throttling", impact, title))
     }
 
     fn fair_server(&self) -> Option<Finding> {
@@ -198,11 +194,7 @@ impl Throttling {
         } else {
             return None;
         };
-        Some(
-            Finding::new("fair-server", impact, title)
-                .meaning("Linux 6.12 and later let ordinary threads that have starved for about a second run before every FIFO and RR thread. It does not matter as long as real-time threads leave the CPU time to breathe; sched_rt_runtime_us does not switch it off.")
-                .remedy("Keep real-time threads from filling a CPU; or write 0 to /sys/kernel/debug/sched/fair_server/cpuN/runtime for CPUs that run nothing else."),
-        )
+        Some(Finding::listed("fair-server", impact, title))
     }
 }
 

@@ -208,10 +208,11 @@ impl Blamer {
             on = on.and_then(|()| self.trace.readers.open(&self.trace.instance, *cpu));
         }
         if let Err(e) = on {
-            self.trace.findings.push(
-                Finding::new("not-blamed", Impact::Notice, format!("--blame: {e}"))
-                    .meaning("The run has its figures; what made wake-ups late is not known."),
-            );
+            self.trace.findings.push(Finding::listed(
+                "not-blamed",
+                Impact::Notice,
+                format!("--blame: {e}"),
+            ));
         }
     }
 
@@ -322,13 +323,11 @@ impl Blamer {
         let left_out = self.choice.left_out();
         if left_out > 0 {
             findings.push(
-                Finding::new(
+                Finding::listed(
                     "not-all-blamed",
                     Impact::Notice,
                     format!("{} late wake-ups above the limit of --blame were not analysed: too many came at once", grouped(left_out)),
-                )
-                .meaning("The worst of each tenth of a second were. The ranking is of these.")
-                .remedy("Choose a higher limit: --blame=TIME."),
+                ),
             );
         }
         let mut self_cost = SelfCost::new();

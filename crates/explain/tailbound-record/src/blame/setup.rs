@@ -138,11 +138,11 @@ pub(crate) fn cost_finding(event_ns: Option<i64>) -> Finding {
         Some(ns) => format!("one event costs about {}", format_ns_i64(ns)),
         None => "what one event costs could not be measured".to_owned(),
     };
-    Finding::new(
+    Finding::listed(
         "blamed",
         Impact::Notice,
-        format!("--blame: the kernel's events of scheduler, timers, interrupts and locks were recorded; {cost}"),
+        format!(
+            "--blame: the kernel's events of scheduler, timers, interrupts and locks were recorded; {cost}"
+        ),
     )
-    .meaning("The threads' own figures include what that cost them.")
-    .remedy("Make the same run without --blame and `tailbound compare` the two.")
 }

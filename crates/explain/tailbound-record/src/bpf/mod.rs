@@ -272,9 +272,11 @@ impl Tier {
 
 /// What is lost without programs.
 pub(crate) fn lost_finding(why: &BpfError) -> Finding {
-    Finding::new("no-stacks", Impact::Notice, format!("no kernel stacks of late wake-ups: {why}"))
-        .meaning("The thread that kept another off its CPU is named; the place in the kernel and the owners of locks are not.")
-        .remedy("Run as root, or with CAP_BPF and CAP_PERFMON, on a kernel with CONFIG_DEBUG_INFO_BTF that is not locked down to confidentiality.")
+    Finding::listed(
+        "no-stacks",
+        Impact::Notice,
+        format!("no kernel stacks of late wake-ups: {why}"),
+    )
 }
 
 fn attach(

@@ -242,10 +242,11 @@ impl Observer {
         self.fold.threads(threads, start_ns);
         let tids: Vec<i32> = threads.iter().map(|thread| thread.tid).collect();
         if let Err(e) = self.switch_on(&tids) {
-            self.trace.findings.push(
-                Finding::new("not-observed", Impact::Notice, format!("--observe {}: {e}", self.how))
-                    .meaning("The run has the figures of the measured threads, and none of the kernel's tracing."),
-            );
+            self.trace.findings.push(Finding::listed(
+                "not-observed",
+                Impact::Notice,
+                format!("--observe {}: {e}", self.how),
+            ));
         }
     }
 

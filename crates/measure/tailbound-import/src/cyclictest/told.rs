@@ -81,15 +81,11 @@ impl Told {
             super::stopped(draft, value);
         }
         if self.coarse_timers {
-            draft.note(
-                tailbound_core::Finding::new(
-                    "source-coarse-timers",
-                    tailbound_core::Impact::Notice,
-                    "the kernel had no high-resolution timers: wake-ups come at its ticks",
-                )
-                .meaning("Up to a tick (1 to 10 ms) of each latency is the timer's and not the scheduler's.")
-                .remedy("Enable CONFIG_HIGH_RES_TIMERS, and measure again."),
-            );
+            draft.note(tailbound_core::Finding::listed(
+                "source-coarse-timers",
+                tailbound_core::Impact::Notice,
+                "the kernel had no high-resolution timers: wake-ups come at its ticks",
+            ));
         }
         words
     }

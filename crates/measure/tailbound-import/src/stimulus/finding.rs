@@ -168,11 +168,11 @@ fn lost(record: &StimulusRecord, draft: &mut Draft) {
         "Single samples were not asked for: all but the longest are known to a cell of the source's histogram.".to_owned()
     };
     draft.lose(title.clone());
-    draft.note(
-        Finding::new("source-in-cells", Impact::Notice, title)
-            .meaning("Each stands at the lower edge of its cell, and is as much as its width later at most.")
-            .remedy(if streams { "Use another cable or port, or a host with less to do." } else { "Measure with samples where the connection carries them." }),
-    );
+    draft.note(Finding::listed("source-in-cells", Impact::Notice, title).remedy(if streams {
+        "Use another cable or port, or a host with less to do."
+    } else {
+        "Measure with samples where the connection carries them."
+    }));
 }
 
 /// A sentence of a source, on one line.

@@ -41,35 +41,28 @@ pub(super) fn output(tally: &PulseTally) -> ProbeOutput {
 fn broken(tally: &PulseTally) -> Vec<Finding> {
     let mut out = Vec::new();
     if tally.dropped > 0 {
-        out.push(
-            Finding::new(
-                "pulses-dropped",
-                Impact::Violation,
-                format!(
-                    "{} and got no answer: the queue of this machine was full",
-                    counted(tally.dropped, "pulse came", "pulses came")
-                ),
-            )
-            .meaning("The thread was later than the queue is long. What was dropped has no latency; it would be among the greatest.")
-            .remedy("Find what kept the thread with --blame, or send at a longer interval."),
-        );
+        out.push(Finding::listed(
+            "pulses-dropped",
+            Impact::Violation,
+            format!(
+                "{} and got no answer: the queue of this machine was full",
+                counted(tally.dropped, "pulse came", "pulses came")
+            ),
+        ));
     }
     if tally.refused > 0 {
         let why = std::io::Error::from_raw_os_error(tally.errno);
-        out.push(
-            Finding::new(
-                "pulses-refused",
-                Impact::Violation,
-                format!(
-                    "{}: the last system call said: {why}",
-                    match tally.refused {
-                        1 => "1 answer was refused".to_owned(),
-                        n => format!("{} answers were refused", grouped(n)),
-                    }
-                ),
-            )
-            .meaning("The thread was there, and the kernel did not take its answer."),
-        );
+        out.push(Finding::listed(
+            "pulses-refused",
+            Impact::Violation,
+            format!(
+                "{}: the last system call said: {why}",
+                match tally.refused {
+                    1 => "1 answer was refused".to_owned(),
+                    n => format!("{} answers were refused", grouped(n)),
+                }
+            ),
+        ));
     }
     out
 }
@@ -78,16 +71,15 @@ fn broken(tally: &PulseTally) -> Vec<Finding> {
 fn doubtful(tally: &PulseTally) -> Vec<Finding> {
     let mut out = Vec::new();
     if tally.answered == 0 {
-        out.push(Finding::new("no-pulse", Impact::Doubt, "no pulse came").remedy(
-            "Start the sender, and check address, port and firewall, or the wiring: docs/box.md.",
-        ));
+        out.push(Finding::listed("no-pulse", Impact::Doubt, "no pulse came"));
     }
     let lost = tally.lost();
     if lost > 0 {
-        out.push(
-            Finding::new("pulses-lost", Impact::Doubt, format!("{} never came to the thread", pulses(lost)))
-                .meaning("Their numbers are missing in the sequence. They were lost on the way, or by this machine; they are in no figure, and from outside they got no answer."),
-        );
+        out.push(Finding::listed(
+            "pulses-lost",
+            Impact::Doubt,
+            format!("{} never came to the thread", pulses(lost)),
+        ));
     }
     if tally.unfollowed > 0 {
         out.push(Finding::new(
@@ -100,15 +92,14 @@ fn doubtful(tally: &PulseTally) -> Vec<Finding> {
         ));
     }
     if tally.clock_set > 0 {
-        out.push(
-            Finding::new(
-                "clock-set",
-                Impact::Doubt,
-                format!("{} arrived while CLOCK_REALTIME was set: their time begins when the thread ran", pulses(tally.clock_set)),
-            )
-            .meaning("How late the thread ran is missing in these.")
-            .remedy("Let NTP slew the clock, or set it before the run."),
-        );
+        out.push(Finding::listed(
+            "clock-set",
+            Impact::Doubt,
+            format!(
+                "{} arrived while CLOCK_REALTIME was set: their time begins when the thread ran",
+                pulses(tally.clock_set)
+            ),
+        ));
     }
     out
 }

@@ -186,15 +186,14 @@ impl Answering for Gpio {
             .meaning("Before the stamp come the pin, its filter and the interrupt; after the end comes the output's way to its pin. Behind an expander (I2C, SPI) both are long. Only a box outside sees all of it."),
         );
         if unseen > 0 {
-            output.findings.push(
-                Finding::new(
-                    "edges-unseen",
-                    Impact::Violation,
-                    format!("{} with the same level as the one before: what came between was not seen", counted(unseen, "edge came", "edges came")),
-                )
-                .meaning("The kernel was later than the time between two edges, or the line rings. What was not seen got no answer.")
-                .remedy("Look at the line with a logic analyser; send at a longer interval."),
-            );
+            output.findings.push(Finding::listed(
+                "edges-unseen",
+                Impact::Violation,
+                format!(
+                    "{} with the same level as the one before: what came between was not seen",
+                    counted(unseen, "edge came", "edges came")
+                ),
+            ));
         }
         output
     }

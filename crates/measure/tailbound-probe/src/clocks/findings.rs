@@ -121,7 +121,7 @@ fn one_clock(
             "A reading was lower than one that had been finished before it was begun: times between two stamps of this clock can be wrong by so much."
         };
         output.findings.push(
-            Finding::new(
+            Finding::listed(
                 &format!("clock-{id}-{name}"),
                 impact,
                 format!(
@@ -131,8 +131,7 @@ fn one_clock(
                     format_ns(back.most_ns.real())
                 ),
             )
-            .meaning(meaning)
-            .remedy("Look at the clock source and at what the kernel logged about it."),
+            .meaning(meaning),
         );
     }
 }
@@ -158,17 +157,14 @@ fn thread_sum(output: &mut ProbeOutput) {
         ),
     ));
     if sums.outside_ns > SUM_SLACK_NS {
-        output.findings.push(
-            Finding::new(
-                "thread-clocks-off",
-                Impact::Violation,
-                format!(
-                    "thread clocks advanced by {}, the process clock by {}",
-                    format_ns(sums.threads_ns.real()),
-                    format_ns(sums.process_ns.real())
-                ),
-            )
-            .meaning("CPU time is counted wrongly; CPU utilisation figures are not reliable."),
-        );
+        output.findings.push(Finding::listed(
+            "thread-clocks-off",
+            Impact::Violation,
+            format!(
+                "thread clocks advanced by {}, the process clock by {}",
+                format_ns(sums.threads_ns.real()),
+                format_ns(sums.process_ns.real())
+            ),
+        ));
     }
 }

@@ -147,12 +147,11 @@ impl Books {
             .map(|p| p.send.dropped() + p.round_trip.dropped() + p.back.dropped())
             .sum();
         if dropped > 0 {
-            let finding = Finding::new(
+            let finding = Finding::listed(
                 "sender-records-dropped",
                 Impact::Notice,
                 format!("{dropped} records of the sender's process were lost"),
-            )
-            .meaning("The contexts of the sender lack them; the judged context is complete.");
+            );
             thread.output(|output| output.findings.push(finding));
         }
         // What keeping the books costs is not what sending costs.

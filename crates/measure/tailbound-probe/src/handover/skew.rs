@@ -145,27 +145,23 @@ fn figure((a, b): (u32, u32), low: i64, high: i64) -> FigureRecord {
 }
 
 fn unknown((a, b): (u32, u32)) -> Finding {
-    Finding::new(
+    Finding::listed(
         "clock-skew-unknown",
         Impact::Doubt,
         format!("the offset between the clocks of CPU {a} and CPU {b} could not be measured"),
     )
-    .meaning("A one-way latency is the difference of clock reads on two CPUs. Round trips are not affected: --round-trip yes.")
-    .remedy("Keep both CPUs idle for a moment before and after the run.")
 }
 
 fn unsteady((a, b): (u32, u32)) -> Finding {
-    Finding::new(
+    Finding::listed(
         "clock-skew-unsteady",
         Impact::Doubt,
         format!("the clocks of CPU {a} and CPU {b} contradict each other within milliseconds"),
     )
-    .meaning("One-way latencies between them are not reliable; round trips are read on one CPU.")
-    .remedy("Use --round-trip yes, or another clocksource.")
 }
 
 fn too_large((a, b): (u32, u32), bound: i64, shortest: i64) -> Finding {
-    Finding::new(
+    Finding::listed(
         "clock-skew",
         Impact::Doubt,
         format!(
@@ -174,6 +170,4 @@ fn too_large((a, b): (u32, u32), bound: i64, shortest: i64) -> Finding {
             format_ns_i64(shortest)
         ),
     )
-    .meaning("Part of what was measured one way may be the difference of two clocks.")
-    .remedy("Use --round-trip yes: it is read on one CPU.")
 }

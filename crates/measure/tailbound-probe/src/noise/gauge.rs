@@ -81,14 +81,13 @@ impl Gauge {
             .read_trimmed("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .unwrap_or_default();
         if cfg!(target_arch = "x86_64") && !source.starts_with("tsc") {
-            findings.push(
-                Finding::new(
-                    "counter-not-trusted",
-                    Impact::Doubt,
-                    format!("the kernel's clocksource is `{source}` and not the TSC, which this probe polls"),
-                )
-                .meaning("A TSC that the kernel rejected may change its frequency or differ between CPUs."),
-            );
+            findings.push(Finding::listed(
+                "counter-not-trusted",
+                Impact::Doubt,
+                format!(
+                    "the kernel's clocksource is `{source}` and not the TSC, which this probe polls"
+                ),
+            ));
         }
         let Ok((hz, wrong)) = counter::frequency(&self.from, &counter::pair(TRIES)) else {
             findings.push(Finding::new(
@@ -99,18 +98,15 @@ impl Gauge {
             return (Vec::new(), findings);
         };
         if (hz - self.hz).abs() > self.wrong_hz + wrong + DRIFT * hz {
-            findings.push(
-                Finding::new(
-                    "counter-speed",
-                    Impact::Unfit,
-                    format!(
-                        "the counter ran at {:.3} MHz before the run and at {:.3} MHz over it",
-                        self.hz / 1e6,
-                        hz / 1e6
-                    ),
-                )
-                .meaning("Its ticks cannot be converted to time."),
-            );
+            findings.push(Finding::listed(
+                "counter-speed",
+                Impact::Unfit,
+                format!(
+                    "the counter ran at {:.3} MHz before the run and at {:.3} MHz over it",
+                    self.hz / 1e6,
+                    hz / 1e6
+                ),
+            ));
         }
         let figure = FigureRecord {
             name: "counter-frequency".to_owned(),

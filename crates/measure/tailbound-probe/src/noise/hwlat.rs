@@ -178,9 +178,10 @@ fn smis(root: &Root, plan: &Plan, before: Counts, output: &mut ProbeOutput) {
         }
     }
     if let Some(why) = unknown {
-        output.findings.push(
-            Finding::new("smi-unknown", Impact::Notice, format!("SMIs are not counted: {why}"))
-                .remedy("On Intel hardware, as root: `modprobe msr`."),
-        );
+        output.findings.push(Finding::listed(
+            "smi-unknown",
+            Impact::Notice,
+            format!("SMIs are not counted: {why}"),
+        ));
     }
 }

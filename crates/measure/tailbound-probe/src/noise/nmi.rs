@@ -172,14 +172,11 @@ impl Body {
             add("samples-stray", strikes.stray, "stamps that lie in no gap of the loop: left out");
             add("samples-lost", lost, "samples for which the kernel found no room");
             if strikes.known == 0 {
-                output.findings.push(
-                    Finding::new(
-                        &format!("no-sample-{cpu}"),
-                        Impact::Unfit,
-                        format!("CPU {cpu}: the source caused no interrupt"),
-                    )
-                    .meaning("A counter that never overflows measures nothing."),
-                );
+                output.findings.push(Finding::listed(
+                    &format!("no-sample-{cpu}"),
+                    Impact::Unfit,
+                    format!("CPU {cpu}: the source caused no interrupt"),
+                ));
             }
         });
         Ok(finished)

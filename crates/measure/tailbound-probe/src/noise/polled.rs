@@ -264,17 +264,11 @@ pub(super) fn release(
         }
         output.figures.push(own(results, clock::now_ns(CLOCK_PROCESS_CPUTIME_ID) - used_ns));
         if let Some((a, b)) = siblings(&plan, &root) {
-            output.findings.push(
-                Finding::new(
-                    "siblings-measured",
-                    Impact::Doubt,
-                    format!("CPUs {a} and {b} are threads of one core and were both measured"),
-                )
-                .meaning(
-                    "Each polling loop slowed the other down: turns are longer than those of one loop alone.",
-                )
-                .remedy("Measure one CPU of each core."),
-            );
+            output.findings.push(Finding::listed(
+                "siblings-measured",
+                Impact::Doubt,
+                format!("CPUs {a} and {b} are threads of one core and were both measured"),
+            ));
         }
         more(&mut output);
         output

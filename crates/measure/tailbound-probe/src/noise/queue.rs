@@ -237,7 +237,7 @@ fn add_figures(
     }
     let seconds = (span_ns + SECOND_NS - 1) / SECOND_NS;
     output.findings.push(
-        Finding::new(
+        Finding::listed(
             &format!("queue-overflow-{cpu}"),
             Impact::Violation,
             format!(
@@ -251,8 +251,7 @@ fn add_figures(
         .meaning(format!(
             "The drain stood still for longer than {}, or a packet's work takes longer than the time to the next.",
             format_ns_i64(i64::try_from(wait).unwrap_or(i64::MAX))
-        ))
-        .remedy("`measure busy` on the same CPU shows what takes the time; a deeper queue bridges longer gaps."),
+        )),
     );
 }
 
@@ -266,15 +265,11 @@ fn searched(cpu: u32, options: &Options, d: &Drained, output: &mut ProbeOutput) 
         if d.trials_n > tried { format!(" (of {} in all)", d.trials_n) } else { String::new() };
     let trials = format!("{tried} trials{beyond}, {failed} of them with loss");
     if seconds == 0 {
-        output.findings.push(
-            Finding::new(
-                &format!("rate-not-confirmed-{cpu}"),
-                Impact::Doubt,
-                format!("CPU {cpu}: no rate was confirmed for a second; {trials}"),
-            )
-            .meaning("The search was still going on, or lowered its rate, when the run ended.")
-            .remedy("Give the run more time (--duration), or begin nearer (--pps)."),
-        );
+        output.findings.push(Finding::listed(
+            &format!("rate-not-confirmed-{cpu}"),
+            Impact::Doubt,
+            format!("CPU {cpu}: no rate was confirmed for a second; {trials}"),
+        ));
         return;
     }
     // Distribution-free: none of n seconds lost a packet.

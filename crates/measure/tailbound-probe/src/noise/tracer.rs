@@ -210,10 +210,11 @@ fn add_figures(
         "measured by the kernel's hwlat tracer, with interrupts off, one CPU after the other",
     ));
     if let Some(why) = refused {
-        output.findings.push(
-            Finding::new("hwlat-refused", Impact::Unfit, format!("the tracer did not run: {why}"))
-                .remedy("--with polling needs no tracer."),
-        );
+        output.findings.push(Finding::listed(
+            "hwlat-refused",
+            Impact::Unfit,
+            format!("the tracer did not run: {why}"),
+        ));
     }
     match duty {
         Some(duty) => output.findings.push(observed_share::finding(duty)),

@@ -156,16 +156,11 @@ pub(super) fn output(counts: &Counts, options: Options, guarantee: &Guarantee) -
         output.findings.push(Finding::new("deadline-missed", impact, title).meaning(meaning));
     }
     if counts.overruns > 0 && options.work_ns.cast_unsigned() > options.runtime_ns {
-        output.findings.push(
-            Finding::new(
-                "overrun-asked-for",
-                Impact::Notice,
-                format!("the kernel reported {} overruns, as --busy asked for", counts.overruns),
-            )
-            .meaning(
-                "A thread that wants more than its runtime is held back until the next period.",
-            ),
-        );
+        output.findings.push(Finding::listed(
+            "overrun-asked-for",
+            Impact::Notice,
+            format!("the kernel reported {} overruns, as --busy asked for", counts.overruns),
+        ));
     }
     output
 }

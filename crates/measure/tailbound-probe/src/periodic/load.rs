@@ -290,7 +290,7 @@ fn probe_output(options: &Options, sums: &[JobTally], interval_ns: i64) -> Probe
         ]);
         if seen.late > 0 {
             output.findings.push(
-                Finding::new(
+                Finding::listed(
                     &format!("period-missed-{n}"),
                     Impact::Violation,
                     format!(
@@ -300,9 +300,7 @@ fn probe_output(options: &Options, sums: &[JobTally], interval_ns: i64) -> Probe
                         seen.jobs,
                         span(seen.latest_ns)
                     ),
-                )
-                .meaning("The set as a whole was not served in time: by its own work, by what is more urgent, or by what took the CPU away.")
-                .remedy("Give the set less work, or find what ran instead with --observe on the probe cyclic."),
+                ),
             );
         }
     }

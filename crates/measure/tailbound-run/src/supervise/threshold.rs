@@ -63,8 +63,7 @@ impl<W: World> Supervisor<'_, W> {
         let what = format!("the timer's interrupt came {was} late on CPU {}", late.cpu);
         if !self.journal.run.findings.iter().any(|f| f.id == "irq-late") {
             let title = format!("{what}, the limit is {most}");
-            let finding = Finding::new("irq-late", Impact::Violation, title)
-                .meaning("This part of a wake-up's latency passes before the kernel knows of it: interrupts were off, the CPU slept, or the hypervisor or firmware had it.");
+            let finding = Finding::listed("irq-late", Impact::Violation, title);
             self.journal.finding(finding);
         }
         if limit.ends && !self.by_rule && !self.stop.load(Ordering::Relaxed) {

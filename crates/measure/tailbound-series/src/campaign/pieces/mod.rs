@@ -130,10 +130,7 @@ fn merged<'a>(mut pieces: impl Iterator<Item = &'a Run>) -> Option<Run> {
     }
     if times.len() > 1 {
         let title = format!("measured in {} pieces: {}", times.len(), times.join("; "));
-        all.findings.push(
-            Finding::new(FINDING, Impact::Notice, title)
-                .meaning("It was cut off and went on later. Nothing is known of the time between the pieces: seconds of the schedule leave it out."),
-        );
+        all.findings.push(Finding::listed(FINDING, Impact::Notice, title));
     }
     // Their numbers are of one piece each.
     all.sent_pulses.clear();

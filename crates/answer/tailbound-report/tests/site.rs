@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every link of a report leads to a page that the site has, whatever its file names; without a page an id is text.
+//!
+//! A program of its own: where the site is holds for all reports of a program.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{Shape, run};
+use roxmltree::{Document, ParsingOptions};
+use tailbound_core::blame::{BlamePart, BlameRecord, Cause};
+use tailbound_core::id_page::{IdPage, Subject};
+use tailbound_core::rules::{Occurrence, Rule, ViolationRecord};
+use tailbound_core::{Finding, Impact, finding_kinds};
+use tailbound_report::{html, site};
+use tailbound_stats::Analysis;
+
+const ADDRESS: &str = "https://site.invalid/docs";
+
+fn blamed(cause: Cause) -> BlameRecord {
+    let part = BlamePart { ns: 200_000, cause, who: "w".into(), ..BlamePart::default() };
+    BlameRecord {
+        thread: 0,
+        name: String::new(),
+        t_ns: 1_000_000,
+        latency_ns: 200_000,
+        cpu: Some(0),
+        parts: vec![part],
+        chain: Vec::new(),
+        lanes: Vec::new(),
+        tracing_ns: 0,
+        near: false,
+        lost: false,
+    }
+}
+
+fn broken(rule: Rule) -> ViolationRecord {
+    let once = Occurrence::default();
+    ViolationRecord {
+        rule,
+        tid: 7,
+        name: "ctl".into(),
+        site: "mmap".into(),
+        n: 1,
+        total: once.cost,
+        first: once.clone(),
+        worst: once,
+    }
+}
+
+#[test]
+fn every_link_leads_to_a_page_and_every_id_has_its_link() {
+    let mut run = run(&Shape { seconds: 20, per_second: 200, ..Shape::default() });
+    run.findings = finding_kinds::all()
+        .map(|kind| match kind.form {
+            finding_kinds::IdForm::Whole => kind.id.to_owned(),
+            finding_kinds::IdForm::Numbered => format!("{}-0", kind.id),
+        })
+        .chain(["of-a-later-version".to_owned()])
+        .map(|id| Finding::new(&id, Impact::Doubt, "seen"))
+        .collect();
+    run.blames = Cause::WORDS.iter().map(|word| blamed(Cause::of(word))).collect();
+    run.violations = Rule::ALL.iter().copied().map(broken).collect();
+    let page = || html(&[Analysis::of(&run)], &["x.jsonl".to_owned()]);
+    let before = page();
+    assert!(!before.contains("<a href=\"http"), "no address was given yet");
+    let checks = ["irq.affinity", "app.mlock"];
+    let mut pages = site::own_pages();
+    pages.push(IdPage::new(Subject::Probe, &run.header.plan.probe, "It measures."));
+    let loads: BTreeSet<&str> = run.loads.iter().map(|l| l.name.as_str()).collect();
+    for load in &loads {
+        pages.push(IdPage::new(Subject::Load, load, "It loads <much>."));
+    }
+    pages.extend(checks.map(|id| IdPage::new(Subject::Check, id, "It looks.")));
+    site::link_to("javascript:alert(1)", pages.clone());
+    site::link_to(&format!(" {ADDRESS}/ \n"), pages.clone());
+    let after = page();
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+    let doc = Document::parse_with_options(&after, options).expect("well-formed XML");
+    let links: BTreeSet<String> = doc
+        .descendants()
+        .filter_map(|n| n.attribute("href"))
+        .filter(|href| href.contains(':'))
+        .map(|href| href.strip_prefix(&format!("{ADDRESS}/")).expect(href).to_owned())
+        .collect();
+    let there: BTreeSet<String> = pages.iter().map(IdPage::path).collect();
+    assert_eq!(there.len(), pages.len(), "each page has a place of its own");
+    assert_eq!(links.difference(&there).collect::<Vec<_>>(), Vec::<&String>::new());
+    let shown = [Subject::Finding, Subject::Rule, Subject::Probe, Subject::Load, Subject::Check];
+    for page in pages.iter().filter(|p| shown.contains(&p.subject)) {
+        assert!(links.contains(&page.path()), "{} is no link", page.path());
+    }
+    assert!(links.iter().any(|l| l.starts_with("ids/cause/")), "{links:?}");
+    for cause in Cause::WORDS {
+        let linked = site::linked(Subject::Cause, cause, cause);
+        assert!(linked.contains(&format!("{ADDRESS}/ids/cause/{cause}.html")), "{linked}");
+    }
+    assert_eq!(site::linked(Subject::Probe, "no<such", "no<such"), "no&lt;such");
+    // The page is what it was but for the links.
+    let bare = |markup: &str| {
+        markup.split('<').filter(|t| !t.starts_with("a href") && !t.starts_with("/a>")).count()
+    };
+    assert_eq!(bare(&before), bare(&after));
+}
