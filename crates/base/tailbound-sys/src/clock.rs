@@ -46,8 +46,9 @@ pub fn now_ns(clock: clockid_t) -> i64 {
 /// Is this machine's clock read without a system call (vDSO)? Unknown sources count as not.
 pub(crate) fn is_read_without_a_call() -> bool {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    std::fs::read_to_string(path)
-        .is_ok_and(|source| matches!(source.trim(), "tsc" | "tsc-early" | "arch_sys_counter"))
+    std::fs::read_to_string(path).is_ok_and(|source| {
+        matches!(source.trim(), "tsc" | "tsc-early" | "arch_sys_counter" | "riscv_clocksource")
+    })
 }
 
 /// The clock's resolution: 1 ns with high-resolution timers, a tick without.

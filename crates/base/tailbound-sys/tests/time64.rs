@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times beyond January 2038, where seconds need more than 31 bits. The stage `arm` runs this on 32-bit ARM too.
+//! Times beyond January 2038, where seconds need more than 31 bits. The stage `boards` runs this on 32-bit ARM too.
 
 use std::fs::File;
 use std::sync::Arc;
