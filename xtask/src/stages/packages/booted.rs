@@ -37,7 +37,7 @@ pub(super) fn all(project: &Path, now: &Release, tally: &mut Tally) {
     if std::env::var_os(bare::INSIDE).is_some() {
         return tally.skip(name, "bare-outside", "this is a bare root");
     }
-    let room = match BareRoot::with_systemd(project, SUITE) {
+    let room = match BareRoot::with_systemd(project, SUITE, "booted") {
         Ok(room) => room,
         Err(e) => return tally.skip(name, "bare-root", &format!("{e:#}")),
     };

@@ -10,6 +10,7 @@ mod container;
 mod debian;
 mod redhat;
 mod room;
+mod testers;
 mod wheel;
 
 use std::fs;
@@ -61,6 +62,7 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
         }
     }
     booted::all(project, &now, &mut tally);
+    testers::all(project, &now, &folder, &mut tally);
     redhat::all(project, [&before, &now], &mut tally);
     container::all(&now, &folder, &mut tally)?;
     wheel::all(&now, &folder, &mut tally)?;

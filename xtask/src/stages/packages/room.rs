@@ -69,8 +69,8 @@ impl BareRoot {
     }
 
     /// A fresh one that boots systemd.
-    pub(super) fn with_systemd(project: &Path, suite: &str) -> anyhow::Result<Self> {
-        Self::copy_of(project, &bare::with_systemd(project, suite)?, suite, "systemd")
+    pub(super) fn with_systemd(project: &Path, suite: &str, purpose: &str) -> anyhow::Result<Self> {
+        Self::copy_of(project, &bare::with_systemd(project, suite)?, suite, purpose)
     }
 
     fn copy_of(project: &Path, base: &Path, suite: &str, purpose: &str) -> anyhow::Result<Self> {
