@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds of the tool that need nothing on the machine they run on: static, for this
-//! architecture and for ARM.
+//! architecture, for ARM and for RISC-V.
 //!
 //! Musl where rustup has a standard library for it. The whole program has SQLite and Zstandard in it, whose C is
 //! compiled by Debian's musl-gcc, in `tailbound-server`; the one for boards (feature `board`, no store and no farm) has that of the agent's HTTPS (ring),
 //! which needs a C compiler for the board and no C library. What tests only start has no agent and no C.
 //! Those for ARM are the lab's guests too (feature `guest`).
-//! 32-bit ARM is linked statically against glibc by Debian's cross compiler, because rustup
-//! has no musl standard library for it that could be had reliably. It is linked by Rust's own lld: GNU ld 2.40 calls the C library's
+//! 32-bit ARM and RISC-V are linked statically against glibc by Debian's cross compilers, because rustup
+//! has no musl standard library for them that could be had reliably. They are linked by Rust's own lld: for ARM GNU ld 2.40 calls the C library's
 //! own functions in the wrong instruction set as soon as a program has more than 16 MiB of code, and such a program ends at once.
 //! Source: the rustc book, "linker flavours" and "static and dynamic C runtimes"; gcc(1) on COMPILER_PATH.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Context as _;
 
@@ -26,7 +27,9 @@ pub(crate) struct Target {
     /// Environment of the build.
     env: Vec<(String, &'static str)>,
     /// Programs the build needs, and the Debian package of each.
-    programs: &'static [(&'static str, &'static str)],
+    programs: Vec<(&'static str, &'static str)>,
+    /// Where it is linked with glibc: the compiler that has the static one, and its Debian package.
+    glibc: Option<(&'static str, &'static str)>,
     file: &'static str,
     /// Without server and laboratory; with these features, and for others with the agent.
     for_boards: Option<&'static str>,
@@ -41,7 +44,8 @@ impl Target {
             name: "static",
             triple: format!("{}-unknown-linux-musl", std::env::consts::ARCH),
             env: Vec::new(),
-            programs: &[("musl-gcc", "musl-tools")],
+            programs: vec![("musl-gcc", "musl-tools")],
+            glibc: None,
             file: "tailbound",
             for_boards: None,
             c_compiler: None,
@@ -52,7 +56,7 @@ impl Target {
     pub(crate) fn board() -> Self {
         Self {
             name: "board",
-            programs: &[],
+            programs: Vec::new(),
             file: "tailbound-board",
             for_boards: Some(""),
             // Without relocations, which are a third of a megabyte, and memory that is changed at each start.
@@ -76,7 +80,8 @@ impl Target {
             name: "arm64",
             triple: "aarch64-unknown-linux-musl".into(),
             env: vec![("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUSTFLAGS".into(), flags)],
-            programs: &[],
+            programs: Vec::new(),
+            glibc: None,
             file: "tailbound-aarch64",
             for_boards: Some("guest"),
             c_compiler: Some(("TARGET_CC", "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")),
@@ -85,33 +90,45 @@ impl Target {
 
     /// 32-bit ARM with hardware floating point (Cortex-A7, A8, A9, …).
     pub(crate) fn arm32() -> Self {
-        let linker = "CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_LINKER";
-        let flags = "CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUSTFLAGS";
         Self {
-            name: "arm32",
-            triple: "armv7-unknown-linux-gnueabihf".into(),
-            env: vec![
-                (linker.into(), "arm-linux-gnueabihf-gcc"),
-                (flags.into(), "-C target-feature=+crt-static -C link-arg=-fuse-ld=lld"),
-            ],
-            programs: &[("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf")],
-            file: "tailbound-armv7",
             for_boards: Some("guest"),
-            c_compiler: None,
+            ..Self::with_glibc(
+                "arm32",
+                "armv7-unknown-linux-gnueabihf",
+                ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross"),
+                "tailbound-armv7",
+            )
         }
     }
 
-    /// 64-bit RISC-V, for boards.
+    /// 64-bit RISC-V with what Debian's has (RV64GC).
     pub(crate) fn riscv64() -> Self {
-        let flags = "-C linker=rust-lld -C link-self-contained=yes";
+        Self::with_glibc(
+            "riscv64",
+            "riscv64gc-unknown-linux-gnu",
+            ("riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"),
+            "tailbound-riscv64",
+        )
+    }
+
+    /// For boards, linked by Debian's cross compiler and its C library.
+    fn with_glibc(
+        name: &'static str,
+        triple: &str,
+        (compiler, package, library): (&'static str, &'static str, &'static str),
+        file: &'static str,
+    ) -> Self {
+        let of_target = |what| of_cargo(triple, what);
+        let flags = "-C target-feature=+crt-static -C link-arg=-fuse-ld=lld";
         Self {
-            name: "riscv64",
-            triple: "riscv64gc-unknown-linux-musl".into(),
-            env: vec![("CARGO_TARGET_RISCV64GC_UNKNOWN_LINUX_MUSL_RUSTFLAGS".into(), flags)],
-            programs: &[],
-            file: "tailbound-riscv64",
+            name,
+            triple: triple.to_owned(),
+            env: vec![(of_target("LINKER"), compiler), (of_target("RUSTFLAGS"), flags)],
+            programs: vec![(compiler, package)],
+            glibc: Some((compiler, library)),
+            file,
             for_boards: Some(""),
-            c_compiler: Some(("TARGET_CC", "riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu")),
+            c_compiler: None,
         }
     }
 
@@ -156,14 +173,21 @@ impl Target {
 
     /// Why it cannot be built here, after trying to get what is missing.
     pub(crate) fn missing(&self) -> Option<String> {
-        for (program, package) in self.programs {
+        for (program, package) in &self.programs {
             if !exec::exists(program) {
                 return Some(format!(
                     "no `{program}` (Debian package {package}); as root: make deps"
                 ));
             }
         }
-        self.standard_library().err().map(|e| format!("{e:#}"))
+        let static_library = self.glibc.and_then(|(compiler, package)| {
+            let said = exec::output(exec::command(compiler).arg("-print-file-name=libc.a")).ok()?;
+            // Without a folder: it is in none.
+            let is_there = String::from_utf8_lossy(&said.stdout).contains('/');
+            (!is_there)
+                .then(|| format!("{compiler} has no static C library (Debian package {package})"))
+        });
+        static_library.or_else(|| self.standard_library().err().map(|e| format!("{e:#}")))
     }
 
     /// Gets the standard library from rustup, unless it is there.
@@ -194,19 +218,10 @@ impl Target {
         profile: &str,
         more: Option<&str>,
     ) -> anyhow::Result<PathBuf> {
-        let mut cargo = exec::cargo(project);
-        cargo.args(["build", "--quiet", "--profile", profile, "-p", "tailbound"]);
-        cargo.args(["--target", &self.triple]);
+        let mut cargo = self.cargo(project, "build")?;
+        cargo.args(["--quiet", "--profile", profile, "-p", "tailbound"]);
         cargo.args(self.chosen(more.unwrap_or_default()));
-        if self.is_for_boards() {
-            cargo.envs(self.c_compiler.map(|(variable, program, _)| (variable, program)));
-        }
-        // Where gcc finds Rust's `ld.lld`.
-        cargo.env("COMPILER_PATH", libraries(None)?.join("../bin/gcc-ld"));
-        cargo.envs(self.env.iter().map(|(k, v)| (k, v)));
         if profile != "quick" {
-            let (name, flags) = self.flags_of_anywhere(project);
-            cargo.env(name, flags);
             // What tests start stays the same from one commit to the next.
             cargo.envs(commit(project).map(|commit| ("TAILBOUND_COMMIT", commit)));
             cargo.envs(site::address(project).map(|address| ("TAILBOUND_SITE", address)));
@@ -223,23 +238,47 @@ impl Target {
         Ok(folder)
     }
 
+    /// A test program of a library, run by an emulator of this architecture.
+    pub(crate) fn test(
+        &self,
+        project: &Path,
+        (package, test): (&str, &str),
+        emulator: &str,
+    ) -> anyhow::Result<Command> {
+        let mut cargo = self.cargo(project, "test")?;
+        cargo.env(self.of_cargo("RUNNER"), emulator);
+        cargo.args(["-p", package, "--test", test, "--", "--show-output"]);
+        Ok(cargo)
+    }
+
+    /// A command of cargo for this architecture.
+    fn cargo(&self, project: &Path, what: &str) -> anyhow::Result<Command> {
+        let mut cargo = exec::cargo(project);
+        cargo.args([what, "--target", &self.triple]);
+        if self.is_for_boards() {
+            cargo.envs(self.c_compiler.map(|(variable, program, _)| (variable, program)));
+        }
+        // Where gcc finds Rust's `ld.lld`.
+        cargo.env("COMPILER_PATH", libraries(None)?.join("../bin/gcc-ld"));
+        cargo.envs(self.env.iter().map(|(k, v)| (k, v)));
+        let (name, flags) = self.flags_of_anywhere(project);
+        cargo.env(name, flags);
+        Ok(cargo)
+    }
+
+    /// A variable of cargo's for this architecture.
+    fn of_cargo(&self, what: &str) -> String {
+        of_cargo(&self.triple, what)
+    }
+
     /// Its compiler's flags, with which a program names no folder of this machine: built elsewhere from the same sources
     /// it has the same bytes. A folder with a space in its name cannot be said in them.
     fn flags_of_anywhere(&self, project: &Path) -> (String, String) {
-        let triple = self.triple.to_uppercase().replace('-', "_");
-        let name = format!("CARGO_TARGET_{triple}_RUSTFLAGS");
+        let name = self.of_cargo("RUSTFLAGS");
         let own = self.env.iter().find(|(k, _)| *k == name).map(|(_, flags)| (*flags).to_owned());
-        let home = std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo"));
-        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home);
-        // The last that fits is taken: the target folder may lie in the project's.
-        let folders = [
-            home.map(|h| (h, "/cargo")),
-            Some((project.to_owned(), "/tailbound")),
-            Some((root::target(project), "/target")),
-        ];
+        let folders = folders_here(project);
         let remapped = folders
             .into_iter()
-            .flatten()
             .map(|(folder, to)| format!("--remap-path-prefix={}={to}", folder.display()));
         let flags = own.into_iter().chain(remapped.filter(|flag| !flag.contains(' ')));
         (name, flags.collect::<Vec<_>>().join(" "))
@@ -271,6 +310,35 @@ impl Target {
         }
         Ok(self.product(project))
     }
+}
+
+/// A variable of cargo's for an architecture.
+fn of_cargo(triple: &str, what: &str) -> String {
+    format!("CARGO_TARGET_{}_{what}", triple.to_uppercase().replace('-', "_"))
+}
+
+/// Folders of this machine that a compiler sees, and what a program calls them. Of two that fit the later is meant: the target folder may
+/// lie in the project's.
+fn folders_here(project: &Path) -> Vec<(PathBuf, &'static str)> {
+    let home = std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo"));
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home);
+    let home = home.map(|h| (h, "/cargo"));
+    let own = [(project.to_owned(), "/tailbound"), (root::target(project), "/target")];
+    home.into_iter().chain(own).collect()
+}
+
+/// Which of these folders a program names, if it names one.
+pub(crate) fn named(project: &Path, program: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let bytes = std::fs::read(program).with_context(|| program.display().to_string())?;
+    let is_in = |folder: &Path| {
+        let name = folder.as_os_str().as_encoded_bytes();
+        memmem(&bytes, &[name, b"/"].concat())
+    };
+    Ok(folders_here(project).into_iter().map(|(folder, _)| folder).find(|f| is_in(f)))
+}
+
+fn memmem(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|w| w == part)
 }
 
 /// The commit that is checked out, and whether something differs from it; none without git.
@@ -329,5 +397,15 @@ mod tests {
         assert!(flags.contains("--remap-path-prefix=/home/a/tailbound=/tailbound"), "{flags}");
         let (_, spaced) = Target::native().flags_of_anywhere(Path::new("/home/a b/tailbound"));
         assert!(!spaced.contains("/home/a b"), "{spaced}");
+    }
+
+    #[test]
+    fn a_folder_of_this_machine_in_a_program_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let (project, program) = (Path::new("/home/a/tailbound"), folder.path().join("program"));
+        std::fs::write(&program, b"\x7fELF/tailbound/src/x.rs\0/home/a/tailboundary/x").unwrap();
+        assert_eq!(named(project, &program).unwrap(), None);
+        std::fs::write(&program, b"\x7fELF\0/home/a/tailbound/src/x.rs\0").unwrap();
+        assert_eq!(named(project, &program).unwrap().as_deref(), Some(project));
     }
 }

@@ -13,7 +13,7 @@ mod inputs;
 mod packages;
 mod room;
 
-pub(crate) use room::{base, missing};
+pub(crate) use room::{base, missing, with_systemd};
 
 use std::fmt;
 use std::fs;

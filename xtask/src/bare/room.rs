@@ -34,6 +34,15 @@ root=$1; shift
 exec chroot "$root" "$@"
 "#;
 
+/// Starts nothing of what its packages bring: `sh -c INSTALL sh ROOT WORD...`.
+const INSTALL: &str = r#"
+mount --make-rprivate /
+mount -t proc proc "$1/proc"
+mount -t tmpfs tmpfs "$1/run"
+root=$1; shift
+exec chroot "$root" "$@"
+"#;
+
 /// What README asks for beside Rust: to clone, and to read the Makefile.
 const PREREQUISITES: &str = "git make ca-certificates";
 
@@ -78,18 +87,7 @@ impl Room {
         let root = dir.join(format!("{}-{}-{}.root", case.suite, case.user, case.command));
         remove(&root)?;
         exec::succeed(exec::command("cp").args(["-a", "--reflink=auto"]).arg(&base).arg(&root))?;
-        for file in ["etc/resolv.conf", "etc/hosts"] {
-            // A machine without one resolves in another way.
-            drop(fs::copy(Path::new("/").join(file), root.join(file)));
-        }
-        // Whom this machine trusts beside Debian's list: its mirrors may be behind such a name.
-        let trusted = Path::new("usr/local/share/ca-certificates");
-        if Path::new("/").join(trusted).is_dir() {
-            fs::create_dir_all(root.join("usr/local/share"))?;
-            let mut cp = exec::command("cp");
-            cp.arg("-r").arg(Path::new("/").join(trusted)).arg(root.join("usr/local/share"));
-            exec::succeed(&mut cp)?;
-        }
+        give_network(&root)?;
         fs::create_dir_all(root.join("opt/rust"))?;
         let mut rustc = exec::command("rustc");
         let sysroot = exec::output(rustc.args(["--print", "sysroot"]))?;
@@ -222,6 +220,49 @@ pub(crate) fn base(project: &Path, suite: &str) -> anyhow::Result<PathBuf> {
         debootstrap(suite, &base, &dir)?;
     }
     Ok(base)
+}
+
+/// The same with systemd as its init, to be booted.
+pub(crate) fn with_systemd(project: &Path, suite: &str) -> anyhow::Result<PathBuf> {
+    let base = base(project, suite)?;
+    let booting = base.with_file_name(format!("{suite}-systemd.base"));
+    if booting.join("usr/lib/systemd/systemd").is_file() {
+        return Ok(booting);
+    }
+    let part = booting.with_extension("part");
+    remove(&part)?;
+    exec::succeed(exec::command("cp").args(["-a", "--reflink=auto"]).arg(&base).arg(&part))?;
+    give_network(&part)?;
+    let log = booting.with_extension("log");
+    let mut c = exec::command("unshare");
+    c.args(["--mount", "--pid", "--fork", "--kill-child", "sh", "-eu", "-c", INSTALL, "sh"]);
+    c.arg(&part).args(["/usr/bin/env", "-i"]).args(carried());
+    c.args(["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive"]);
+    c.args([
+        "sh",
+        "-euc",
+        "apt-get update -qq; apt-get install -y -qq --no-install-recommends systemd-sysv dbus",
+    ]);
+    let ended = exec::limited(&mut c, &log, LIMIT)?;
+    ensure!(ended.is_some_and(|s| s.success()), "no systemd in {suite}: {}", log.display());
+    fs::rename(&part, &booting).with_context(|| booting.display().to_string())?;
+    Ok(booting)
+}
+
+/// How this machine finds names, and whom it trusts beside Debian's list: its mirrors may be behind such a name.
+fn give_network(root: &Path) -> anyhow::Result<()> {
+    for file in ["etc/resolv.conf", "etc/hosts"] {
+        // A machine without one resolves in another way.
+        drop(fs::copy(Path::new("/").join(file), root.join(file)));
+    }
+    let trusted = Path::new("usr/local/share/ca-certificates");
+    if Path::new("/").join(trusted).is_dir() {
+        fs::create_dir_all(root.join("usr/local/share"))?;
+        let mut cp = exec::command("cp");
+        cp.arg("-r").arg(Path::new("/").join(trusted)).arg(root.join("usr/local/share"));
+        exec::succeed(&mut cp)?;
+    }
+    Ok(())
 }
 
 /// How this machine's cargo and apt reach the network.

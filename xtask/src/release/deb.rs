@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::maintainer::Maintainer;
 use super::programs::{Architecture, Program};
 use super::tree::{About, PackageFormat, PackageTree};
 use super::{Effort, Release, said};
@@ -20,7 +21,8 @@ pub(crate) fn make(
     let name = program.name();
     let tree = PackageTree::new(release.scratch("deb")?);
     tree.fill(release, (architecture, program), about, PackageFormat::Deb)?;
-    let maintainer = release.maintainer()?;
+    let maintainer = Maintainer::of(release)?;
+    let maintainer = maintainer.line();
     let doc = format!("usr/share/doc/{name}");
     tree.put(&format!("{doc}/copyright"), release.filled("deb/copyright", &[])?)?;
     let changelog = format!(
@@ -43,7 +45,7 @@ pub(crate) fn make(
         if architecture.deb == "amd64" { "qemu-system-x86, trace-cmd" } else { "trace-cmd" };
     let values = [
         ("ARCHITECTURE", architecture.deb),
-        ("MAINTAINER", &maintainer),
+        ("MAINTAINER", maintainer),
         ("SIZE_KIB", &size_kib.to_string()),
         ("SUGGESTS", suggests),
     ];

@@ -12,6 +12,7 @@ pub(crate) mod container;
 pub(crate) mod deb;
 mod licences;
 mod linked;
+mod maintainer;
 mod notes;
 pub(crate) mod programs;
 pub(crate) mod rpm;
@@ -27,6 +28,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
+use self::maintainer::Maintainer;
 use crate::cross::Target;
 use crate::{exec, pages, root};
 
@@ -89,14 +91,6 @@ impl Release {
         let mut date = self.command("date");
         said(date.args(["-u", "-d", &format!("@{}", self.date_s), form]))
             .map(|s| s.trim().to_owned())
-    }
-
-    /// Who answers for the packages: `TAILBOUND_MAINTAINER`, or what `packaging/maintainer` says.
-    fn maintainer(&self) -> anyhow::Result<String> {
-        match std::env::var("TAILBOUND_MAINTAINER") {
-            Ok(name) => Ok(name),
-            Err(_) => self.filled("maintainer", &[]).map(|text| text.trim().to_owned()),
-        }
     }
 
     /// A file of `packaging/` with its `@NAME@` filled in.
@@ -203,7 +197,8 @@ fn build(project: &Path) -> anyhow::Result<PathBuf> {
 /// Makes everything; a line for each thing that could not be made, and for the folder.
 pub(crate) fn make(release: &Release) -> anyhow::Result<Vec<String>> {
     fs::create_dir_all(&release.out)?;
-    let mut lines = Vec::new();
+    let lacking = Maintainer::of(release)?.lacking(signed::key().as_deref())?;
+    let mut lines = Vec::from_iter(lacking);
     let mut products = Vec::new();
     add_pages(release)?;
     let native = programs::Architecture::native();

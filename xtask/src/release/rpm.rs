@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 
+use super::maintainer::Maintainer;
 use super::programs::{Architecture, Program};
 use super::tree::{About, PackageFormat, PackageTree};
 use super::{Effort, Release, said};
@@ -44,8 +45,8 @@ pub(crate) fn make(
     fs::write(scratch.join("files"), list)?;
     let applied = release.filled("applied.sh", &[])?;
     let spec = scratch.join(format!("{name}.spec"));
-    let (maintainer, date) = (release.maintainer()?, release.date("+%a %b %d %Y")?);
-    let values = [("APPLIED", &*applied), ("MAINTAINER", &*maintainer), ("DATE", &*date)];
+    let (maintainer, date) = (Maintainer::of(release)?, release.date("+%a %b %d %Y")?);
+    let values = [("APPLIED", &*applied), ("MAINTAINER", maintainer.line()), ("DATE", &*date)];
     fs::write(&spec, release.filled(&format!("rpm/{name}.spec"), &values)?)?;
     let mut rpmbuild = release.command("rpmbuild");
     rpmbuild.arg("-bb").arg("--quiet").arg(format!("--target={}-linux", architecture.rpm));

@@ -5,6 +5,7 @@
 //! checks with `minisign -V -p KEY.pub -m SHA256SUMS` and `sha256sum -c SHA256SUMS`.
 //! Source: minisign(1).
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -33,13 +34,18 @@ pub(super) fn sums(release: &Release, products: &[PathBuf]) -> anyhow::Result<Pa
     Ok(path)
 }
 
+/// The file of the releaser's key, where one is named.
+pub(super) fn key() -> Option<OsString> {
+    std::env::var_os(KEY)
+}
+
 /// Signs it, or says why it is not signed. A signature of other sums is taken away.
 pub(super) fn sign(release: &Release, sums: &Path) -> anyhow::Result<String> {
     let beside = sums.with_extension("minisig");
     if beside.exists() {
         fs::remove_file(&beside)?;
     }
-    let Some(key) = std::env::var_os(KEY) else {
+    let Some(key) = key() else {
         return Ok(format!("not signed: {KEY} names no key (minisign -G makes one)"));
     };
     let key = PathBuf::from(key);

@@ -18,7 +18,8 @@ use super::tally::Tally;
 use crate::{exec, root};
 
 /// A stage, and the programs it builds.
-const BUILDS: &[(&str, &[&str])] = &[("static", &["static"]), ("arm", &["arm64", "arm32"])];
+const BUILDS: &[(&str, &[&str])] =
+    &[("static", &["static"]), ("boards", &["arm64", "arm32", "riscv64"])];
 
 /// Some of the CPUs, while others want both.
 const NICE: &str = "10";

@@ -12,7 +12,7 @@ use super::lab;
 use super::tally::Tally;
 
 /// The stages that are left out unless they are asked for: what is built for other machines, and packed for them; the site, whose tool is compiled first.
-const LONG_STAGES: [&str; 4] = ["arm", "firmware", "packages", "site"];
+const LONG_STAGES: [&str; 4] = ["boards", "firmware", "packages", "site"];
 
 /// How much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +75,10 @@ mod tests {
 
     #[test]
     fn what_is_named_is_run_and_what_is_left_out_is_told() {
-        assert_eq!(Extent::of(&["arm"]), Extent::Everything);
-        assert!(!Extent::Everything.leaves_out("arm") && Extent::WithoutLong.leaves_out("arm"));
+        assert_eq!(Extent::of(&["boards"]), Extent::Everything);
+        assert!(
+            !Extent::Everything.leaves_out("boards") && Extent::WithoutLong.leaves_out("boards")
+        );
         assert!(!Extent::WithoutLong.leaves_out("lab"));
         let all = lab::names(&root::project().unwrap());
         for name in lab::LONG {

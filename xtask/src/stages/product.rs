@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stages that try the finished program where a user would: alone in an empty root
-//! directory, and as ARM programs under user-mode emulation.
+//! directory, and as programs of boards under user-mode emulation.
 //!
 //! Emulation says nothing about latency; it shows that the program starts,
 //! reads its files, makes its system calls and ends.
@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use super::budget;
 use super::tally::Tally;
-use crate::cross::Target;
+use super::{budget, libtest};
+use crate::cross::{self, Target};
 use crate::{exec, root, schema};
 
 /// Exit statuses of a run that did its work: met, not met, unfit, undecided.
@@ -49,6 +49,7 @@ pub(crate) fn static_binary(project: &Path) -> anyhow::Result<Tally> {
     tally.absorb(budget::check_begin(project, "static: tailbound", &program, &trial));
     let server = program.with_file_name("tailbound-server");
     tally.absorb(budget::check(project, "static: tailbound-server", &server));
+    tally.add("it names no folder of this machine", names_none(project, &[&program, &server]));
     let dir = fresh(project, "chroot")?;
     fs::copy(&program, dir.join("tailbound"))?;
     let Some(mut chroot) = enter(&dir)? else {
@@ -63,12 +64,13 @@ pub(crate) fn static_binary(project: &Path) -> anyhow::Result<Tally> {
     Ok(tally)
 }
 
-/// The ARM programs under emulation.
-pub(crate) fn arm(project: &Path) -> anyhow::Result<Tally> {
+/// Programs for boards under emulation.
+pub(crate) fn boards(project: &Path) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
     for (target, emulators) in [
         (Target::arm64(), ["qemu-aarch64-static", "qemu-aarch64"]),
         (Target::arm32(), ["qemu-arm-static", "qemu-arm"]),
+        (Target::riscv64(), ["qemu-riscv64-static", "qemu-riscv64"]),
     ] {
         let name = target.name;
         if let Some(why) = target.missing() {
@@ -84,15 +86,32 @@ pub(crate) fn arm(project: &Path) -> anyhow::Result<Tally> {
         };
         tally.pass(&format!("{name} build"));
         tally.absorb(budget::check(project, &format!("{name}: tailbound"), &program));
-        match emulators.into_iter().find(|e| exec::exists(e)) {
-            Some(emulator) => tally.absorb(emulated(project, name, emulator, &program)?),
-            None => {
-                let why = "there is no qemu user-mode emulator (Debian package qemu-user-static)";
-                tally.skip(&format!("{name} program"), "qemu-user", why);
-            }
+        tally.add(
+            &format!("{name}: it names no folder of this machine"),
+            names_none(project, &[&program]),
+        );
+        let Some(emulator) = emulators.into_iter().find(|e| exec::exists(e)) else {
+            let why = "there is no qemu user-mode emulator (Debian package qemu-user-static)";
+            tally.skip(&format!("{name} program"), "qemu-user", why);
+            continue;
+        };
+        tally.absorb(emulated(project, name, emulator, &program)?);
+        if name == Target::arm32().name {
+            let mut beyond_2038 = target.test(project, ("tailbound-sys", "time64"), emulator)?;
+            tally.absorb(libtest::counted(&mut beyond_2038)?.of(name));
         }
     }
     Ok(tally)
+}
+
+/// What is built elsewhere from the same sources is to have the same bytes.
+fn names_none(project: &Path, programs: &[&Path]) -> anyhow::Result<()> {
+    for program in programs {
+        if let Some(folder) = cross::named(project, program)? {
+            bail!("{} names {}", program.display(), folder.display());
+        }
+    }
+    Ok(())
 }
 
 fn emulated(project: &Path, name: &str, emulator: &str, program: &Path) -> anyhow::Result<Tally> {

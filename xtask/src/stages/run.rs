@@ -65,7 +65,7 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("site", "the documentation as pages for a browser: links, ids, search", Whole(site::all)),
     ("miri", "what the loop and its reader share, by the rules of memory", Whole(miri::all)),
     ("sanitizers", "unsafe code, watched while its tests run", Whole(miri::sanitizers)),
-    ("arm", "ARM programs under emulation", Whole(product::arm)),
+    ("boards", "ARM and RISC-V programs under emulation", Whole(product::boards)),
     ("firmware", "the box: both chips, in an emulator, the committed files", Whole(firmware::all)),
     ("lab", "real kernels in virtual time", Parts(lab::some, lab::names)),
     ("faults", "kills, stops and full disks at any instant", Whole(libtest::faults)),

@@ -39,7 +39,7 @@ const COMMON: Table = calls! {
     SYS_memfd_create SYS_memfd_secret SYS_mincore SYS_mkdirat SYS_mknodat SYS_mlock SYS_mlock2
     SYS_mlockall SYS_mount SYS_mount_setattr SYS_move_mount SYS_move_pages SYS_mprotect
     SYS_mq_getsetattr SYS_mq_notify SYS_mq_open SYS_mq_timedreceive SYS_mq_timedsend SYS_mq_unlink
-    SYS_mremap SYS_mseal SYS_msgctl SYS_msgget SYS_msgrcv SYS_msgsnd SYS_msync SYS_munlock
+    SYS_mremap SYS_msgctl SYS_msgget SYS_msgrcv SYS_msgsnd SYS_msync SYS_munlock
     SYS_munlockall SYS_munmap SYS_name_to_handle_at SYS_nanosleep SYS_nfsservctl
     SYS_open_by_handle_at SYS_open_tree SYS_openat SYS_openat2 SYS_perf_event_open SYS_personality
     SYS_pidfd_getfd SYS_pidfd_open SYS_pidfd_send_signal SYS_pipe2 SYS_pivot_root SYS_pkey_alloc
@@ -101,8 +101,21 @@ const OWN: Table = calls! {
     SYS_uselib SYS_ustat SYS_utimes SYS_vfork SYS_vserver
 };
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm")))]
+#[cfg(target_arch = "riscv64")]
+const OWN: Table = calls! {
+    SYS_fadvise64 SYS_migrate_pages SYS_mmap SYS_newfstatat SYS_rseq SYS_sync_file_range
+};
+
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    target_arch = "arm",
+    target_arch = "riscv64"
+)))]
 const OWN: Table = &[];
+
+/// The same number everywhere, and not known to every architecture's part of the library.
+const NEWER: [(i64, &str); 1] = [(462, "SYS_mseal")];
 
 /// Number and name of every system call.
 #[must_use]
@@ -119,7 +132,7 @@ pub fn name(number: i64) -> String {
 
 fn all() -> impl Iterator<Item = (i64, &'static str)> {
     let plain = |&(id, name): &(i64, &'static str)| (id, name.strip_prefix("SYS_").unwrap_or(name));
-    COMMON.iter().chain(OWN).map(plain)
+    COMMON.iter().chain(OWN).chain(&NEWER).map(plain)
 }
 
 #[cfg(test)]

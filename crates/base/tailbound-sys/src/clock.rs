@@ -3,7 +3,6 @@
 //!
 //! Context: HOT (`now_ns`, [`Nanosleep`], [`NanosleepRelative`]), SETUP (the rest). Units: ns.
 //! Source: clock_gettime(2), clock_nanosleep(2).
-//! On 32-bit ARM the C library's time is 32 bits wide: right until January 2038.
 
 use libc::{clockid_t, timespec};
 use tailbound_rt::{Port, Wake};
@@ -16,38 +15,47 @@ pub use libc::{
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// A point of time or span as the kernel wants it; negative spans become 0. (The casts narrow
-/// where time_t is 32 bits wide.)
+const _: () = assert!(
+    size_of::<libc::time_t>() == 8,
+    "times of 32 bits end in January 2038: compile with RUSTFLAGS=--cfg=libc_unstable_time64 (glibc 2.34 or later, musl)"
+);
+
+/// A point of time or span as the C library wants it; negative spans become 0. (The cast narrows nanoseconds
+/// where long is 32 bits wide.)
 #[must_use]
 #[inline]
 pub fn timespec(ns: i64) -> timespec {
     let ns = ns.max(0);
-    timespec { tv_sec: (ns / SECOND_NS) as _, tv_nsec: (ns % SECOND_NS) as _ }
+    // On 32-bit machines it has padding, which no literal names.
+    let mut t = timespec::default();
+    (t.tv_sec, t.tv_nsec) = (ns / SECOND_NS, (ns % SECOND_NS) as _);
+    t
 }
 
 /// Reads `clock`; 0 if the kernel does not know it (see [`resolution_ns`] for the check).
 #[must_use]
 #[inline]
-#[expect(clippy::unnecessary_cast, reason = "time_t and c_long are 32 bits wide on some targets")]
+#[expect(clippy::unnecessary_cast, reason = "c_long is 32 bits wide on some targets")]
 pub fn now_ns(clock: clockid_t) -> i64 {
     let mut t = timespec(0);
     // SAFETY: clock_gettime(2) writes one live timespec.
     unsafe { libc::clock_gettime(clock, &raw mut t) };
-    (t.tv_sec as i64).wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64)
+    t.tv_sec.wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64)
 }
 
 /// Is this machine's clock read without a system call (vDSO)? Unknown sources count as not.
 pub(crate) fn is_read_without_a_call() -> bool {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    std::fs::read_to_string(path)
-        .is_ok_and(|source| matches!(source.trim(), "tsc" | "tsc-early" | "arch_sys_counter"))
+    std::fs::read_to_string(path).is_ok_and(|source| {
+        matches!(source.trim(), "tsc" | "tsc-early" | "arch_sys_counter" | "riscv_clocksource")
+    })
 }
 
 /// The clock's resolution: 1 ns with high-resolution timers, a tick without.
 ///
 /// # Errors
 /// EINVAL when the kernel does not know the clock.
-#[expect(clippy::unnecessary_cast, reason = "time_t and c_long are 32 bits wide on some targets")]
+#[expect(clippy::unnecessary_cast, reason = "c_long is 32 bits wide on some targets")]
 pub fn resolution_ns(clock: clockid_t) -> Result<i64, SysError> {
     if cfg!(miri) {
         // It has the clocks, and not this call.
@@ -57,7 +65,7 @@ pub fn resolution_ns(clock: clockid_t) -> Result<i64, SysError> {
     // SAFETY: clock_getres(2) writes one live timespec.
     let result = unsafe { libc::clock_getres(clock, &raw mut t) };
     check(result, "clock_getres", &clock.to_string())?;
-    Ok((t.tv_sec as i64).wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64))
+    Ok(t.tv_sec.wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64))
 }
 
 /// Sleeps until an absolute time, over and over.

@@ -2,8 +2,8 @@
 //! A counter that is read without a system call, and who had the CPU since a moment.
 //!
 //! Context: HOT ([`ticks`], [`armed`], [`arm`]), SETUP (the rest). Units: ticks; ns.
-//! x86-64 has the time stamp counter, 64-bit ARM the virtual timer's count; elsewhere it is
-//! CLOCK_MONOTONIC_RAW, whose tick is 1 ns.
+//! x86-64 has the time stamp counter, 64-bit ARM the virtual timer's count, RISC-V the CSR `time`; elsewhere it
+//! is CLOCK_MONOTONIC_RAW, whose tick is 1 ns.
 //!
 //! Was the kernel entered? On x86-64 the CPU itself tells: a return from an interrupt or an
 //! exception to user mode (IRET) sets a data segment register that holds a null selector to 0,
@@ -11,7 +11,7 @@
 //! into it; found as 0, this CPU was interrupted since. Neither firmware (SMM) nor a hypervisor
 //! touches it. [`reports_entries`] tries whether it is so here: emulators and later ways of
 //! returning (FRED) may leave the register alone.
-//! Source: Intel SDM volume 2, IRET and 3.4.2 "Segment Selectors"; Arm ARM, CNTVCT_EL0;
+//! Source: Intel SDM volume 2, IRET and 3.4.2 "Segment Selectors"; Arm ARM, CNTVCT_EL0; RISC-V unprivileged ISA, Zicntr;
 //! SegScope (HPCA 2024) for the register as a witness.
 
 use crate::clock;
@@ -25,6 +25,8 @@ pub const NAME: &str = if cfg!(target_arch = "x86_64") {
     "TSC"
 } else if cfg!(target_arch = "aarch64") {
     "CNTVCT"
+} else if cfg!(target_arch = "riscv64") {
+    "time CSR"
 } else {
     "CLOCK_MONOTONIC_RAW"
 };
@@ -48,7 +50,16 @@ pub fn ticks() -> u64 {
         }
         count
     }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(target_arch = "riscv64")]
+    {
+        let count: u64;
+        // SAFETY: reads a register that Linux lets user mode read, as its own vDSO does.
+        unsafe {
+            core::arch::asm!("rdtime {}", out(reg) count, options(nomem, nostack, preserves_flags));
+        }
+        count
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
     {
         clock::now_ns(CLOCK_MONOTONIC_RAW).unsigned_abs()
     }

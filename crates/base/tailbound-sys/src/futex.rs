@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::clock;
+use crate::raw_time::RawTime;
 
 /// Who may wait on a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,28 +77,57 @@ fn waited(result: libc::c_long) -> Waited {
     }
 }
 
+/// Of 32-bit machines: futex(2) with a time of 64 bits.
+const FUTEX_TIME64: libc::c_long = 422;
+
 /// The kernel reads the words itself: all the compiler sees is their address.
 fn call(
     word: &AtomicU32,
     op: i32,
     value: u32,
-    until_or_count: *const libc::timespec,
+    until_or_count: *const libc::c_void,
+    other: Option<&AtomicU32>,
+    last: u32,
+) -> libc::c_long {
+    numbered(libc::SYS_futex, word, op, value, until_or_count, other, last)
+}
+
+fn numbered(
+    number: libc::c_long,
+    word: &AtomicU32,
+    op: i32,
+    value: u32,
+    until_or_count: *const libc::c_void,
     other: Option<&AtomicU32>,
     last: u32,
 ) -> libc::c_long {
     let other = other.map_or(std::ptr::null_mut(), AtomicU32::as_ptr);
-    // SAFETY: futex(2) on live words; the fourth argument is a live timespec, null, or (for
+    // SAFETY: futex(2) on live words; the fourth argument is a live time of the call's kind, null, or (for
     // the requeueing calls) a number that the kernel does not follow.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, value, until_or_count, other, last) }
+    unsafe { libc::syscall(number, word.as_ptr(), op, value, until_or_count, other, last) }
+}
+
+/// A call that waits, until `until_ns` if given.
+fn wait_by(
+    word: &AtomicU32,
+    op: i32,
+    expected: u32,
+    until_ns: Option<i64>,
+    other: Option<&AtomicU32>,
+    last: u32,
+) -> Waited {
+    let until = until_ns.map(RawTime::of);
+    let number = until.as_ref().map_or(libc::SYS_futex, |t| t.call(libc::SYS_futex, FUTEX_TIME64));
+    let at = until.as_ref().map_or(std::ptr::null(), RawTime::as_ptr);
+    waited(numbered(number, word, op, expected, at, other, last))
 }
 
 /// Waits while `word` holds `expected`: until woken, or until `until_ns` if given.
 #[inline]
 pub fn wait(word: &AtomicU32, expected: u32, until_ns: Option<i64>, scope: Scope) -> Waited {
-    let until = until_ns.map(clock::timespec);
-    let at = until.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // The variant with a bit set takes absolute times.
-    waited(call(word, operation(libc::FUTEX_WAIT_BITSET, scope), expected, at, None, u32::MAX))
+    let op = operation(libc::FUTEX_WAIT_BITSET, scope);
+    wait_by(word, op, expected, until_ns, None, u32::MAX)
 }
 
 /// Wakes at most `n` of those who wait on `word`, the highest priority first; how many it were.
@@ -166,9 +195,8 @@ pub fn wait_requeue_pi(
     lock: &AtomicU32,
     scope: Scope,
 ) -> Waited {
-    let until = until_ns.map(clock::timespec);
-    let at = until.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    waited(call(word, operation(libc::FUTEX_WAIT_REQUEUE_PI, scope), expected, at, Some(lock), 0))
+    let op = operation(libc::FUTEX_WAIT_REQUEUE_PI, scope);
+    wait_by(word, op, expected, until_ns, Some(lock), 0)
 }
 
 /// Takes the lock `word` for the calling thread `tid`, waiting for it if need be; the owner

@@ -59,6 +59,7 @@ pub mod private;
 pub mod process;
 pub mod program;
 pub mod ptrace;
+mod raw_time;
 pub mod readings;
 pub mod resident;
 pub mod robust;

@@ -6,7 +6,7 @@
 //! when the event happens: that is time of the watched thread. Closing the descriptor ends it,
 //! also where this process is killed.
 //! Not here: what the words of the stack mean (`tailbound-trace`).
-//! Source: perf_event_open(2); arch/{x86,arm64}/include/uapi/asm/perf_regs.h.
+//! Source: perf_event_open(2); arch/{x86,arm64,riscv}/include/uapi/asm/perf_regs.h.
 
 use crate::perf_ring::EventState;
 use std::os::fd::OwnedFd;
@@ -48,18 +48,45 @@ const REGISTERS: &[(u32, u16)] = &[
     (31, 31),
     (32, PROGRAM_COUNTER),
 ];
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+/// Return address, stack pointer, callee-saved ones (the first is the frame pointer).
+#[cfg(target_arch = "riscv64")]
+const REGISTERS: &[(u32, u16)] = &[
+    (0, PROGRAM_COUNTER),
+    (1, 1),
+    (2, 2),
+    (8, 8),
+    (9, 9),
+    (18, 18),
+    (19, 19),
+    (20, 20),
+    (21, 21),
+    (22, 22),
+    (23, 23),
+    (24, 24),
+    (25, 25),
+    (26, 26),
+    (27, 27),
+];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 const REGISTERS: &[(u32, u16)] = &[];
 
 /// The number that the program counter has here.
-#[cfg(target_arch = "x86_64")]
-pub const PROGRAM_COUNTER: u16 = 16;
-/// The number that the program counter has here.
-#[cfg(not(target_arch = "x86_64"))]
-pub const PROGRAM_COUNTER: u16 = 32;
+pub const PROGRAM_COUNTER: u16 = if cfg!(target_arch = "x86_64") {
+    16
+} else if cfg!(target_arch = "riscv64") {
+    64
+} else {
+    32
+};
 
 /// The number that the stack pointer has here.
-pub const STACK_POINTER: u16 = if cfg!(target_arch = "x86_64") { 7 } else { 31 };
+pub const STACK_POINTER: u16 = if cfg!(target_arch = "x86_64") {
+    7
+} else if cfg!(target_arch = "riscv64") {
+    2
+} else {
+    31
+};
 
 /// What makes a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

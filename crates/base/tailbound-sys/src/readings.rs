@@ -46,7 +46,6 @@ impl Reading {
     /// Reads it: ns, of the counter ticks.
     #[must_use]
     #[inline]
-    #[expect(clippy::unnecessary_cast, reason = "time_t and long are 32 bits wide on some targets")]
     pub fn read(self) -> i64 {
         match self {
             Self::Clock(id) => now_ns(id),
@@ -54,15 +53,13 @@ impl Reading {
                 let mut t = libc::timeval { tv_sec: 0, tv_usec: 0 };
                 // SAFETY: gettimeofday(2) writes one live timeval; no time zone is asked for.
                 unsafe { libc::gettimeofday(&raw mut t, std::ptr::null_mut()) };
-                (t.tv_sec as i64)
-                    .wrapping_mul(SECOND_NS)
-                    .wrapping_add((t.tv_usec as i64).wrapping_mul(1000))
+                t.tv_sec.wrapping_mul(SECOND_NS).wrapping_add(t.tv_usec.wrapping_mul(1000))
             }
             // SAFETY: time(2) stores nothing when it is given no place.
             Self::Time => {
                 // SAFETY: time(2) stores nothing when it is given no place.
                 let seconds = unsafe { libc::time(std::ptr::null_mut()) };
-                (seconds as i64).wrapping_mul(SECOND_NS)
+                seconds.wrapping_mul(SECOND_NS)
             }
             Self::Counter => counter::ticks().cast_signed(),
         }
@@ -147,8 +144,8 @@ pub fn thread_cpu_ns(tid: i32) -> Result<i64, SysError> {
     // SAFETY: clock_gettime(2) writes one live timespec.
     let read = unsafe { libc::clock_gettime(clock, &raw mut t) };
     check(read, "clock_gettime", &format!("thread {tid}"))?;
-    #[expect(clippy::unnecessary_cast, reason = "time_t is 32 bits wide on some targets")]
-    Ok((t.tv_sec as i64).wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64))
+    #[expect(clippy::unnecessary_cast, reason = "c_long is 32 bits wide on some targets")]
+    Ok(t.tv_sec.wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64))
 }
 
 #[cfg(test)]

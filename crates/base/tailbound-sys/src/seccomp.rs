@@ -23,7 +23,7 @@ const LOOP: [libc::c_long; 11] = [
 ];
 /// 64-bit time on 32-bit machines.
 #[cfg(target_pointer_width = "32")]
-const LOOP_TIME64: [libc::c_long; 5] = [403, 407, 413, 414, 421];
+const LOOP_TIME64: [libc::c_long; 6] = [403, 407, 413, 414, 421, 422];
 #[cfg(not(target_pointer_width = "32"))]
 const LOOP_TIME64: [libc::c_long; 0] = [];
 /// select(2) of an older C library, where the machine has it at all.

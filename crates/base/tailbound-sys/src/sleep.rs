@@ -17,6 +17,7 @@ use tailbound_rt::{Port, Wake};
 
 use crate::clock::{now_ns, timespec};
 use crate::error::{SysError, check};
+use crate::raw_time::words;
 use crate::timer::errno_wake;
 
 /// usleep(3) takes less than a second.
@@ -84,10 +85,11 @@ pub struct PlainNanosleep;
 impl Span for PlainNanosleep {
     #[inline]
     fn sleep(&mut self, left_ns: i64) -> Wake {
-        let t = timespec(left_ns);
-        let none = std::ptr::null_mut::<libc::timespec>();
-        // SAFETY: nanosleep(2) reads one live timespec; no remainder is asked for.
-        let result = unsafe { libc::syscall(libc::SYS_nanosleep, &raw const t, none) };
+        // On 32-bit machines it takes seconds of 32 bits: 68 years.
+        let t = words(left_ns);
+        let none = std::ptr::null_mut::<libc::c_long>();
+        // SAFETY: nanosleep(2) reads two live words; no remainder is asked for.
+        let result = unsafe { libc::syscall(libc::SYS_nanosleep, t.as_ptr(), none) };
         if result == 0 { Wake::Due } else { errno_wake() }
     }
 }
@@ -250,11 +252,11 @@ fn arm_itimer(first_us: i64, again_us: i64) -> bool {
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const spec, std::ptr::null_mut()) == 0 }
 }
 
-/// A span of µs. (The casts narrow where time_t is 32 bits wide.)
+/// A span of µs.
 #[inline]
 fn timeval(us: i64) -> libc::timeval {
     libc::timeval {
-        tv_sec: us.wrapping_div(MICROS_IN_SECOND) as _,
-        tv_usec: us.wrapping_rem(MICROS_IN_SECOND) as _,
+        tv_sec: us.wrapping_div(MICROS_IN_SECOND),
+        tv_usec: us.wrapping_rem(MICROS_IN_SECOND),
     }
 }

@@ -257,7 +257,7 @@ pub enum ProbeError {
     NoSharedPiLocks,
     /// The processor has no single steps.
     #[error(
-        "probe ptrace: 32-bit ARM has no single steps (PTRACE_SINGLESTEP); measure on a 64-bit kernel and program"
+        "probe ptrace: 32-bit ARM and RISC-V have no single steps (PTRACE_SINGLESTEP); measure on x86-64 or 64-bit ARM"
     )]
     NoSteps,
     /// Nobody may trace.

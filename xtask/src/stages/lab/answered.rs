@@ -72,7 +72,7 @@ impl Lab {
                 let why = format!("there is no kernel {kernel}: docs/results/answers.md");
                 tally.skip(ON_THE_BOARD, "kernel-gpiosim-arm", &why);
             } else if !program.is_file() {
-                let why = format!("{shown} is missing: run the stage `arm` first");
+                let why = format!("{shown} is missing: run the stage `boards` first");
                 tally.skip(ON_THE_BOARD, "arm32", &why);
             } else {
                 let guest = EdgeGuest { kernel, words: &words };

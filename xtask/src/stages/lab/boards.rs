@@ -22,7 +22,7 @@ impl Lab {
         let name = format!("{kernel} on {arch}, twice");
         let program = target().trial(project);
         if !program.is_file() {
-            let why = format!("{} is missing: run the stage `arm` first", program.display());
+            let why = format!("{} is missing: run the stage `boards` first", program.display());
             tally.skip(&name, arch, &why);
         } else if !exec::exists(emulator) {
             let why = format!("there is no {emulator} (Debian package qemu-system-arm)");

@@ -67,7 +67,7 @@ pub(super) fn all(suite: &str, room: &BareRoot, [before, now]: [&Release; 2], ta
     check("purge leaves nothing, and nothing else goes", purged(room, &fresh));
 }
 
-fn debs(release: &Release) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn debs(release: &Release) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(&release.out)? {
         let path = entry?.path();

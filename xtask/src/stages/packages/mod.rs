@@ -4,11 +4,13 @@
 //! The programs are those of the stage `static`, which are built as tests need them.
 //! Not here: how packages are made (`release`); how a bare root is made (`bare`).
 
+mod booted;
 mod checkers;
 mod container;
 mod debian;
 mod redhat;
 mod room;
+mod testers;
 mod wheel;
 
 use std::fs;
@@ -59,6 +61,8 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
             },
         }
     }
+    booted::all(project, &now, &mut tally);
+    testers::all(project, &now, &folder, &mut tally);
     redhat::all(project, [&before, &now], &mut tally);
     container::all(&now, &folder, &mut tally)?;
     wheel::all(&now, &folder, &mut tally)?;

@@ -3,11 +3,12 @@
 //!
 //! Each command has a mount, PID and network namespace of its own: when its first process ends, the kernel ends the
 //! others and takes the mounts away.
-//! Source: unshare(1), mount_namespaces(7).
+//! Source: unshare(1), mount_namespaces(7), systemd-nspawn(1).
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -26,6 +27,16 @@ mount -t tmpfs -o mode=755 tmpfs "$1/run"
 mkdir -m 1777 "$1/run/lock"
 root=$1; shift
 exec chroot "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"
+"#;
+
+/// Boots the root in `$1`, with what the monitor and measurements need, and without a network. What a container manager keeps of it
+/// is in /run, and goes with the namespace.
+const BOOT: &str = r#"
+mount --make-rprivate /
+mount -t tmpfs tmpfs /run
+exec systemd-nspawn --quiet --directory="$1" --boot --machine=tailbound-tried --keep-unit --register=no --private-network \
+    --link-journal=no --console=read-only --capability=CAP_BPF,CAP_PERFMON,CAP_IPC_LOCK,CAP_SYS_NICE \
+    "--system-call-filter=bpf perf_event_open"
 "#;
 
 const LIMIT: Duration = Duration::from_secs(300);
@@ -54,12 +65,20 @@ pub(super) struct BareRoot {
 impl BareRoot {
     /// A fresh one of that suite.
     pub(super) fn of(project: &Path, suite: &str, purpose: &str) -> anyhow::Result<Self> {
-        let base = bare::base(project, suite)?;
+        Self::copy_of(project, &bare::base(project, suite)?, suite, purpose)
+    }
+
+    /// A fresh one that boots systemd.
+    pub(super) fn with_systemd(project: &Path, suite: &str, purpose: &str) -> anyhow::Result<Self> {
+        Self::copy_of(project, &bare::with_systemd(project, suite)?, suite, purpose)
+    }
+
+    fn copy_of(project: &Path, base: &Path, suite: &str, purpose: &str) -> anyhow::Result<Self> {
         let folder = root::target(project).join("xtask/packages");
         fs::create_dir_all(&folder)?;
         let root = folder.canonicalize()?.join(format!("{suite}-{purpose}.root"));
         remove(&root)?;
-        exec::succeed(exec::command("cp").args(["-a", "--reflink=auto"]).arg(&base).arg(&root))?;
+        exec::succeed(exec::command("cp").args(["-a", "--reflink=auto"]).arg(base).arg(&root))?;
         let log = root.with_extension("log");
         Ok(Self { root, log })
     }
@@ -99,6 +118,19 @@ impl BareRoot {
         let status =
             ended.with_context(|| format!("`{script}` still ran after {} s", LIMIT.as_secs()))?;
         Ok((status.code(), said))
+    }
+
+    /// Boots it and waits until it has turned itself off: `None` where it had not within the limit.
+    pub(super) fn boot(&self) -> anyhow::Result<Option<ExitStatus>> {
+        let mut c = exec::command("unshare");
+        c.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+        c.args(["sh", "-eu", "-c", BOOT, "sh"]).arg(&self.root);
+        exec::limited(&mut c, &self.log, LIMIT)
+    }
+
+    /// What it said when it was booted, or by a script.
+    pub(super) fn log(&self) -> &Path {
+        &self.log
     }
 
     /// Every path but what package managers note.

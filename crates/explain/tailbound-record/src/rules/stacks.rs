@@ -231,6 +231,7 @@ fn machine() -> Option<Machine> {
     match std::env::consts::ARCH {
         "x86_64" => Some(Machine::X86_64),
         "aarch64" => Some(Machine::Arm64),
+        "riscv64" => Some(Machine::Riscv64),
         _ => None,
     }
 }

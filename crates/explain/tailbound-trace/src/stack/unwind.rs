@@ -2,7 +2,8 @@
 //! From a snapshot of a thread to its frames.
 //!
 //! Registers bear DWARF's numbers.
-//! Source: System V ABI for x86-64, figure 3.36; DWARF for the Arm 64-bit Architecture, §4.1.
+//! Source: System V ABI for x86-64, figure 3.36; DWARF for the Arm 64-bit Architecture, §4.1; RISC-V ABIs
+//! Specification, "DWARF Register Numbers" and "Frame Pointer Convention".
 
 use std::collections::BTreeMap;
 
@@ -24,6 +25,8 @@ pub enum Machine {
     X86_64,
     /// 64-bit ARM.
     Arm64,
+    /// 64-bit RISC-V.
+    Riscv64,
 }
 
 impl Machine {
@@ -32,6 +35,15 @@ impl Machine {
         match self {
             Self::X86_64 => (7, 6, 16, 16),
             Self::Arm64 => (31, 29, 30, 32),
+            Self::Riscv64 => (2, 8, 1, 64),
+        }
+    }
+
+    /// Where the caller's frame pointer and the return address lie, and its stack begins: from the frame pointer.
+    fn frame(self) -> (i64, i64, i64) {
+        match self {
+            Self::X86_64 | Self::Arm64 => (0, 8, 16),
+            Self::Riscv64 => (-16, -8, 0),
         }
     }
 }
@@ -202,15 +214,15 @@ impl Unwinder<'_> {
         Step::Table(self.bare(ip))
     }
 
-    /// The caller's frame pointer and the return address lie where the frame pointer points to.
+    /// The caller's frame pointer and the return address lie beside where the frame pointer points to.
     fn by_pointer(&self, state: &mut State, dump: &[u8]) -> Step {
         let (sp, fp, ra, _) = self.machine.columns();
         let Some(frame) = state.get(fp) else {
             return Step::Lost("neither tables nor a frame pointer".to_owned());
         };
-        let (Some(caller), Some(ip)) =
-            (word(dump, state.base, frame), word(dump, state.base, frame.wrapping_add(8)))
-        else {
+        let (caller, ip, above) = self.machine.frame();
+        let at = |offset| word(dump, state.base, frame.wrapping_add_signed(offset));
+        let (Some(caller), Some(ip)) = (at(caller), at(ip)) else {
             return Step::Lost("neither tables nor a frame pointer into the stack".to_owned());
         };
         let ip = self.bare(ip);
@@ -220,7 +232,7 @@ impl Unwinder<'_> {
             );
         }
         state.registers.insert(fp, caller);
-        state.registers.insert(sp, frame.wrapping_add(16));
+        state.registers.insert(sp, frame.wrapping_add_signed(above));
         state.registers.insert(ra, ip);
         Step::Pointer(ip)
     }
@@ -229,7 +241,7 @@ impl Unwinder<'_> {
     fn bare(&self, ip: u64) -> u64 {
         match self.machine {
             Machine::Arm64 => ip & 0x0000_ffff_ffff_ffff,
-            Machine::X86_64 => ip,
+            Machine::X86_64 | Machine::Riscv64 => ip,
         }
     }
 }
@@ -278,6 +290,19 @@ mod tests {
         assert_eq!(stack.method, StackMethod::FramePointers);
         assert_eq!(place.as_deref(), Some("ctl+0x500"));
         assert!(!stack.reason.is_empty());
+    }
+
+    #[test]
+    fn on_risc_v_a_frame_lies_below_its_pointer() {
+        let maps = Maps::parse("1000-9000 r-xp 00000000 fe:00 1 /opt/ctl\n");
+        let modules = BTreeMap::new();
+        let unwinder = Unwinder { machine: Machine::Riscv64, maps: &maps, modules: &modules };
+        let words = [0u64, 0, 0x7040, 0x2000, 0, 0, 0x0, 0x3000, 0, 0];
+        let stack: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let registers = [(64, 0x1500), (1, 0x1234), (2, 0x7000), (8, 0x7020)];
+        let (stack, _) = unwinder.unwind(&Snapshot { registers: &registers, stack: &stack });
+        assert_eq!(stack.frames, ["ctl+0x500", "ctl+0xfff", "ctl+0x1fff"]);
+        assert_eq!(stack.method, StackMethod::FramePointers);
     }
 
     #[test]

@@ -62,7 +62,7 @@ const PLANTED_EVERY: u64 = 10;
 
 fn prepare(setup: &Setup<'_>) -> Result<Prepared, ProbeError> {
     let planted = setup.options().plant("signal")?;
-    if cfg!(target_arch = "arm") {
+    if cfg!(any(target_arch = "arm", target_arch = "riscv64")) {
         return Err(ProbeError::NoSteps);
     }
     let scope = setup.root.parsed::<u32>("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0);
