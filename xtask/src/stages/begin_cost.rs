@@ -4,7 +4,8 @@
 //! Strace stops the program at its first `clock_nanosleep`, and then the kernel is asked. What is held against
 //! `budgets.json` is counted, and does not depend on what else the machine does; of several rounds the median. cyclictest is tried
 //! in the same rounds, where it is installed: how many times as much Tailbound takes is told, as is the time from exec to the first
-//! sleep. That is this minute's, and of a busy machine: a tenth of it says nothing, and fails nothing.
+//! sleep. What other threads call when the one that sleeps waits for them no more is not counted. The time
+//! is this minute's, and of a busy machine: a tenth of it says nothing, and fails nothing.
 //! Units: KiB; µs of strace's clock.
 //! Source: strace(1), "inject"; proc_pid_status(5); proc_pid_stat(5), field 10.
 
@@ -29,7 +30,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// What another process holds the machine with is none of the program's cost.
 const LOCK_FOLDER: &str = "TAILBOUND_LOCK_FOLDER";
 /// Long enough for the inventory on a machine that does much else.
-const OURS: &str = "measure cyclic --interval 1ms --warm-up 3s --duration 1s --cpus 0 --policy other --quiet --out -";
+const OURS: &str =
+    "measure cyclic --interval 1ms --warm-up 3s --duration 1s --cpus 0 --quiet --out -";
 const THEIRS: &str = "-q -m -t1 -a0 -i1000 -D9 -h 1000";
 const WARM_UP_OVER: &str = "\"event\":\"warm-up-over\"";
 /// Pieces in which the program is copied. What was written at once is in memory in pieces of up to 2 MiB, and is counted as such.
@@ -235,12 +237,22 @@ impl Traced {
             (pid, at, what)
         });
         let (pid, began, _) = lines.next()?;
-        let mut system_calls = 1;
-        let slept = lines.by_ref().find(|(_, _, what)| {
-            // The end of a call that another thread interrupted, a signal and an exit are no calls.
-            system_calls += u64::from(what.starts_with(|c: char| c.is_ascii_lowercase()));
+        // The end of a call that another thread interrupted, a signal and an exit are no calls.
+        let is_call = |what: &str| what.starts_with(|c: char| c.is_ascii_lowercase());
+        let mut until_slept = vec![(pid, "execve(")];
+        let slept = lines.by_ref().find(|(of, _, what)| {
+            until_slept.push((of, what));
             what.starts_with("clock_nanosleep(")
         })?;
+        // From there on nobody else is waited for.
+        let of_sleeper = |line: &(&str, &str)| line.0 == slept.0;
+        let alone = until_slept
+            .iter()
+            .rposition(|line| of_sleeper(line) && line.1.contains("futex"))
+            .unwrap_or(until_slept.len());
+        let counted = until_slept.iter().enumerate();
+        let counted = counted.filter(|(at, line)| *at <= alone || of_sleeper(line));
+        let system_calls = counted.filter(|(_, (_, what))| is_call(what)).count() as u64;
         // The process that was started stands, with all its threads.
         lines.find(|(of, _, what)| *of == pid && what.starts_with("--- stopped by SIGSTOP"))?;
         let took_us = microseconds(slept.1)?.saturating_sub(microseconds(began)?);
@@ -272,7 +284,9 @@ mod tests {
 7 1700000000.000100 execve(\"tailbound\", [\"tailbound\"], 0x7f /* 9 vars */) = 0
 7 1700000000.000300 futex(0x1, FUTEX_WAIT, 0, NULL <unfinished ...>
 8 1700000000.000400 gettid()                = 8
+8 1700000000.000450 futex(0x1, FUTEX_WAKE, 1) = 1
 7 1700000000.000500 <... futex resumed>)    = 0
+7 1700000000.000600 getpid()                = 7
 8 1700000000.001100 clock_nanosleep(CLOCK_MONOTONIC, 0, {tv_sec=1, tv_nsec=0}, NULL) = ? ERESTART
 8 1700000000.001200 --- SIGSTOP {si_signo=SIGSTOP, si_code=SI_KERNEL} ---
 8 1700000000.001300 --- stopped by SIGSTOP ---
@@ -282,7 +296,7 @@ mod tests {
     fn calls_are_counted_until_the_first_sleep_and_the_process_must_stand() {
         assert_eq!(Traced::of(TRACE), None);
         let stands = format!("{TRACE}7 1700000000.001400 --- stopped by SIGSTOP ---\n");
-        let is = Traced { pid: "7".to_owned(), system_calls: 4, took_us: 1000 };
+        let is = Traced { pid: "7".to_owned(), system_calls: 5, took_us: 1000 };
         assert_eq!(Traced::of(&stands), Some(is));
     }
 

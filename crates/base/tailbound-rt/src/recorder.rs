@@ -83,9 +83,9 @@ pub struct Recorder {
     late: [AtomicU32; BUCKETS],
     missed: [AtomicU32; BUCKETS],
     early: [AtomicU32; BUCKETS_EARLY],
-    seconds: Ring<7, SECONDS>,
-    // What is written only where it is asked for.
     exceedances: Ring<4, EXCEEDANCES>,
+    seconds: Ring<7, SECONDS>,
+    /// The last: written only where raw samples are asked for.
     raw: Ring<1, RAW>,
 }
 
@@ -121,9 +121,7 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// So many of its bytes are written while there is neither a threshold nor a raw sample.
-    pub const PLAIN_BYTES: usize = core::mem::offset_of!(Self, exceedances);
-    /// And so many with a threshold.
+    /// So many of its bytes are written while no raw samples are asked for.
     pub const BYTES_WITHOUT_RAW: usize = core::mem::offset_of!(Self, raw);
 
     /// An empty recorder; the same as zero bytes. Half a megabyte: for statics and boxes.
@@ -148,8 +146,8 @@ impl Recorder {
             late: [const { AtomicU32::new(0) }; BUCKETS],
             missed: [const { AtomicU32::new(0) }; BUCKETS],
             early: [const { AtomicU32::new(0) }; BUCKETS_EARLY],
-            seconds: Ring::new(),
             exceedances: Ring::new(),
+            seconds: Ring::new(),
             raw: Ring::new(),
         }
     }

@@ -118,7 +118,7 @@ impl<T: Zeroed> Prefaulted<T> {
         };
         // The kernel passes over MAP_POPULATE where memory is locked as it is touched.
         // SAFETY: within the mapping just made.
-        if unsafe { libc::madvise(at, bytes, libc::MADV_POPULATE_WRITE) } != 0 {
+        if bytes > 0 && unsafe { libc::madvise(at, bytes, libc::MADV_POPULATE_WRITE) } != 0 {
             // Before Linux 5.14, by hand.
             for offset in (0..bytes).step_by(PAGE_BYTES) {
                 // SAFETY: a byte of the mapping just made, which nobody else knows yet; 0 as it was.
