@@ -42,6 +42,9 @@ level = 0
 [output.html.print]
 enable = false
 
+[output.html.playground]
+runnable = false
+
 [output.html.search]
 limit-results = 20
 boost-title = 4
