@@ -33,6 +33,7 @@ default-theme = \"light\"
 preferred-dark-theme = \"navy\"
 additional-css = [\"extra.css\"]
 no-section-label = true
+smart-punctuation = false
 input-404 = \"\"
 
 [output.html.fold]
