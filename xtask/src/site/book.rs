@@ -33,6 +33,7 @@ default-theme = \"light\"
 preferred-dark-theme = \"navy\"
 additional-css = [\"extra.css\"]
 no-section-label = true
+smart-punctuation = false
 input-404 = \"\"
 
 [output.html.fold]
@@ -41,6 +42,9 @@ level = 0
 
 [output.html.print]
 enable = false
+
+[output.html.playground]
+runnable = false
 
 [output.html.search]
 limit-results = 20

@@ -19,7 +19,7 @@ const SUBJECTS: [(&str, &str, &str, &str); 9] = [
         "Why `tailbound bound` gives none.",
     ),
     ("outcome", "Answers", "answer", "The answer of a run in a word."),
-    ("impact", "What a finding does", "impact of a finding", "What a finding does to the answer."),
+    ("impact", "Impacts", "impact of a finding", "What a finding does to the answer."),
 ];
 
 /// The name of a subject's ids together.
@@ -83,7 +83,8 @@ fn page(id: &Id) -> String {
             }
         }
     }
-    out.push_str("\n[All of these](index.md)\n");
+    let all = title(&id.subject).unwrap_or("of these").to_lowercase();
+    out.push_str(&format!("\n[All {all}](index.md)\n"));
     out
 }
 
