@@ -273,15 +273,18 @@ fn prepare(project: &Path, program: &Path) -> anyhow::Result<PathBuf> {
 /// Every command in the blocks of a page.
 fn commands(page: &str, text: &str) -> Vec<Shown> {
     let mut out: Vec<Shown> = Vec::new();
-    let mut block: Option<&str> = None;
+    // Its kind, and how far it is indented: one may stand in a list.
+    let mut block: Option<(&str, usize)> = None;
     let mut open = false;
     for (line, text) in (1..).zip(text.lines()) {
+        let indent = text.len() - text.trim_start().len();
         if let Some(kind) = text.trim_start().strip_prefix("```") {
-            block = if block.is_some() { None } else { Some(kind.trim()) };
+            block = if block.is_some() { None } else { Some((kind.trim(), indent)) };
             open = false;
             continue;
         }
-        let Some(kind) = block else { continue };
+        let Some((kind, outer)) = block else { continue };
+        let text = text.get(outer.min(indent)..).unwrap_or(text);
         if !matches!(kind, "" | "sh" | "console" | "bash") {
             continue;
         }
@@ -467,7 +470,7 @@ mod tests {
         let page = "`tailbound no`\n```sh\ntailbound run   # comment\n\n# only a comment\ntailbound run --x 'a # b' \\\n  -q\n```\n\
                     ```console\n# tailbound lab list\nMeasured: 5\n$ tailbound show\n```\n\
                     ```\n$ tailbound plan\ntailbound, per wake-up 5\ntailbound: an error\ntailbound bound x\n```\n\
-                    ```json\ntailbound run\n```\n";
+                    ```json\ntailbound run\n```\n1. In a list:\n\n   ```sh\n   tailbound show \\\n     y\n   ```\n";
         let found: Vec<(usize, String)> =
             commands("p", page).into_iter().map(|s| (s.line, s.text)).collect();
         let expected = [
@@ -477,6 +480,7 @@ mod tests {
             (12, "tailbound show"),
             (15, "tailbound plan"),
             (18, "tailbound bound x"),
+            (26, "tailbound show y"),
         ];
         assert_eq!(found, expected.map(|(l, t)| (l, t.to_owned())));
     }
