@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests of all crates share: how a test says that it cannot run here, programs that it writes, and a Prometheus.
+//! What the tests of all crates share: how a test says that it cannot run here, programs that it writes, lists of what
+//! others rely on, and a Prometheus.
 //!
 //! Context: COLD, tests only. `TAILBOUND_REQUIRE=root,rt,net,…` names what this machine can do: a
 //! test that cannot run for lack of that has failed. CI sets it.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod names;
+mod promised;
 mod prometheus;
 
+pub use promised::promised;
 pub use prometheus::Prometheus;
 
 /// Does the environment demand `capability`?
