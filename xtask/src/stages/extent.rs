@@ -12,7 +12,7 @@ use super::lab;
 use super::tally::Tally;
 
 /// The stages that are left out unless they are asked for: what is built for other machines, and packed for them.
-const LONG_STAGES: [&str; 3] = ["arm", "firmware", "packages"];
+const LONG_STAGES: [&str; 4] = ["arm", "firmware", "packages", "registry"];
 
 /// How much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

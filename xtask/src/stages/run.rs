@@ -14,7 +14,7 @@ use super::tally::Tally;
 use super::times::Times;
 use super::{
     background, capi, commands, disk, firmware, junit, lab, libtest, lints, miri, packages,
-    product, programs, python,
+    product, programs, python, registry,
 };
 use crate::{bare, root};
 
@@ -61,6 +61,11 @@ const STAGES: &[(&str, &str, Work)] = &[
         "packages",
         "packages installed, upgraded, removed in bare roots; the container; the wheel",
         Whole(packages::all),
+    ),
+    (
+        "registry",
+        "the library crates, packed as for a registry and compiled from that",
+        Whole(registry::all),
     ),
     ("miri", "what the loop and its reader share, by the rules of memory", Whole(miri::all)),
     ("sanitizers", "unsafe code, watched while its tests run", Whole(miri::sanitizers)),

@@ -14,6 +14,7 @@ mod hall;
 mod headers;
 mod names;
 mod promises;
+mod published;
 mod purity;
 mod run;
 mod text;

@@ -5,7 +5,7 @@ use anyhow::bail;
 
 use super::finding::Finding;
 use super::{
-    claims, documents, edges, files, hall, headers, names, promises, purity, text, times,
+    claims, documents, edges, files, hall, headers, names, promises, published, purity, text, times,
     unpacking, versions, writing,
 };
 use crate::root;
@@ -35,6 +35,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     found.extend(documents::check(&files));
     found.extend(claims::check(&files));
     found.extend(versions::check(&files));
+    found.extend(published::check(&files));
     found.extend(text::changelog(read("CHANGELOG.md")));
     found.extend(text::overview(read("ARCHITECTURE.md")));
     found.extend(text::manual(&files));

@@ -31,6 +31,7 @@ const QUESTIONS: &[&[&str]] = &[
     &["verify", RUN],
     &["response", "model.toml"],
     &["blame", "trace.txt"],
+    &["blame", "trace.dat"],
     &["campaign", "show", "altenberg-2016"],
     &["tune", "settings"],
     &["tune", "profiles"],
@@ -66,8 +67,12 @@ fn filled() -> tempfile::TempDir {
     }
     std::fs::write(folder.path().join("model.toml"), MODEL).unwrap();
     let traces = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let traces = traces.join("../explain/tailbound-trace/tests/fixtures");
-    std::fs::copy(traces.join("timehist-4.19.txt"), folder.path().join("trace.txt")).unwrap();
+    let traces = traces.join("../explain/tailbound-trace/tests/data");
+    for (from, to) in
+        [("texts/timehist-4.19.txt", "trace.txt"), ("trace-cmd/linux-6.1-rt-v7-zstd.dat", "trace.dat")]
+    {
+        std::fs::copy(traces.join(from), folder.path().join(to)).unwrap();
+    }
     folder
 }
 
