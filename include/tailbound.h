@@ -56,7 +56,7 @@ extern "C" {
 
 /* The version this header belongs to. */
 #define TB_VERSION_MAJOR 0
-#define TB_VERSION_MINOR 1
+#define TB_VERSION_MINOR 2
 #define TB_VERSION_PATCH 0
 
 #define TB_OK 0             /* done */

@@ -19,6 +19,15 @@ fn schema() -> Schema {
     published(&root::project().unwrap()).unwrap()
 }
 
+#[test]
+fn fields_and_words_of_run_files_stay() {
+    let project = root::project().unwrap();
+    let text = std::fs::read_to_string(project.join("docs/run-file.schema.json")).unwrap();
+    let mut now = std::collections::BTreeSet::new();
+    tailbound_testing::names::of_schema(&serde_json::from_str(&text).unwrap(), "", &mut now);
+    tailbound_testing::promised(&project.join("xtask/src/schema/promised.txt"), &now);
+}
+
 fn distribution() -> Distribution {
     let mut d = Distribution::default();
     for v in [-40_000, 3, 54_000, 1 << 35] {

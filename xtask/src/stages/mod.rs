@@ -22,6 +22,7 @@ mod packages;
 mod product;
 mod programs;
 mod python;
+mod registry;
 mod run;
 mod site;
 mod stuck;

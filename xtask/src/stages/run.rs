@@ -14,7 +14,7 @@ use super::tally::Tally;
 use super::times::Times;
 use super::{
     background, capi, commands, disk, firmware, junit, lab, libtest, lints, miri, packages,
-    product, programs, python, site,
+    product, programs, python, registry, site,
 };
 use crate::{bare, root};
 
@@ -63,6 +63,11 @@ const STAGES: &[(&str, &str, Work)] = &[
         Whole(packages::all),
     ),
     ("site", "the documentation as pages for a browser: links, ids, search", Whole(site::all)),
+    (
+        "registry",
+        "the library crates, packed as for a registry and compiled from that",
+        Whole(registry::all),
+    ),
     ("miri", "what the loop and its reader share, by the rules of memory", Whole(miri::all)),
     ("sanitizers", "unsafe code, watched while its tests run", Whole(miri::sanitizers)),
     ("boards", "ARM and RISC-V programs under emulation", Whole(product::boards)),

@@ -15,6 +15,7 @@ mod hall;
 mod headers;
 mod names;
 mod promises;
+mod published;
 mod purity;
 mod run;
 mod text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every promise of `docs/promises.md` names a test that is there.
+//! Every promise of `docs/promises.md` and `docs/compatibility.md` names a test that is there.
 //!
 //! Layout: rows of Markdown tables; a test is written `path/to/file.rs::name`
 //! between backquotes, and `fn name` stands in that file.
@@ -8,30 +8,34 @@
 use super::files::File;
 use super::finding::Finding;
 
-/// The page.
-pub(crate) const PAGE: &str = "docs/promises.md";
+/// The pages.
+const PAGES: [&str; 2] = ["docs/promises.md", "docs/compatibility.md"];
 
 /// Rows without a test, and tests that are not there.
 pub(crate) fn check(files: &[File]) -> Vec<Finding> {
-    let page = files.iter().find(|f| f.path == PAGE).and_then(File::text).unwrap_or_default();
+    PAGES.iter().flat_map(|page| of_page(page, files)).collect()
+}
+
+fn of_page(path: &str, files: &[File]) -> Vec<Finding> {
+    let text = |path: &str| files.iter().find(|f| f.path == path).and_then(File::text);
+    let page = text(path).unwrap_or_default();
     let mut found = Vec::new();
     for (at, row) in page.lines().enumerate().filter(|(_, l)| is_row(l)) {
         let mut named = 0;
-        for (path, name) in tests(row) {
+        for (test, name) in tests(row) {
             named += 1;
-            let text = files.iter().find(|f| f.path == path).and_then(File::text);
-            if !text.is_some_and(|t| t.contains(&format!("fn {name}("))) {
+            if !text(test).is_some_and(|t| t.contains(&format!("fn {name}("))) {
                 found.push(Finding::new(
-                    (PAGE, at + 1),
+                    (path, at + 1),
                     "promise",
-                    format!("there is no test `{name}` in {path}"),
+                    format!("there is no test `{name}` in {test}"),
                     "Name the test that took its place, or take the promise back",
                 ));
             }
         }
         if named == 0 {
             found.push(Finding::new(
-                (PAGE, at + 1),
+                (path, at + 1),
                 "promise",
                 "a promise without a test is a wish",
                 "Name a test as `path/to/file.rs::name`",
@@ -70,8 +74,12 @@ mod tests {
 | moved | `a/t.rs::gone` |
 | wished for | none |
 ";
-        let files = [File::fake(PAGE, page), File::fake("a/t.rs", "fn holds() {}")];
-        let lines: Vec<usize> = check(&files).iter().map(|f| f.line).collect();
-        assert_eq!(lines, [4, 5]);
+        for path in PAGES {
+            let files = [File::fake(path, page), File::fake("a/t.rs", "fn holds() {}")];
+            let found = check(&files);
+            let lines: Vec<usize> = found.iter().map(|f| f.line).collect();
+            assert_eq!(lines, [4, 5]);
+            assert!(found.iter().all(|f| f.path == path));
+        }
     }
 }

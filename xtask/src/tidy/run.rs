@@ -5,8 +5,8 @@ use anyhow::bail;
 
 use super::finding::Finding;
 use super::{
-    claims, documents, edges, files, findings, hall, headers, names, promises, purity, text, times,
-    unpacking, versions, writing,
+    claims, documents, edges, files, findings, hall, headers, names, promises, published, purity,
+    text, times, unpacking, versions, writing,
 };
 use crate::root;
 
@@ -36,6 +36,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<Finding>> {
     found.extend(documents::check(&files));
     found.extend(claims::check(&files));
     found.extend(versions::check(&files));
+    found.extend(published::check(&files));
     found.extend(text::changelog(read("CHANGELOG.md")));
     found.extend(text::overview(read("ARCHITECTURE.md")));
     found.extend(text::manual(&files));

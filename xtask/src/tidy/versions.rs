@@ -24,6 +24,14 @@ const COPIES: [(&str, &str); 10] = [
     ("CHANGELOG.md", "\n## ["),
 ];
 
+/// Files that state its first two numbers, which name the C interface until 1.0.
+const MINOR_COPIES: [(&str, &str); 4] = [
+    ("docs/library.md", "libtailbound.so."),
+    ("docs/library.md", "find_package(tailbound "),
+    ("examples/c/CMakeLists.txt", "find_package(tailbound "),
+    ("examples/cpp/CMakeLists.txt", "find_package(tailbound "),
+];
+
 /// Recipes of Yocto have it in their name.
 const RECIPES: &str = "packaging/yocto/tailbound_";
 
@@ -50,6 +58,16 @@ pub(crate) fn check(files: &[File]) -> Vec<Finding> {
         found.extend(
             stated.take(most).filter(|(_, v)| *v != version).map(|s| other(path, s, &version)),
         );
+    }
+    let minor = version.rsplit_once('.').map_or("", |(minor, _)| minor);
+    for (path, before) in MINOR_COPIES {
+        let stated = text(path).and_then(|t| t.split_once(before)).map_or("", |(_, rest)| rest);
+        let end = stated.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(stated.len());
+        let stated = stated.get(..end).unwrap_or_default();
+        if stated != minor {
+            let why = format!("\"{stated}\" behind \"{before}\" is not {minor}");
+            found.push(Finding::new((path, 1), "version", why, format!("Write {minor}")));
+        }
     }
     for file in files {
         found.extend(of_file(file, &version));
@@ -125,6 +143,14 @@ mod tests {
                 None => files.push(File::fake(path, &text)),
             }
         }
+        for (path, before) in MINOR_COPIES {
+            let minor = version.rsplit_once('.').map_or("", |(minor, _)| minor);
+            let text = format!("#\n{before}{minor})\n");
+            match files.iter_mut().find(|f| f.path == path) {
+                Some(file) => file.bytes.extend(text.bytes()),
+                None => files.push(File::fake(path, &text)),
+            }
+        }
         files.push(File::fake(SOURCE, "[workspace.package]\nversion = \"1.2.3\"\n"));
         files
     }
@@ -137,7 +163,8 @@ mod tests {
     fn each_copy_that_differs_is_found() {
         assert_eq!(paths(&project("1.2.3")), Vec::<String>::new());
         assert_eq!(paths(&project("1.2.2")).len(), COPIES.len());
-        assert_eq!(paths(&project("")).len(), COPIES.len());
+        assert_eq!(paths(&project("")).len(), COPIES.len() + MINOR_COPIES.len());
+        assert_eq!(paths(&project("1.3.3")).len(), COPIES.len() + MINOR_COPIES.len());
     }
 
     #[test]

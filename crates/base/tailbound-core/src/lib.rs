@@ -1,9 +1,55 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Vocabulary and data of the whole workspace: units, CPU sets, policies, the plan of a
+//! Vocabulary and data of latency measurements: units, CPU sets, policies, the plan of a
 //! run, its records, findings and verdict, and the run file they are kept in.
 //!
-//! Units: ns everywhere, named so; text in and out by [`units`].
-//! Not here: anything that touches the machine, and any statistics.
+//! For whoever reads what Tailbound wrote, or writes what it reads. A run file is JSON Lines; one that was cut off
+//! anywhere is a valid, shorter run.
+//!
+//! ```
+//! use tailbound_core::runfile::{read_run, write_run};
+//! use tailbound_core::units::{format_ns_i64, parse_ns};
+//! use tailbound_core::{Context, Distribution};
+//!
+//! let file = concat!(
+//!     r#"{"type":"header","schema":"tailbound-run/1","tool":"mine 1.0","id":"a","started":"2026-11-28T12:00:00Z","#,
+//!     r#""command":["mine"],"plan":{"probe":"cyclic","interval_ns":1000000,"activations":3,"warm_up_ns":0,"#,
+//!     r#""cpus":"1","policy":"fifo:80","clock":"monotonic","means":"nanosleep","loads":[],"#,
+//!     r#""requirement":{"deadline_ns":100000,"class":"hard","confidence":0.95}},"machine":{}}"#,
+//!     "\n",
+//!     r#"{"type":"exceedance","thread":0,"activation":2,"error_ns":250000,"t_ns":2250000,"missed":0}"#,
+//!     "\n",
+//! );
+//! let mut run = read_run(file.as_bytes())?;
+//! assert_eq!(run.header.plan.policy.to_string(), "fifo:80");
+//! assert_eq!(run.exceedances[0].error_ns, parse_ns("250us")?);
+//! assert_eq!(format_ns_i64(run.exceedances[0].error_ns), "250 µs");
+//! // Nothing ended it, so it is no whole run.
+//! assert!(!run.ended_as_planned());
+//!
+//! // Latencies of one's own: exact extremes and sums, a histogram of 0.1 %.
+//! let mut late = Distribution::default();
+//! [2_000, 3_000, -100].into_iter().for_each(|ns| late.add(ns));
+//! assert_eq!((late.n, late.min_ns, late.max_ns), (3, Some(-100), Some(3_000)));
+//! let written = write_run(&run, Vec::new())?;
+//! assert_eq!(read_run(written.as_slice())?.header, run.header);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is where
+//!
+//! [`runfile`] reads and writes, [`record`] has a type for each line, [`Run`] is all of them; [`plan`] what was to be
+//! done, [`Requirement`] what for; [`Finding`] and [`Verdict`] what came of it; [`units`] times as text.
+//!
+//! # Units, errors, features
+//!
+//! Times are ns in `i64`, named so; a bare number is no time. What cannot be read is an error with its line and byte;
+//! values beyond the documented ranges are refused at the border ([`limits`]). There are no features.
+//!
+//! # Compatibility
+//!
+//! Rust 1.90. The interface follows semantic versions: before 1.0 a minor version may change it. The format has a number of its own, `tailbound-run/1`: files of earlier and of later versions are read.
+//!
+//! Not here: anything that touches the machine, and any statistics (`tailbound-stats`).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 // Most numbers here come from files: arithmetic saturates, or says why not.

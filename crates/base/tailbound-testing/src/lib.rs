@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests of all crates share: how a test says that it cannot run here, programs that it writes, and a Prometheus.
+//! What the tests of all crates share: how a test says that it cannot run here, programs that it writes, lists of what
+//! others rely on, and a Prometheus.
 //!
 //! Context: COLD, tests only. `TAILBOUND_REQUIRE=root,rt,net,…` names what this machine can do: a
 //! test that cannot run for lack of that has failed. CI sets it.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod names;
 mod prometheus;
+mod promised;
 
 pub use prometheus::Prometheus;
+pub use promised::promised;
 
 /// Does the environment demand `capability`?
 #[must_use]

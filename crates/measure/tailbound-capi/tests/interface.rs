@@ -104,6 +104,36 @@ fn header_and_library_name_the_same_functions_and_numbers() {
     }
 }
 
+/// Declarations of the header in one line each: functions, structs with their fields in order, numbers without the version's.
+fn declarations(header: &str) -> BTreeSet<String> {
+    let mut text = String::new();
+    let mut rest = header;
+    while let Some((code, comment)) = rest.split_once("/*") {
+        text.push_str(code);
+        rest = comment.split_once("*/").map_or("", |(_, code)| code);
+    }
+    text.push_str(rest);
+    let numbers = text.lines().filter(|l| {
+        l.starts_with("#define TB_") && !l.contains("_VERSION_") && !l.contains("TB_API")
+    });
+    let line = |words: &str| words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut out: BTreeSet<String> = numbers.map(line).collect();
+    let code: String =
+        text.lines().filter(|l| !l.starts_with('#')).map(|l| l.to_owned() + "\n").collect();
+    for (begin, end) in [("TB_API ", ";"), ("typedef struct ", "} ")] {
+        let parts = code.split(begin).skip(1).filter_map(|part| part.split(end).next());
+        out.extend(parts.map(|part| line(&format!("{begin}{part}"))));
+    }
+    out
+}
+
+#[test]
+fn what_programs_in_c_are_compiled_against_stays() {
+    let header = std::fs::read_to_string(project().join("include/tailbound.h")).expect("header");
+    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/promised.txt");
+    tailbound_testing::promised(&list, &declarations(&header));
+}
+
 #[test]
 fn whatever_is_not_an_open_recorder_is_refused() {
     let _turn = TURN.read().unwrap_or_else(PoisonError::into_inner);

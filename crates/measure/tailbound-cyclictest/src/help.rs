@@ -5,9 +5,12 @@ use std::fmt::Write as _;
 
 use crate::option::{OPTIONS, Takes, Treatment};
 
+/// Which program answers: cyclictest has no `--version`, and its help begins with one too.
+const VERSION: &str = concat!("tailbound ", env!("CARGO_PKG_VERSION"), ", as cyclictest");
+
 /// All that `--help` prints.
 pub(crate) fn help() -> String {
-    format!("Usage: tailbound cyclictest [OPTIONS]\n\n{}", options())
+    format!("{VERSION}\nUsage: tailbound cyclictest [OPTIONS]\n\n{}", options())
 }
 
 /// Options that are honoured, and those that are refused, each with its reason.
@@ -36,4 +39,18 @@ pub fn options() -> String {
          (FILE.tailbound.jsonl), or where TAILBOUND_CYCLICTEST_OUT says.\n",
     );
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_says_which_program_and_version_answers() {
+        let help = help();
+        let mut lines = help.lines();
+        let first = concat!("tailbound ", env!("CARGO_PKG_VERSION"), ", as cyclictest");
+        assert_eq!(lines.next(), Some(first));
+        assert!(lines.next().is_some_and(|line| line.starts_with("Usage: ")));
+    }
 }

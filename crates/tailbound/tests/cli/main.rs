@@ -16,6 +16,7 @@
 //! probes.rs   what holds for every probe; probe_*.rs what holds for some; probes_page.rs docs/probes.md
 //! remains.rs what a killed process may leave behind (used by ../faults too); killed_starts.rs kills while verbs start to trace
 //! judged.rs   one context is judged by every command
+//! promised.rs keys of answers, and figures of earlier files, that stay
 //! campaign.rs published measurements done again, kills, and their pages
 //! export.rs   formats of other tools, packed files
 //! tune_show.rs threads and interrupts, looked at only; tune_live.rs in the interactive view
@@ -77,6 +78,7 @@ mod probe_periodic;
 mod probe_scheduling;
 mod probes;
 mod probes_page;
+mod promised;
 #[path = "../../../measure/tailbound-stimulus/tests/port/pty_box.rs"]
 mod pty_box;
 mod remains;

@@ -82,6 +82,10 @@ fn the_server_alone_has_its_three_verbs() {
         assert!(version.lines().any(|line| line.starts_with(what)), "{version}");
     }
     assert_eq!(stdout(&call(&["-V"])).trim(), first);
+    // Of both the same but for the name, and the short form is one line.
+    let tool = |word: &str| stdout(&told(Path::new(env!("CARGO_BIN_EXE_tailbound")), &[word]));
+    assert_eq!(tool("--version"), version.replacen("tailbound-server", "tailbound", 1));
+    assert_eq!(tool("-V"), concat!("tailbound ", env!("CARGO_PKG_VERSION"), "\n"));
     // In one line each: what they say of themselves is what the tool says of them.
     let words: String = stdout(&call(&["--help"])).split_whitespace().collect::<Vec<_>>().join(" ");
     let tool = tailbound::command();

@@ -8,6 +8,7 @@
 //! extremes.rs  each flag at its extremes       merged.rs       flags laid over a file
 //! help.rs      verbs under their questions     completions.rs  what a shell may offer
 //! campaigns.rs the options in shipped files    from_*.rs       pages for users of other tools
+//! promised.rs  verbs and options that stay, in promised.txt
 //! ```
 
 mod campaigns;
@@ -17,6 +18,8 @@ mod from_answers;
 mod from_pages;
 mod help;
 mod merged;
+#[cfg(all(feature = "lab", feature = "server"))]
+mod promised;
 
 use std::ffi::OsString;
 use std::path::Path;

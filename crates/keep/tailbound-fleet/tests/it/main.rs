@@ -17,6 +17,7 @@ mod hostile;
 #[path = "../../../tailbound-store/tests/it/server.rs"]
 mod postgresql;
 mod prometheus;
+mod promised;
 mod records;
 mod story;
 mod too_large;

@@ -284,6 +284,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_and_kinds_of_metrics_stay() {
+        let told = Metrics {
+            starving: Some(StarvingCounts::default()),
+            recorder_gaps: Some(Gaps::default()),
+            upload: Some(OutboxState::default()),
+            ..Metrics::default()
+        };
+        let now = families(&told).iter().map(|f| format!("{} {:?}", f.name, f.kind)).collect();
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        tailbound_testing::promised(&folder.join("src/exposition/promised.txt"), &now);
+    }
+
+    #[test]
     fn a_client_gets_what_it_can_read() {
         // As Prometheus 2.42 asks with native histograms, and without.
         let native = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
