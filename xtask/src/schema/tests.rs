@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 use tailbound_core::record::{self, Fact, Facts, Line};
-use tailbound_core::runfile::pack_raw;
+use tailbound_core::runfile::{pack_raw, read_line};
 use tailbound_core::stated::StatedQuantiles;
 use tailbound_core::{Distribution, Finding, Impact, Outcome, Verdict, histogram::Histogram};
 
@@ -237,7 +237,7 @@ fn lines() -> Vec<Value> {
 }
 
 fn read(value: &Value) -> bool {
-    serde_json::from_value::<Line>(value.clone()).is_ok()
+    matches!(read_line(value.to_string().as_bytes()), Ok(Some(_)))
 }
 
 /// Places at which the reader knows more than a schema of kinds and ranges can say: the inner

@@ -5,6 +5,7 @@
 //! support says how many more activations it takes.
 //! Not here: computing them (`tailbound-stats`).
 
+use tailbound_core::order;
 use tailbound_core::units::{format_ns, format_ns_i64, grouped};
 use tailbound_stats::analysis::Figures;
 use tailbound_stats::{Analysis, Quantile, Summary};
@@ -207,7 +208,7 @@ pub fn full(analysis: &Analysis<'_>) -> Table {
     let rows = rows(analysis);
     let mut names: Vec<String> =
         rows.iter().flat_map(|r| r.p2.iter().map(|p| p.0.clone())).collect();
-    names.sort();
+    order::by(&mut names, Ord::cmp);
     names.dedup();
     let mut head: Vec<String> =
         ["", "counted", "n", "missed", "min", "mean", "sd", "skewness", "kurtosis", "mode"]

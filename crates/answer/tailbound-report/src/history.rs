@@ -7,6 +7,7 @@
 //! Not here: finding the changes (`tailbound_stats::change`), reading the files.
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use serde_json::{Value, json};
 use tailbound_core::Run;
@@ -56,7 +57,7 @@ pub fn groups<'a>(runs: &'a [Run], names: &'a [String], settings: Settings) -> V
     let mut out: Vec<Group<'_>> = by
         .into_iter()
         .map(|(what, mut runs)| {
-            runs.sort_by(|a, b| {
+            order::by(&mut runs, |a, b| {
                 let key = |r: &Run| (r.header.started.clone(), r.header.id.clone());
                 key(a.1).cmp(&key(b.1)).then_with(|| a.0.cmp(b.0))
             });
@@ -65,7 +66,7 @@ pub fn groups<'a>(runs: &'a [Run], names: &'a [String], settings: Settings) -> V
             Group { what, runs, features, history }
         })
         .collect();
-    out.sort_by_key(|g| std::cmp::Reverse(g.runs.len()));
+    order::by_key(&mut out, |g| std::cmp::Reverse(g.runs.len()));
     out
 }
 

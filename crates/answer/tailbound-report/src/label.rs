@@ -3,6 +3,7 @@
 //!
 //! Not here: numbers with units (`tailbound_core::units`).
 
+use tailbound_core::order;
 use tailbound_core::record::ThreadRecord;
 use tailbound_core::{Context, Finding, Impact, Outcome, Run};
 use tailbound_stats::Analysis;
@@ -91,7 +92,7 @@ pub fn outcome_class(o: Outcome) -> &'static str {
 #[must_use]
 pub fn findings(run: &Run) -> Vec<&Finding> {
     let mut all: Vec<&Finding> = run.findings.iter().collect();
-    all.sort_by_key(|f| std::cmp::Reverse(f.impact));
+    order::by_key(&mut all, |f| std::cmp::Reverse(f.impact));
     all
 }
 

@@ -7,6 +7,7 @@
 //! Not here: the terminal, the clock, taking snapshots.
 
 use std::collections::BTreeSet;
+use tailbound_core::order;
 
 use tailbound_core::number::{Real as _, Whole as _};
 use tailbound_core::progress::{Phase, Progress, ThreadProgress};
@@ -223,7 +224,7 @@ fn table(s: &Progress, width: usize, room: usize) -> Vec<InkLine> {
     let rows = room.saturating_sub(1);
     let hidden = s.threads.len().saturating_sub(rows);
     if hidden > 0 {
-        order.sort_by_key(|i| std::cmp::Reverse(s.threads.get(*i).and_then(|t| t.max_ns)));
+        order::by_key(&mut order, |i| std::cmp::Reverse(s.threads.get(*i).and_then(|t| t.max_ns)));
         order.truncate(rows.saturating_sub(1));
         order.sort_unstable();
     }

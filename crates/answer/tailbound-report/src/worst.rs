@@ -6,6 +6,7 @@
 //! Not here: what made them late.
 
 use std::collections::BTreeSet;
+use tailbound_core::order;
 
 use serde_json::{Value, json};
 use tailbound_core::occurrence::Occurrence;
@@ -77,7 +78,7 @@ pub fn worst(run: &Run, most: usize) -> Vec<Late> {
     );
     // Cut off before its threads' records, a run does not say which context is judged.
     all.retain(|l| judged.is_empty() || judged.contains(&l.thread));
-    all.sort_by_key(|l| (std::cmp::Reverse(l.error_ns), l.t_ns, l.thread));
+    order::by_key(&mut all, |l| (std::cmp::Reverse(l.error_ns), l.t_ns, l.thread));
     all.truncate(most);
     for late in &mut all {
         late.loads = loads_at(run, late.t_ns);

@@ -7,6 +7,7 @@
 //! Source: Wilson, J. Am. Stat. Assoc. 22 (1927) 209; Brown, Cai, DasGupta, Stat. Sci. 16 (2001) 101.
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use serde::Serialize;
 use tailbound_core::sampled::{SampleOwner, Spent};
@@ -194,7 +195,7 @@ impl Tally {
         let row =
             |(what, n): (&SampleSite, &u64)| Row { what: what.clone(), share: Share::of(*n, base) };
         let mut rows: Vec<Row<SampleSite>> = self.places.iter().map(row).collect();
-        rows.sort_by_key(|r| std::cmp::Reverse(r.share.n));
+        order::by_key(&mut rows, |r| std::cmp::Reverse(r.share.n));
         rows
     }
 
@@ -207,7 +208,7 @@ impl Tally {
             share: Share::of(*n, busy),
         };
         let mut rows: Vec<Row<Process>> = self.processes.iter().map(row).collect();
-        rows.sort_by_key(|r| std::cmp::Reverse(r.share.n));
+        order::by_key(&mut rows, |r| std::cmp::Reverse(r.share.n));
         rows
     }
 }

@@ -74,7 +74,7 @@ impl Estimator {
         if let Some(height) = self.heights.get_mut(seen) {
             *height = x;
             if let Some(first) = self.heights.get_mut(..=seen) {
-                first.sort_by(f64::total_cmp);
+                first.sort_unstable_by(f64::total_cmp);
             }
             return;
         }

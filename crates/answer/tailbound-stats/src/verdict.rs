@@ -14,6 +14,7 @@
 use tailbound_core::context::Context;
 use tailbound_core::finding::NOTHING_FOUND;
 use tailbound_core::number::Real as _;
+use tailbound_core::order;
 use tailbound_core::record::{SecondRecord, ThreadRecord};
 use tailbound_core::requirement::{Class, Rate};
 use tailbound_core::units::{format_ns, grouped};
@@ -396,7 +397,7 @@ impl Case<'_> {
         }
         let mut weighty: Vec<&Finding> =
             self.findings.iter().filter(|f| f.impact.forbids_met()).collect();
-        weighty.sort_by_key(|f| std::cmp::Reverse(f.impact));
+        order::by_key(&mut weighty, |f| std::cmp::Reverse(f.impact));
         for finding in weighty {
             let kind = match finding.impact {
                 Impact::Unfit => "Unfit".to_owned(),

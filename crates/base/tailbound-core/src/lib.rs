@@ -85,6 +85,7 @@ pub mod line_limits;
 mod newer;
 pub mod number;
 pub mod occurrence;
+pub mod order;
 pub mod paths;
 pub mod plan;
 pub mod policy;

@@ -405,8 +405,9 @@ pub struct End {
     pub lines: u64,
 }
 
-/// One line of the run file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One line of the run file. [`crate::runfile::read_line`] reads it: by serde each record would be compiled a second time, for
+/// a tag that may stand anywhere.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Line {
     /// First.

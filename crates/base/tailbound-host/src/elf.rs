@@ -15,6 +15,7 @@ use object::read::StringTable;
 use object::read::elf::{
     Dyn as _, FileHeader, ProgramHeader as _, SectionHeader as _, Sym, SymbolTable,
 };
+use tailbound_core::order;
 
 /// Most symbols of one file.
 const SYMBOLS_MAX: usize = 4 << 20;
@@ -119,7 +120,7 @@ impl<'a> Elf<'a> {
             Header::Narrow(header) => functions(header, self.bytes, room),
             Header::Wide(header) => functions(header, self.bytes, room),
         };
-        out.sort_by(|a: &Function, b| a.address.cmp(&b.address).then(b.size.cmp(&a.size)));
+        order::by(&mut out, |a: &Function, b| a.address.cmp(&b.address).then(b.size.cmp(&a.size)));
         out.dedup_by_key(|f| f.address);
         out
     }

@@ -9,6 +9,7 @@
 //! Not here: what is looked for (`disturbances`, a file each).
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use tailbound_core::disturbance::{CpuTaken, DisturbanceKind, DisturbanceRecord};
 use tailbound_core::record::{Fact, Facts, ThreadRecord};
@@ -134,7 +135,7 @@ impl Watch {
                         None => record.cpus.push(taken),
                     }
                 }
-                record.cpus.sort_by_key(|c| c.cpu);
+                order::by_key(&mut record.cpus, |c| c.cpu);
             }
             [Err(_), Err(_)] => {}
             _ => record.unread.extend([

@@ -4,6 +4,7 @@
 //! The worst first; no score: a score hides what one bad setting does.
 
 use serde_json::{Value, json};
+use tailbound_core::order;
 
 use crate::check::{Check, Group};
 use crate::machine::{Machine, Workload};
@@ -64,7 +65,7 @@ impl Answers {
         let ranks: Vec<_> =
             all.iter().map(|a| (worst(a.check.group, &all), a.seen.level)).collect();
         let mut order: Vec<usize> = (0..all.len()).collect();
-        order.sort_by_key(|i| ranks.get(*i).copied());
+        order::by_key(&mut order, |i| ranks.get(*i).copied());
         all = order.iter().filter_map(|i| all.get(*i).cloned()).collect();
         let filled = all
             .iter()

@@ -4,6 +4,7 @@
 //! Context: COLD, some 10 ms. Reads only.
 
 use std::cell::OnceCell;
+use tailbound_core::order;
 
 use serde_json::Value;
 use tailbound_core::CpuSet;
@@ -206,7 +207,7 @@ impl Machine {
         };
         let mut found: Vec<String> =
             self.threads()?.iter().filter(is_one).map(|t| t.name.clone()).collect();
-        found.sort();
+        order::by(&mut found, Ord::cmp);
         found.dedup();
         Ok(found)
     }

@@ -4,6 +4,7 @@
 //! Units: s; counts. Reading /proc/interrupts disturbs nobody.
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use tailbound_core::CpuSet;
 use tailbound_host::interrupts::{Interrupts, interrupts};
@@ -81,7 +82,7 @@ impl Sample {
             })
             .filter(|(_, n)| *n > 0)
             .collect();
-        more.sort_by_key(|(name, n)| (std::cmp::Reverse(*n), name.clone()));
+        order::by_key(&mut more, |(name, n)| (std::cmp::Reverse(*n), name.clone()));
         Ok(more)
     }
 

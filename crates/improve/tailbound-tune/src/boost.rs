@@ -7,6 +7,7 @@
 //! is lent, if that is above whoever has the CPU. Threads that it starts meanwhile inherit nothing.
 //! Not here: who needs it (`tailbound-monitor`). Source: sched(7), sched_setattr(2).
 
+use tailbound_core::order;
 use tailbound_core::policy::ParsePolicyError;
 use tailbound_core::{FailureKind, Policy};
 use tailbound_host::root::Missing;
@@ -161,7 +162,7 @@ fn forget_old(places: &Places) -> Result<(), JournalError> {
     let Ok(lock) = journal::lock(places) else { return Ok(()) };
     let mut ended = journal::all(places)?;
     ended.retain(|t| t.has_ended() && t.plan().is_some_and(|p| p.name == NAME));
-    ended.sort_by_key(|t| std::cmp::Reverse(t.number));
+    order::by_key(&mut ended, |t| std::cmp::Reverse(t.number));
     for transaction in ended.iter().skip(KEPT) {
         // What cannot be removed now is removed after the next one.
         drop(new_file::remove(&transaction.path));

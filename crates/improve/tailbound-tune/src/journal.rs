@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use tailbound_core::order;
 
 use serde::{Deserialize, Serialize};
 use tailbound_sys::{SysError, new_file, process};
@@ -351,7 +352,7 @@ pub fn all(places: &Places) -> Result<Vec<Transaction>, JournalError> {
         }
     }
     // A kill between the copy into the history and the removal leaves both.
-    found.sort_by_key(|t| t.number);
+    order::by_key(&mut found, |t| t.number);
     found.dedup_by_key(|t| t.number);
     Ok(found)
 }

@@ -5,6 +5,7 @@
 //! on one. Format: `docs/tune.md`. Source: the shipped ones are `profiles/*.toml`.
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use serde::{Deserialize, Serialize};
 
@@ -183,7 +184,7 @@ impl Profile {
 /// The settings in the order of the catalogue.
 fn in_order(mut named: Vec<(&'static Setting, Value)>) -> Vec<(&'static Setting, Value)> {
     let all = settings::catalogue();
-    named.sort_by_key(|(s, _)| all.iter().position(|a| a.name == s.name));
+    order::by_key(&mut named, |(s, _)| all.iter().position(|a| a.name == s.name));
     named
 }
 

@@ -4,6 +4,7 @@
 //! Reads only. Who wrote a setting the kernel does not keep: the programs that are
 //! known to write such settings, and run, are named as likely.
 
+use tailbound_core::order;
 use tailbound_host::root::{Missing, Root};
 use tailbound_host::threads::{self, POWER_DAEMONS};
 
@@ -80,7 +81,7 @@ fn names(root: &Root) -> Vec<String> {
     let all = threads::threads(root).unwrap_or_default();
     let mut names: Vec<String> =
         all.into_iter().filter(|t| t.pid == t.tid && !t.kernel).map(|t| t.name).collect();
-    names.sort();
+    order::by(&mut names, Ord::cmp);
     names.dedup();
     names
 }

@@ -19,6 +19,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tailbound_core::order;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -147,7 +148,7 @@ impl Outbox {
                 all.push(Entry { number, refused, bytes: meta.len(), path: entry.path() });
             }
         }
-        all.sort_by_key(|e| e.number);
+        order::by_key(&mut all, |e| e.number);
         Ok(all)
     }
 

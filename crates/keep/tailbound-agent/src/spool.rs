@@ -19,6 +19,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use tailbound_core::order;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -117,7 +118,7 @@ impl Spool {
                 folders.push(path);
             }
         }
-        folders.sort_by_key(|f| (!f.join(BEGUN).exists(), f.clone()));
+        order::by_key(&mut folders, |f| (!f.join(BEGUN).exists(), f.clone()));
         let strangers = owner::of_others(&self.root).map_err(at(&self.root))?;
         let own = |folder: &Path| match strangers.iter().find(|f| f.path == *folder) {
             Some(foreign) => Err(at(folder)(io::Error::other(unbelieved(foreign)))),

@@ -4,6 +4,7 @@
 //! At most some hundred names are looked at. Source: LTTng's layout of traces (`kernel/metadata`, `ust/uid/N/64-bit/metadata`).
 
 use std::path::{Path, PathBuf};
+use tailbound_core::order;
 
 use tailbound_archive::plain_name;
 
@@ -46,7 +47,7 @@ pub fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, FilesError> {
     if files.is_empty() {
         return Err(FilesError::NoRuns(folder.to_owned()));
     }
-    files.sort();
+    order::by(&mut files, Ord::cmp);
     Ok(files)
 }
 

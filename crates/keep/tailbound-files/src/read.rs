@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tailbound_core::order;
 
 use tailbound_archive::Packing;
 use tailbound_core::runfile::{self, Integrity, read_run_checked};
@@ -209,7 +210,7 @@ pub fn on_every_cpu<T: Send, E: Send>(
         });
         all
     });
-    all.sort_unstable_by_key(|(at, _)| *at);
+    order::by_key(&mut all, |(at, _)| *at);
     all.into_iter().map(|(_, read)| read).collect()
 }
 

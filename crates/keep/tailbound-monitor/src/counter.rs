@@ -6,6 +6,7 @@
 //! programs run, and taking them away, changes the kernel's code, which interrupts every CPU once.
 //! Not here: what they do (`programs`).
 
+use tailbound_core::order;
 use tailbound_host::Root;
 use tailbound_sys::SysError;
 use tailbound_sys::bpf::{Attached, Map, MapKind, Program, Ring, RingWaiter};
@@ -129,7 +130,9 @@ impl Counter {
         }
         self.forget_abandoned(now.max(0).cast_unsigned());
         threads.retain(|t| t.n > 0);
-        threads.sort_by(|a, b| b.worst.wait_ns.cmp(&a.worst.wait_ns).then(a.tid.cmp(&b.tid)));
+        order::by(&mut threads, |a, b| {
+            b.worst.wait_ns.cmp(&a.worst.wait_ns).then(a.tid.cmp(&b.tid))
+        });
         Ok(threads)
     }
 

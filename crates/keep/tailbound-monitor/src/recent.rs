@@ -7,6 +7,7 @@
 //! Not here: what is looked for (`tailbound-stats`), its words (`tailbound-report`).
 
 use std::collections::{BTreeMap, VecDeque};
+use tailbound_core::order;
 
 use tailbound_core::disturbance::DisturbanceRecord;
 use tailbound_core::record::{ExceedanceRecord, ThreadRecord, WindowRecord};
@@ -94,7 +95,7 @@ impl Recent {
             *seen.entry(*cpu).or_default() += 1;
         }
         let mut cpus: Vec<(usize, u32)> = seen.into_iter().map(|(cpu, n)| (n, cpu)).collect();
-        cpus.sort_unstable_by(|a, b| b.cmp(a));
+        order::by(&mut cpus, |a, b| b.cmp(a));
         cpus.truncate(CPUS_MAX);
         run.threads.extend(cpus.iter().map(|(_, cpu)| ThreadRecord {
             thread: *cpu,

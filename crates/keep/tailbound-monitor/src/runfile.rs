@@ -8,6 +8,7 @@
 //! Not here: how it comes to a server (`tailbound-agent`, outbox).
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use tailbound_core::blame::BlameRecord;
 use tailbound_core::disturbance::DisturbanceRecord;
@@ -293,7 +294,7 @@ impl Draft {
         // What each CPU did is in the recorder's own file.
         record.lanes.clear();
         self.run.blames.push(record);
-        self.run.blames.sort_by_key(|b| std::cmp::Reverse(b.latency_ns));
+        order::by_key(&mut self.run.blames, |b| std::cmp::Reverse(b.latency_ns));
         self.run.blames.truncate(BLAMES_MAX);
     }
 
@@ -318,7 +319,7 @@ impl Draft {
                 "The server did not take them for so long that there was no room for them.";
             find("run-files-dropped", Impact::Notice, title, meaning);
         }
-        run.blames.sort_by_key(|b| b.t_ns);
+        order::by_key(&mut run.blames, |b| b.t_ns);
         run
     }
 

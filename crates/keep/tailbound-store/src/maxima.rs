@@ -5,6 +5,7 @@
 //! `maximum`, is a single point at its beginning: `store rebuild` reads such a run's file again.
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use tailbound_core::utc;
 
@@ -109,7 +110,7 @@ impl Store {
             LoadMaxima { workload, probe, loads, maxima: all.into_iter().map(one).collect() }
         };
         let mut all: Vec<LoadMaxima> = by.into_iter().map(of).collect();
-        all.sort_by(|a, b| {
+        order::by(&mut all, |a, b| {
             (&a.loads, &a.probe, &a.workload).cmp(&(&b.loads, &b.probe, &b.workload))
         });
         Ok(all)

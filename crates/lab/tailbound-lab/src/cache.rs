@@ -12,6 +12,7 @@ use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use tailbound_core::order;
 
 use serde::Serialize;
 use tailbound_sys::new_file;
@@ -164,7 +165,7 @@ fn some(store: &Store, scope: CacheScope) -> Result<Vec<Item>, LabError> {
             let file = path.file_name().unwrap_or_default();
             file != ".lock" && !(kind == "kernels" && (file == "debs" || file == "names"))
         });
-        found.sort();
+        order::by(&mut found, Ord::cmp);
         for path in found {
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let remade = remade || file.starts_with(crate::store::PART);
@@ -267,7 +268,7 @@ pub fn prune(store: &Store, limits: Limits, scope: CacheScope) -> Result<Vec<Ite
     let _alone = if all { Some(alone(store)?) } else { None };
     let mut items: Vec<Item> =
         some(store, scope)?.into_iter().filter(|i| all || !in_use(i)).collect();
-    items.sort_by_key(|i| std::cmp::Reverse(i.unused_s));
+    order::by_key(&mut items, |i| std::cmp::Reverse(i.unused_s));
     let mut left: u64 = items.iter().map(|i| i.bytes).sum();
     let mut removed = Vec::new();
     for item in items {

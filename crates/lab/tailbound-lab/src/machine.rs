@@ -7,6 +7,7 @@
 //! Source: qemu-system(1); docs/virtual-time.md.
 
 use std::path::{Path, PathBuf};
+use tailbound_core::order;
 
 use crate::arch::Arch;
 use crate::error::{KernelError, LabError, OptionError};
@@ -222,7 +223,7 @@ fn find(folder: &Path, name: &str, depth: u8) -> Option<PathBuf> {
         .map(|e| e.path())
         .filter(|p| p.is_dir())
         .collect();
-    folders.sort();
+    order::by(&mut folders, Ord::cmp);
     (depth > 0).then(|| folders.iter().find_map(|f| find(f, name, depth - 1))).flatten()
 }
 

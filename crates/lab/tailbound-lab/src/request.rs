@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use tailbound_core::order;
 
 use serde::Deserialize;
 use tailbound_core::lab::{Job, Tester, TuneJob};
@@ -249,7 +250,7 @@ impl Request {
     pub fn tunes(&self) -> Vec<String> {
         let mut names: Vec<String> =
             self.all_systems().into_iter().filter_map(|s| s.tune).collect();
-        names.sort();
+        order::by(&mut names, Ord::cmp);
         names.dedup();
         names
     }
@@ -360,7 +361,7 @@ impl Request {
         for system in systems.iter().filter(|s| s.target.is_none()) {
             all.push((system.named()?, arch));
         }
-        all.sort_by_key(|(name, arch)| (name.to_string(), *arch));
+        order::by_key(&mut all, |(name, arch)| (name.to_string(), *arch));
         all.dedup();
         Ok(all)
     }

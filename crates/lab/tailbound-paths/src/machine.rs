@@ -16,6 +16,7 @@
 //!
 //! Where events were lost nothing is known until the next switch. Not here: how they are recorded (`tailbound-record`).
 
+use tailbound_core::order;
 use tailbound_core::theory::{
     Evidence, Execution, Holds, Observed, Precondition, Variable, VariableRecord, Vector,
 };
@@ -407,7 +408,7 @@ impl CpuEvents {
             let executions = executions.into_iter().map(|e| since(e, begin)).collect();
             vectors.push(Vector { name, executions });
         }
-        vectors.sort_by(|a, b| a.name.cmp(&b.name));
+        order::by(&mut vectors, |a, b| a.name.cmp(&b.name));
         self.observed.sample_ns = self.observed.scheduling_ns;
         Evidence {
             variables,

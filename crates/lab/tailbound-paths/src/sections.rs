@@ -6,6 +6,7 @@
 //! each CPU: with several the time of the log goes on while others execute, and a section has a length in its CPU's own time, too.
 
 use std::collections::HashMap;
+use tailbound_core::order;
 
 use tailbound_core::paths::SectionKind;
 
@@ -150,7 +151,7 @@ impl Sections {
     pub fn table(&self, kind: SectionKind) -> Vec<((u64, u64), Between)> {
         let table = self.tables.get(place(kind));
         let mut all: Vec<_> = table.into_iter().flatten().map(|(k, v)| (*k, *v)).collect();
-        all.sort_by_key(|(key, b)| (std::cmp::Reverse(b.own_ns), *key));
+        order::by_key(&mut all, |(key, b)| (std::cmp::Reverse(b.own_ns), *key));
         all
     }
 

@@ -19,6 +19,7 @@
 
 use std::collections::HashMap;
 use std::io::{Read, Seek, SeekFrom};
+use tailbound_core::order;
 
 use tailbound_core::theory::{
     Evidence, Holds, Observed, Precondition, Variable, VariableRecord, Vector,
@@ -119,7 +120,7 @@ fn told<F: Fn(u64) -> bool>(
         let name = vector(symbols, entry);
         vectors.push(Vector { name, executions });
     }
-    vectors.sort_by(|a, b| a.name.cmp(&b.name));
+    order::by(&mut vectors, |a, b| a.name.cmp(&b.name));
     Evidence {
         variables,
         vectors,

@@ -10,6 +10,7 @@
 //! that one is over when another one goes on in its middle.
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use tailbound_core::paths::TreeLine;
 
@@ -243,7 +244,7 @@ impl Tree {
     fn write(&self, at: usize, depth: u16, least: i64, lines: &mut Vec<TreeLine>) {
         let mut below: Vec<(i64, usize)> =
             self.below(at).iter().map(|b| (self.total(*b), *b)).collect();
-        below.sort_by_key(|(total, at)| (std::cmp::Reverse(*total), *at));
+        order::by_key(&mut below, |(total, at)| (std::cmp::Reverse(*total), *at));
         for (total_ns, at) in below.into_iter().filter(|(total, _)| *total > least) {
             let Some(node) = self.nodes.get(at) else { continue };
             lines.push(TreeLine {

@@ -5,6 +5,7 @@
 //! Not here: which sets of changes are measured, and who is kept (`tailbound_series::auto`).
 
 use std::path::{Path, PathBuf};
+use tailbound_core::order;
 
 use tailbound_core::Run;
 use tailbound_core::plan::RunConfig;
@@ -210,7 +211,7 @@ impl auto::Bench for Stages<'_> {
         if let Some(failure) = broken {
             return Err(failure);
         }
-        runs.sort_by_key(|(at, _)| *at);
+        order::by_key(&mut runs, |(at, _)| *at);
         Ok(StageRuns { runs: runs.into_iter().map(|(_, r)| r).collect(), interrupted: false })
     }
 }

@@ -7,6 +7,7 @@
 //! own 128 levels of nesting. Source: RFC 8259.
 
 use serde_json::{Map, Value};
+use tailbound_core::order;
 
 use tailbound_core::Distribution;
 use tailbound_core::number::Real as _;
@@ -160,6 +161,6 @@ pub(crate) fn numbered<'a>(
             .map_err(|_| Fault::path(join(path, key), "the key is not a thread number"))?;
         out.push((number, object(o, key, path)?, join(path, key)));
     }
-    out.sort_by_key(|(n, ..)| *n);
+    order::by_key(&mut out, |(n, ..)| *n);
     Ok(out)
 }

@@ -9,6 +9,7 @@
 //! Source: rtla-timerlat-top(1), its sources of 6.3 to 6.12, output of them.
 
 use tailbound_core::number::Real as _;
+use tailbound_core::order;
 use tailbound_core::record::Event;
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::{Context, Distribution, Finding, Impact, Policy};
@@ -206,7 +207,7 @@ fn measured(line: &str) -> Option<(&str, &str, Option<f64>)> {
 /// Who and where, as findings.
 fn causes(draft: &mut Draft, blocks: &[Block]) {
     let mut latest_first: Vec<&Block> = blocks.iter().collect();
-    latest_first.sort_by_key(|b| std::cmp::Reverse(b.whole.map(|w| w.0)));
+    order::by_key(&mut latest_first, |b| std::cmp::Reverse(b.whole.map(|w| w.0)));
     for block in latest_first {
         let parts: Vec<String> = block.parts.iter().map(Part::words).collect();
         if parts.is_empty() {

@@ -7,6 +7,7 @@
 //! deadline. What watching cannot know stands in `source.lost`.
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use tailbound_core::finding::Impact;
 use tailbound_core::occurrence::Occurrence;
@@ -94,9 +95,9 @@ pub fn run_of(watched: WatchOutcome, about: About, mut tasks: TaskModels) -> Run
         add(&mut run, thread, all, &about);
     }
     run.violations.clone_from(&about.violations);
-    run.exceedances.sort_by_key(|e| e.t_ns);
-    run.blocks.sort_by_key(|b| (b.second, b.thread));
-    run.seconds.sort_by_key(|s| (s.second, s.thread));
+    order::by_key(&mut run.exceedances, |e| e.t_ns);
+    order::by_key(&mut run.blocks, |b| (b.second, b.thread));
+    order::by_key(&mut run.seconds, |s| (s.second, s.thread));
     let lines = run.lines().count() as u64;
     run.end = Some(End { reason: about.reason, measured_ns: about.measured_ns, lines });
     tailbound_stats::judge(&mut run);
@@ -107,7 +108,7 @@ pub fn run_of(watched: WatchOutcome, about: About, mut tasks: TaskModels) -> Run
 /// its responses have a number of their own.
 fn add(run: &mut Run, thread: WatchedThread, all: u32, about: &About) {
     let WatchedThread { cycles, mut late, seconds, blocks, .. } = thread;
-    late.sort_by_key(|l| l.activation);
+    order::by_key(&mut late, |l| l.activation);
     let counters = BTreeMap::from([("page_faults".to_owned(), cycles.page_faults)]);
     let ended = match about.reason {
         EndReason::Complete => ThreadEnd::Complete,

@@ -6,6 +6,7 @@
 //! not certain is not joined, and the reason is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use tailbound_core::order;
 
 use tailbound_core::Run;
 use tailbound_core::pulses::{
@@ -56,7 +57,7 @@ pub(crate) fn refuse(run: &mut Run, reason: &str) {
 /// Longest first.
 fn worst(run: &Run, thread: u32) -> Vec<&ExceedanceRecord> {
     let mut all: Vec<_> = run.exceedances.iter().filter(|e| e.thread == thread).collect();
-    all.sort_by_key(|e| (std::cmp::Reverse(e.error_ns), e.activation));
+    order::by_key(&mut all, |e| (std::cmp::Reverse(e.error_ns), e.activation));
     all
 }
 

@@ -9,7 +9,7 @@ use super::{altered, call, folder, skip, status, stderr, stdout};
 use tailbound_core::Run;
 use tailbound_core::finding::Impact;
 use tailbound_core::record::Line;
-use tailbound_core::runfile::read_run;
+use tailbound_core::runfile::{read_line, read_run};
 use tailbound_core::{Outcome, Verdict};
 
 /// A run of all CPUs whose every wake-up is an exceedance, and its file.
@@ -35,8 +35,8 @@ fn without_digests(lines: &[Vec<u8>]) -> Vec<u8> {
     let kept: Vec<&Vec<u8>> = lines.iter().filter(|l| !is(l, "digest")).collect();
     let mut out = Vec::new();
     for (i, line) in kept.iter().enumerate() {
-        match serde_json::from_slice::<Line>(line) {
-            Ok(Line::End(mut end)) => {
+        match read_line(line) {
+            Ok(Some(Line::End(mut end))) => {
                 end.lines = i as u64;
                 serde_json::to_writer(&mut out, &Line::End(end)).unwrap();
                 out.push(b'\n');
@@ -61,8 +61,8 @@ fn a_forged_verdict_is_not_believed() {
     assert_eq!(honest.outcome, Outcome::NotMet);
     let forged: Vec<Vec<u8>> = lines(&file)
         .into_iter()
-        .map(|line| match serde_json::from_slice::<Line>(line) {
-            Ok(Line::Verdict(v)) => {
+        .map(|line| match read_line(line) {
+            Ok(Some(Line::Verdict(v))) => {
                 let sentence = "Met: none came later; the latest was 362 ns.".to_owned();
                 let v = Verdict { outcome: Outcome::Met, sentence, beyond: 0, ..v };
                 let mut text = serde_json::to_vec(&Line::Verdict(v)).unwrap();
@@ -148,13 +148,13 @@ fn a_file_that_was_cut_off_tells_all_it_holds() {
         let run = judged(&cut);
         let (mut n, mut max) = (std::collections::BTreeMap::new(), None);
         for line in whole {
-            match serde_json::from_slice::<Line>(line) {
-                Ok(Line::Second(s)) => {
+            match read_line(line) {
+                Ok(Some(Line::Second(s))) => {
                     *n.entry(s.thread).or_insert(0) += s.n;
                     max = max.max(Some(s.max_ns));
                 }
-                Ok(Line::Exceedance(e)) => max = max.max(Some(e.error_ns)),
-                Ok(Line::Thread(t)) => max = max.max(t.wakeup.max_ns),
+                Ok(Some(Line::Exceedance(e))) => max = max.max(Some(e.error_ns)),
+                Ok(Some(Line::Thread(t))) => max = max.max(t.wakeup.max_ns),
                 _ => {}
             }
         }

@@ -8,6 +8,7 @@
 use serde_json::{Value, json};
 use tailbound_core::blame::{Activity, Interrupted, OnCpu, TimeTotals};
 use tailbound_core::number::Real as _;
+use tailbound_core::order;
 use tailbound_core::units::{format_ns_i64, grouped};
 
 use super::look;
@@ -26,13 +27,13 @@ type Row<'a> = (&'a (Activity, String), &'a TimeTotals);
 /// Most time first.
 fn sorted(on: &OnCpu) -> Vec<Row<'_>> {
     let mut all: Vec<Row<'_>> = on.taken.iter().collect();
-    all.sort_by_key(|(name, t)| (std::cmp::Reverse(t.ns), *name));
+    order::by_key(&mut all, |(name, t)| (std::cmp::Reverse(t.ns), *name));
     all
 }
 
 fn senders(found: &Interrupted) -> Vec<(&tailbound_core::blame::Sender, u64)> {
     let mut all: Vec<_> = found.senders.iter().map(|(s, n)| (s, *n)).collect();
-    all.sort_by_key(|(s, n)| (std::cmp::Reverse(*n), *s));
+    order::by_key(&mut all, |(s, n)| (std::cmp::Reverse(*n), *s));
     all
 }
 

@@ -4,6 +4,7 @@
 //! Units: ns since the due time.
 
 use tailbound_core::blame::{BlameLane, BlameRecord, Phase};
+use tailbound_core::order;
 
 /// Most CPUs in one picture: a terminal and a page have no room for hundreds.
 const CPUS_MAX: usize = 8;
@@ -69,9 +70,11 @@ impl PictureLanes<'_> {
 /// The CPU of the thread, then the busiest.
 pub(super) fn lanes(record: &BlameRecord) -> PictureLanes<'_> {
     let mut all: Vec<&BlameLane> = record.lanes.iter().collect();
-    all.sort_by_key(|l| (Some(l.cpu) != record.cpu, std::cmp::Reverse(l.spans.len()), l.cpu));
+    order::by_key(&mut all, |l| {
+        (Some(l.cpu) != record.cpu, std::cmp::Reverse(l.spans.len()), l.cpu)
+    });
     let more = all.len().saturating_sub(CPUS_MAX);
     all.truncate(CPUS_MAX);
-    all.sort_by_key(|l| l.cpu);
+    order::by_key(&mut all, |l| l.cpu);
     PictureLanes { shown: all, more }
 }

@@ -21,6 +21,7 @@ mod text;
 mod threads;
 
 use tailbound_core::blame::BlameRecord;
+use tailbound_core::order;
 use tailbound_core::units::format_ns_i64;
 
 pub use answer::{BlameAnswer, FollowedThreads, findings_of, none_taken_apart};
@@ -45,7 +46,7 @@ pub const PICTURES_MAX: usize = 12;
 /// The `most` latest samples, the latest first.
 pub(crate) fn latest(records: &[BlameRecord], most: usize) -> Vec<&BlameRecord> {
     let mut all: Vec<&BlameRecord> = records.iter().collect();
-    all.sort_by_key(|r| (std::cmp::Reverse(r.latency_ns), r.t_ns, r.thread));
+    order::by_key(&mut all, |r| (std::cmp::Reverse(r.latency_ns), r.t_ns, r.thread));
     all.truncate(most);
     all
 }

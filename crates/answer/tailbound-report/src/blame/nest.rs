@@ -4,6 +4,8 @@
 //! Units: ns. A file may hold spans that overlap without one lying within the other:
 //! there the earlier one ends where the later one begins.
 
+use tailbound_core::order;
+
 /// One of several spans of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Nested {
@@ -22,7 +24,7 @@ pub(crate) struct Nested {
 pub(crate) fn nested(spans: impl IntoIterator<Item = (i64, i64)>) -> Vec<Nested> {
     let span = |(at, (from_ns, to_ns))| Nested { from_ns, to_ns, depth: 0, at };
     let mut all: Vec<Nested> = spans.into_iter().enumerate().map(span).collect();
-    all.sort_by_key(|n| (n.from_ns, std::cmp::Reverse(n.to_ns), n.at));
+    order::by_key(&mut all, |n| (n.from_ns, std::cmp::Reverse(n.to_ns), n.at));
     let mut out: Vec<Nested> = Vec::new();
     // Places in `out`, each within the one before.
     let mut open: Vec<usize> = Vec::new();

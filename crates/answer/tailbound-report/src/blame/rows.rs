@@ -5,6 +5,7 @@
 
 use tailbound_core::blame::{BlamePart, BlameRecord, Culprit, Ranking, Sureness};
 use tailbound_core::number::Real as _;
+use tailbound_core::order;
 use tailbound_core::units::format_ns_i64;
 
 use crate::escape::terminal;
@@ -57,9 +58,9 @@ pub(super) fn culprits(ranking: &Ranking, most: usize) -> Table {
 /// The longest `most` parts of a sample in the order of time, and a row for what is left out.
 pub(crate) fn parts(record: &BlameRecord, most: usize) -> Table {
     let mut shown: Vec<&BlamePart> = record.parts.iter().collect();
-    shown.sort_by_key(|p| std::cmp::Reverse(p.ns));
+    order::by_key(&mut shown, |p| std::cmp::Reverse(p.ns));
     let rest = shown.split_off(most.min(shown.len()));
-    shown.sort_by_key(|p| p.from_ns);
+    order::by_key(&mut shown, |p| p.from_ns);
     let mut table = Table::new(&["phase", "length", "share", "what"]).with_words(&[3]);
     let share = |ns: i64| percent(ns.real(), record.latency_ns.real());
     for p in shown {

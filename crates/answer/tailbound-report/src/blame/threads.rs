@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 use tailbound_core::Distribution;
 use tailbound_core::number::Real as _;
+use tailbound_core::order;
 use tailbound_core::units::{format_ns_i64, grouped};
 
 use super::rows;
@@ -70,7 +71,7 @@ impl ThreadRow<'_> {
 #[must_use]
 pub fn threads(all: &[ThreadRow<'_>], most: usize, style: Style) -> String {
     let mut sorted: Vec<&ThreadRow<'_>> = all.iter().collect();
-    sorted.sort_by_key(|t| (std::cmp::Reverse(t.wakeups.max_ns), t.pid));
+    order::by_key(&mut sorted, |t| (std::cmp::Reverse(t.wakeups.max_ns), t.pid));
     let mut table =
         Table::new(&["thread", "priority", "CPU", "wake-ups", "mean", "latest"]).with_words(&[0]);
     let time = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), format_ns_i64);

@@ -5,6 +5,7 @@
 
 use tailbound_core::blame::{KernelKind, Remedy, Sureness};
 use tailbound_core::cycle::{CycleRecord, LateReason, Pace, PaceKind};
+use tailbound_core::order;
 use tailbound_core::units::{format_ns_i64, grouped, spaced};
 
 use crate::blame::what;
@@ -27,7 +28,7 @@ pub(super) fn headlines(all: &[CycleRecord], kernel: KernelKind) -> Vec<Headline
         return vec![good("No whole cycle of a watched thread was seen.".to_owned())];
     }
     let mut late: Vec<&CycleRecord> = seen.iter().copied().filter(|c| c.misses > 0).collect();
-    late.sort_by_key(|c| (std::cmp::Reverse(c.misses), c.tid));
+    order::by_key(&mut late, |c| (std::cmp::Reverse(c.misses), c.tid));
     let mut out: Vec<Headline> = (late.iter().take(TOLD_MAX))
         .map(|c| Headline { text: late_words(c, kernel), late: true })
         .collect();

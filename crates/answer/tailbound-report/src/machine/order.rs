@@ -5,6 +5,7 @@
 //! does not jump from look to look.
 
 use std::cmp::Ordering;
+use tailbound_core::order;
 
 use super::look::MachineView;
 use super::rows::{InterruptRow, ThreadRow, urgency};
@@ -187,20 +188,20 @@ impl Sort {
     /// Puts threads in order.
     pub fn threads(&self, rows: &mut [ThreadRow]) {
         let number = |t: &ThreadRow| (t.pid, t.id);
-        let order = self.threads;
-        rows.sort_by(|a, b| {
-            let by_key = by_thread_key(order.key, a, b);
-            let by_key = if order.descending { by_key.reverse() } else { by_key };
+        let by = self.threads;
+        order::by(rows, |a, b| {
+            let by_key = by_thread_key(by.key, a, b);
+            let by_key = if by.descending { by_key.reverse() } else { by_key };
             by_key.then_with(|| number(a).cmp(&number(b)))
         });
     }
 
     /// Puts interrupts in order.
     pub fn interrupts(&self, rows: &mut [InterruptRow]) {
-        let order = self.interrupts;
-        rows.sort_by(|a, b| {
-            let by_key = by_interrupt_key(order.key, a, b);
-            let by_key = if order.descending { by_key.reverse() } else { by_key };
+        let by = self.interrupts;
+        order::by(rows, |a, b| {
+            let by_key = by_interrupt_key(by.key, a, b);
+            let by_key = if by.descending { by_key.reverse() } else { by_key };
             by_key.then(a.number.cmp(&b.number))
         });
     }

@@ -5,6 +5,7 @@
 //! Not here: figures.
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::verdict::Outcome;
@@ -30,7 +31,7 @@ pub(super) fn headline(grid: &Grid) -> String {
         };
         worst.push((partly, *max, format!("{} on {}{of}", format_ns_i64(*max), variant.name())));
     }
-    worst.sort_by_key(|w| (w.0, w.1));
+    order::by_key(&mut worst, |w| (w.0, w.1));
     // Partly known ones stand last whatever their figure: then there is no "from, to".
     let short = worst.len() > 4 && !worst.iter().any(|w| w.0);
     let words: Vec<String> = worst.into_iter().map(|w| w.2).collect();
@@ -111,7 +112,7 @@ pub(super) fn notes(grid: &Grid) -> Vec<String> {
         .runs()
         .flat_map(|r| r.contexts().into_iter().filter(|c| Some(*c) != r.judged_context()))
         .collect();
-    hidden.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
+    order::by(&mut hidden, |a, b| a.as_str().cmp(b.as_str()));
     hidden.dedup();
     let hidden: Vec<&str> = hidden.iter().map(Context::as_str).collect();
     if !hidden.is_empty() {

@@ -5,6 +5,7 @@
 //! Units: ns. A section that one of them has not among its longest is absent there, not 0.
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use serde::Serialize;
 use tailbound_core::paths::{PathsRecord, SectionKind, TreeLine};
@@ -61,7 +62,7 @@ fn changed<K: Ord>(
     all.extend(now.into_iter().map(new));
     let change = |g: &Grown| g.now_ns.unwrap_or(0).saturating_sub(g.before_ns.unwrap_or(0));
     all.retain(|g| change(g) != 0);
-    all.sort_by_key(|g| (std::cmp::Reverse(change(g).abs()), g.what.clone()));
+    order::by_key(&mut all, |g| (std::cmp::Reverse(change(g).abs()), g.what.clone()));
     all
 }
 

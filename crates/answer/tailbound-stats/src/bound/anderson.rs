@@ -42,7 +42,7 @@ const TABLE: [[f64; 5]; 16] = [
 pub fn statistic(excesses: &Excesses, fit: &Gpd) -> f64 {
     let mut below: Vec<f64> =
         excesses.values().iter().map(|y| (1.0 - fit.above(*y)).clamp(1e-12, 1.0 - 1e-12)).collect();
-    below.sort_by(f64::total_cmp);
+    below.sort_unstable_by(f64::total_cmp);
     let n = excesses.k();
     let sum: f64 = below
         .iter()

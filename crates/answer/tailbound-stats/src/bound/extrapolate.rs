@@ -312,7 +312,8 @@ fn stationary(values: &[f64]) -> Result<(usize, Vec<f64>, Gate), Stop> {
 
 pub(crate) fn descending(values: &[f64]) -> Vec<f64> {
     let mut out = values.to_vec();
-    out.sort_by(|a, b| b.total_cmp(a));
+    out.sort_unstable_by(f64::total_cmp);
+    out.reverse();
     out
 }
 

@@ -135,7 +135,7 @@ impl Censored<'_> {
             thetas.push(1e-3 / self.mean * 3e4f64.powf(share));
             thetas.push(-(1.0 - 1e-6) / end * 1e-3f64.powf(share));
         }
-        thetas.sort_by(f64::total_cmp);
+        thetas.sort_unstable_by(f64::total_cmp);
         let values: Vec<f64> = thetas.iter().map(|t| at(*t)).collect();
         let greatest = values.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
         let best = greatest.map_or(0, |(i, _)| i);
@@ -152,7 +152,8 @@ mod tests {
     use crate::random::Random;
 
     fn top(values: &mut [f64], k: usize) -> Vec<f64> {
-        values.sort_by(|a, b| b.total_cmp(a));
+        values.sort_unstable_by(f64::total_cmp);
+        values.reverse();
         values.iter().take(k).map(|v| v - values[k]).collect()
     }
 

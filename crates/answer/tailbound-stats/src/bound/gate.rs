@@ -120,7 +120,7 @@ pub fn regroup(values: &[f64], factor: usize) -> Vec<f64> {
 
 pub(crate) fn ordered(values: &[f64]) -> Vec<f64> {
     let mut ordered = values.to_vec();
-    ordered.sort_by(f64::total_cmp);
+    ordered.sort_unstable_by(f64::total_cmp);
     ordered
 }
 

@@ -174,7 +174,7 @@ impl Excesses {
         }
         points.push(0.0);
         points.extend((0..ABOVE).map(|i| spread(i, ABOVE, 1e-4, 1e3) / mean));
-        points.sort_by(f64::total_cmp);
+        points.sort_unstable_by(f64::total_cmp);
         points.dedup();
         let at: Vec<f64> =
             points.iter().map(|t| self.profile(*t, shape_min, shape_max).0).collect();

@@ -6,6 +6,7 @@
 //! explains nothing. The nearest come first.
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use serde::{Deserialize, Serialize};
 use tailbound_core::Run;
@@ -51,7 +52,7 @@ pub fn near(runs: &[RunFacts], at: usize) -> Vec<FactChange> {
     let window = runs.get(from..(at + REACH + 1).min(runs.len())).unwrap_or_default();
     let unknown = || "not recorded".to_owned();
     let mut names: Vec<&String> = window.iter().flat_map(RunFacts::keys).collect();
-    names.sort();
+    order::by(&mut names, Ord::cmp);
     names.dedup();
     let mut out: Vec<FactChange> = Vec::new();
     for name in names {
@@ -71,7 +72,7 @@ pub fn near(runs: &[RunFacts], at: usize) -> Vec<FactChange> {
             out.extend(moves.into_iter().min_by_key(|c| (c.off.abs(), c.off)));
         }
     }
-    out.sort_by(|a, b| (a.off.abs(), a.off, &a.name).cmp(&(b.off.abs(), b.off, &b.name)));
+    order::by(&mut out, |a, b| (a.off.abs(), a.off, &a.name).cmp(&(b.off.abs(), b.off, &b.name)));
     out
 }
 

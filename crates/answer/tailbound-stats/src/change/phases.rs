@@ -15,6 +15,7 @@
 
 use serde::Serialize;
 use tailbound_core::number::Real as _;
+use tailbound_core::order;
 use tailbound_core::record::BlockRecord;
 
 use crate::bound::gate::scores;
@@ -80,7 +81,7 @@ pub fn phases(blocks: &[BlockRecord]) -> Result<Vec<Phase>, TooFewStretches> {
             }
         }
     }
-    found.sort_by_key(|f| f.second);
+    order::by_key(&mut found, |f| f.second);
     Ok(found)
 }
 

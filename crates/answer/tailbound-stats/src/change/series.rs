@@ -13,6 +13,7 @@
 //! multivariate data", JASA 2014, with alpha = 1.
 
 use serde::Serialize;
+use tailbound_core::order;
 
 use super::features::{FIGURES, Features};
 use super::lasting::Lasting;
@@ -141,7 +142,7 @@ pub fn history(runs: &[Features], settings: Settings) -> History {
     let mut random = Random::new(settings.seed);
     let mut found = Vec::new();
     split(&chance, 0..runs.len(), settings, &mut random, &mut found);
-    found.sort_by_key(|f: &(usize, f64)| f.0);
+    order::by_key(&mut found, |f: &(usize, f64)| f.0);
     placed(&levels, &mut found, runs.len(), settings.segment_min.max(2));
     // A split within the margin is no change; its neighbours then border on each other.
     loop {

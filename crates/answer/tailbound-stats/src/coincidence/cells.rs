@@ -229,7 +229,8 @@ impl Cells {
     pub(super) fn latest(&self, (least, most): (usize, usize)) -> Option<Vec<bool>> {
         let n = (self.late.len() / 10).clamp(least, most);
         let mut sorted = self.late.clone();
-        sorted.sort_by(|a, b| b.total_cmp(a));
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted.reverse();
         let from = *sorted.get(n.checked_sub(1)?)?;
         let late: Vec<bool> = self.late.iter().map(|l| *l >= from).collect();
         (late.iter().filter(|l| **l).count() <= 2 * n).then_some(late)
@@ -238,7 +239,7 @@ impl Cells {
     /// Which cells had much taken.
     pub(super) fn much(&self) -> Vec<bool> {
         let mut sorted = self.taken.clone();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         let quartile = sorted.get(sorted.len() * 3 / 4).copied().unwrap_or(0.0);
         self.taken.iter().map(|t| *t > quartile).collect()
     }

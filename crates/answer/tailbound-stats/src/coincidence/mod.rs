@@ -16,6 +16,7 @@ mod cells;
 mod shuffle;
 
 use std::collections::{BTreeMap, BTreeSet};
+use tailbound_core::order;
 
 use serde::Serialize;
 use tailbound_core::Run;
@@ -116,7 +117,7 @@ pub fn of_run(run: &Run) -> Option<Coincidence> {
 /// Of the threads above, the one that ran most in the latest seconds, if that is more than half of it.
 fn above(run: &Run) -> Option<String> {
     let mut latest: Vec<(i64, u64)> = run.seconds.iter().map(|s| (s.max_ns, s.second)).collect();
-    latest.sort_unstable_by(|a, b| b.cmp(a));
+    order::by(&mut latest, |a, b| b.cmp(a));
     latest.truncate((latest.len() / 10).clamp(LATEST.0, LATEST.1));
     let seconds: BTreeSet<u64> = latest.into_iter().map(|(_, second)| second).collect();
     let mut sums: BTreeMap<&str, i64> = BTreeMap::new();

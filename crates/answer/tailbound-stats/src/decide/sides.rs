@@ -5,6 +5,7 @@
 //! to its command line. PREEMPT_RT is the real-time side where one system alone has it.
 
 use tailbound_core::Run;
+use tailbound_core::order;
 use tailbound_core::published::{Published, PublishedError};
 use tailbound_core::record::Fact;
 
@@ -102,7 +103,7 @@ impl Sides {
         let mut notes = Vec::new();
         for side in [&real, &fast] {
             let mut systems: Vec<String> = side.iter().map(|(_, run)| system(run)).collect();
-            systems.sort();
+            order::by(&mut systems, Ord::cmp);
             systems.dedup();
             if systems.len() > 1 {
                 notes.push(format!("One side combines several systems: {}.", systems.join("; ")));
@@ -220,7 +221,7 @@ fn differences(real: &[Named], fast: &[Named]) -> Vec<String> {
     for (name, of) in what {
         let values = |side: &[Named]| {
             let mut v: Vec<String> = side.iter().map(|(_, run)| of(run)).collect();
-            v.sort();
+            order::by(&mut v, Ord::cmp);
             v.dedup();
             v.join(", ")
         };

@@ -96,7 +96,7 @@ pub(super) fn kept(times: &[f64], period: f64, tolerance: Tolerance) -> (Vec<usi
     });
     kept.sort_unstable();
     kept.dedup();
-    all_off.sort_by(f64::total_cmp);
+    all_off.sort_unstable_by(f64::total_cmp);
     (kept, all_off)
 }
 

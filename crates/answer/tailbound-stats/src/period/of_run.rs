@@ -5,6 +5,7 @@
 //! Units: ns; times are those at which the activations fell due, which the schedule makes exact.
 
 use std::collections::{BTreeMap, BTreeSet};
+use tailbound_core::order;
 
 use serde::Serialize;
 use tailbound_core::Run;
@@ -106,7 +107,7 @@ pub fn of_run(run: &Run) -> Vec<ThreadPeriod> {
             Some(ThreadPeriod { thread: key.0, name, period, culprit, same })
         })
         .collect();
-    out.sort_by_key(|p| std::cmp::Reverse(p.period.count));
+    order::by_key(&mut out, |p| std::cmp::Reverse(p.period.count));
     out
 }
 

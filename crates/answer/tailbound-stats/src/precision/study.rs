@@ -149,7 +149,7 @@ impl Row {
                 runs.iter().filter_map(|r| r.figures.get(i).copied().flatten()).collect();
             let held = given.iter().filter(|(held, _)| *held).count();
             let mut halves: Vec<f64> = given.iter().map(|(_, half)| *half).collect();
-            halves.sort_by(f64::total_cmp);
+            halves.sort_unstable_by(f64::total_cmp);
             if let (Some(holds), Some(half)) = (row.holds.get_mut(i), row.half.get_mut(i)) {
                 *holds = held.real() / given.len().max(1).real();
                 *half = halves.get(halves.len() / 2).copied().unwrap_or(f64::NAN);

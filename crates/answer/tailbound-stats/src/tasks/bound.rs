@@ -15,6 +15,7 @@
 //! Chen et al. 2019, "Many suspensions, many problems", on what holds with self-suspension.
 
 use std::cell::Cell;
+use tailbound_core::order;
 
 use response_time_analysis::fixed_priority::floating_nonpreemptive::{
     TaskUnderAnalysis, dedicated_uniproc_rta,
@@ -38,7 +39,7 @@ pub fn analyse(model: &Model) -> ResponseTimes {
         (0..tasks.len()).map(|k| Problem::of(tasks, k)?.all()).collect();
     let mut best = all.clone();
     let mut order: Vec<usize> = (0..tasks.len()).collect();
-    order.sort_by_key(|k| std::cmp::Reverse(tasks.get(*k).and_then(Task::fixed_priority)));
+    order::by_key(&mut order, |k| std::cmp::Reverse(tasks.get(*k).and_then(Task::fixed_priority)));
     for k in order {
         let Ok(problem) = Problem::of(tasks, k) else { continue };
         let own = problem.own(|i| {

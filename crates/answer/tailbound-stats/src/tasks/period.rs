@@ -84,7 +84,7 @@ impl Fit {
     /// The grid that fits these times, ascending, from 0 on.
     fn of(times: &[f64]) -> Option<Self> {
         let mut distances: Vec<f64> = times.windows(2).filter_map(distance).collect();
-        distances.sort_by(f64::total_cmp);
+        distances.sort_unstable_by(f64::total_cmp);
         let mut period = *distances.get(distances.len() / 2)?;
         if period < 1.0 {
             return None;

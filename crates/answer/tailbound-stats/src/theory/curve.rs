@@ -8,6 +8,7 @@
 //! Executions are in the order of their begins. One within another (an interrupt taken in the soft
 //! interrupts of the same vector) ends earlier than the outer one: the latest end so far stands for all before.
 
+use tailbound_core::order;
 use tailbound_core::theory::{CurveStep, Execution, InterruptRecord, Vector};
 
 /// The greatest number of executions, and the greatest sum of their times, that any window of `within_ns` has a part
@@ -62,7 +63,7 @@ pub fn steps(executions: &[Execution], to_ns: i64) -> Vec<CurveStep> {
 
 /// The steps that are above all steps of shorter windows.
 fn upper(mut all: Vec<CurveStep>) -> Vec<CurveStep> {
-    all.sort_unstable_by_key(|s| s.within_ns);
+    order::by_key(&mut all, |s| s.within_ns);
     let mut kept: Vec<CurveStep> = Vec::new();
     for step in all {
         let before = kept.last().copied().unwrap_or(CurveStep { within_ns: -1, n: 0, sum_ns: 0 });

@@ -32,6 +32,7 @@ pub use models::{Model, Refusal};
 pub use words::remedies;
 
 use serde::Serialize;
+use tailbound_core::order;
 use tailbound_core::theory::{Evidence, Holds, TheoryRecord, Variable};
 
 /// Curves are taken for windows of at least so long.
@@ -281,6 +282,6 @@ fn terms(record: &TheoryRecord, parts: Parts) -> Vec<Term> {
         });
     }
     all.retain(|t| t.ns > 0);
-    all.sort_by_key(|t| std::cmp::Reverse(t.ns));
+    order::by_key(&mut all, |t| std::cmp::Reverse(t.ns));
     all
 }

@@ -5,6 +5,7 @@
 
 use super::{BlameRecord, Cause, Sureness};
 use crate::number::Real as _;
+use crate::order;
 use crate::units::format_ns_i64;
 
 /// One cause and name, over all samples.
@@ -180,7 +181,7 @@ impl Ranking {
             |(culprit, times): (Culprit, Times)| Culprit { sureness: times.sureness(), ..culprit };
         let mut culprits: Vec<Culprit> = culprits.into_iter().map(told).collect();
         let rank = |c: &Culprit| (c.samples > 0, c.total_ns, c.samples);
-        culprits.sort_by(|a, b| (rank(b), &a.who).cmp(&(rank(a), &b.who)));
+        order::by(&mut culprits, |a, b| (rank(b), &a.who).cmp(&(rank(a), &b.who)));
         let total_ns = counted().map(|r| r.latency_ns).fold(0, i64::saturating_add);
         let least_ns = counted().map(|r| r.latency_ns).min().unwrap_or(0);
         let samples = counted().count();

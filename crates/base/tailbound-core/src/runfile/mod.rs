@@ -27,7 +27,7 @@ use crate::record::{End, Line, RawRecord};
 pub use begin::{is_run_file, utf16};
 use digest::Running;
 pub use fault::{LineFault, RawFault};
-pub use read::{ReadError, read_run, read_run_checked, read_run_without};
+pub use read::{ReadError, read_line, read_run, read_run_checked, read_run_without};
 pub use trail::{Integrity, Seal};
 
 /// Writes records as lines, and knows how many and which it wrote.
@@ -49,9 +49,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of the underlying writer.
     pub fn line(&mut self, line: &Line) -> io::Result<()> {
-        let mut text = printable::json(serde_json::to_string(line).map_err(io::Error::other)?);
-        text.push('\n');
-        self.bytes(text.as_bytes())
+        self.bytes(text_of(line)?.as_bytes())
     }
 
     fn bytes(&mut self, line: &[u8]) -> io::Result<()> {
@@ -85,12 +83,18 @@ impl<W: Write> Writer<W> {
     /// Those of the underlying writer.
     pub fn end(mut self, reason: EndReason, measured_ns: i64) -> io::Result<W> {
         let lines = self.lines;
-        let end = Line::End(End { reason, measured_ns, lines });
-        let text = serde_json::to_string(&end).map_err(io::Error::other)?;
-        self.bytes(&self.digest.sealed(&text))?;
+        let text = text_of(&Line::End(End { reason, measured_ns, lines }))?;
+        self.bytes(&self.digest.sealed(text.trim_end()))?;
         self.out.flush()?;
         Ok(self.out)
     }
+}
+
+/// One copy for all writers.
+fn text_of(line: &Line) -> io::Result<String> {
+    let mut text = printable::json(serde_json::to_string(line).map_err(io::Error::other)?);
+    text.push('\n');
+    Ok(text)
 }
 
 /// Writes a whole run, as an importer does.

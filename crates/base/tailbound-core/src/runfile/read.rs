@@ -83,6 +83,11 @@ pub fn read_run_checked(
     mut input: impl BufRead,
     skip: &[&str],
 ) -> Result<(Run, Integrity), ReadError> {
+    read_lines(&mut input, skip)
+}
+
+/// One copy for all kinds of input.
+fn read_lines(mut input: &mut dyn BufRead, skip: &[&str]) -> Result<(Run, Integrity), ReadError> {
     let mut run: Option<Run> = None;
     let mut threads = Threads::default();
     let mut marked = None;
@@ -113,7 +118,7 @@ pub fn read_run_checked(
         {
             continue;
         }
-        let parsed = parse_line(&bytes);
+        let parsed = read_line(&bytes);
         match (&mut run, parsed) {
             // A last line without its newline was cut off, unless it happens to be whole.
             (Some(_), Err(_)) if !whole => break,
@@ -206,7 +211,7 @@ impl Threads {
     fn absorb_into(&mut self, run: &mut Run) -> Result<(), ReadError> {
         self.named.clear();
         for (line, bytes, before) in self.lines.drain(..) {
-            let record = parse_line(&bytes).map_err(|reason| ReadError::Line { line, reason })?;
+            let record = read_line(&bytes).map_err(|reason| ReadError::Line { line, reason })?;
             if let Some(Line::Thread(t)) = &record {
                 self.known.know(t, before);
             }
@@ -224,8 +229,11 @@ fn kind_of(line: &[u8]) -> Option<&str> {
     (head.get(end) == Some(&b'"')).then(|| std::str::from_utf8(head.get(..end)?).ok())?
 }
 
-/// One line within its limits; `None` is a type this version does not know.
-fn parse_line(bytes: &[u8]) -> Result<Option<Line>, LineFault> {
+/// Reads one line, within its limits; `None` is a type that this version does not know.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_line(bytes: &[u8]) -> Result<Option<Line>, LineFault> {
     let line = typed_line(bytes)?;
     line.as_ref().map_or(Ok(()), line_limits::check)?;
     Ok(line)

@@ -6,6 +6,7 @@
 //! lives only between two scans is not seen. Units: ns. Source: sched(7).
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use tailbound_core::record::Fact;
 use tailbound_core::units::format_ns_i64;
@@ -96,7 +97,7 @@ impl Disturbance for HigherPriority {
         if list.is_empty() {
             return Vec::new();
         }
-        list.sort_by(|a, b| b.used_ns.cmp(&a.used_ns).then(a.task.tid.cmp(&b.task.tid)));
+        order::by(&mut list, |a, b| b.used_ns.cmp(&a.used_ns).then(a.task.tid.cmp(&b.task.tid)));
         let time = |ns: u64| format_ns_i64(i64::try_from(ns).unwrap_or(i64::MAX));
         let mut words: Vec<String> = list
             .iter()

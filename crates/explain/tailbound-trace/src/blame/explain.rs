@@ -8,6 +8,7 @@
 use tailbound_core::blame::{
     Activity, BlameLane, BlamePart, BlameRecord, BlameSpan, Cause, Phase, Sureness,
 };
+use tailbound_core::order;
 use tailbound_core::units::format_ns_i64;
 
 use super::charge::{Charge, SegmentContext};
@@ -403,7 +404,7 @@ fn longest<T>(all: &[T], most: usize, length: impl Fn(&T) -> i64) -> std::vec::I
         return Vec::new().into_iter();
     }
     let mut sorted = lengths.clone();
-    sorted.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
+    order::by_key(&mut sorted, |ns| std::cmp::Reverse(*ns));
     let least = most.checked_sub(1).and_then(|i| sorted.get(i)).copied().unwrap_or(i64::MAX);
     let longer = lengths.iter().filter(|ns| **ns > least).count();
     let mut equals = 0..most.saturating_sub(longer);

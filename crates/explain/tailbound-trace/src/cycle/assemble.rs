@@ -8,6 +8,7 @@
 //! those of one cycle; else it is broken, and in no figure.
 
 use std::collections::{BTreeSet, HashMap};
+use tailbound_core::order;
 
 use tailbound_core::Distribution;
 use tailbound_core::blame::{BlameRecord, Cause, Phase, Sureness, without_numbers};
@@ -543,7 +544,9 @@ impl Assembly {
                 })
             })
             .collect();
-        all.sort_by(|a, b| (b.total_ns, &a.who, a.phase).cmp(&(a.total_ns, &b.who, b.phase)));
+        order::by(&mut all, |a, b| {
+            (b.total_ns, &a.who, a.phase).cmp(&(a.total_ns, &b.who, b.phase))
+        });
         let rest = all.split_off(CAUSES_MAX.min(all.len()));
         (all, total(rest.iter().map(|c| c.total_ns)))
     }

@@ -12,6 +12,7 @@
 //! Not here: what a rhythm is (`tailbound_core::cycle::Pace`).
 
 use std::collections::{HashMap, HashSet};
+use tailbound_core::order;
 
 use tailbound_core::blame::Sureness;
 use tailbound_core::cycle::Pace;
@@ -86,7 +87,7 @@ pub(super) fn choose(calls: &Calls, pieces: &[Piece], known: &CycleHints) -> Opt
         })
         .collect();
     // A map has no order: equal scores must not be a matter of chance.
-    scored.sort_by_key(|(site, ..)| (site.level, *site));
+    order::by_key(&mut scored, |(site, ..)| (site.level, *site));
     let mut best: Option<(Site, f64, &Candidate<'_>)> = None;
     for next in &scored {
         let (level, score) = best.map_or((0, f64::NEG_INFINITY), |(s, score, _)| (s.level, score));

@@ -7,6 +7,7 @@
 //! Not here: what a cycle's time went to (`assemble`), what is said (`tailbound-report`).
 
 use std::collections::{BTreeMap, HashMap};
+use tailbound_core::order;
 
 use tailbound_core::blame::Cause;
 use tailbound_core::cycle::LateReason;
@@ -118,7 +119,9 @@ impl Lateness {
             })
         };
         let mut all: Vec<LateReason> = self.sums.iter().filter_map(reason).collect();
-        all.sort_by(|a, b| (b.cycles, b.total_ns, &a.who).cmp(&(a.cycles, a.total_ns, &b.who)));
+        order::by(&mut all, |a, b| {
+            (b.cycles, b.total_ns, &a.who).cmp(&(a.cycles, a.total_ns, &b.who))
+        });
         all
     }
 }

@@ -6,6 +6,7 @@
 //! Not here: the words of a single wait (`tracker`).
 
 use std::collections::{BTreeMap, HashMap};
+use tailbound_core::order;
 
 use tailbound_core::blame::{Cause, Phase, without_numbers};
 use tailbound_core::units::format_ns_i64;
@@ -134,7 +135,7 @@ fn most<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> String {
         *sum = sum.saturating_add(ns);
     }
     let mut names: Vec<(&str, u64)> = sums.into_iter().collect();
-    names.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    order::by_key(&mut names, |(_, ns)| std::cmp::Reverse(*ns));
     let more = names.len().saturating_sub(NAMED);
     let first: Vec<&str> = names.into_iter().take(NAMED).map(|(name, _)| name).collect();
     match more {

@@ -3,6 +3,7 @@
 //!
 //! Units: ns.
 
+use tailbound_core::order;
 use tailbound_core::rules::{Cost, Occurrence, Rule, Stack, ViolationRecord};
 
 use super::Violation;
@@ -105,7 +106,7 @@ impl Tally {
     #[must_use]
     pub fn records(self) -> Vec<ViolationRecord> {
         let mut records: Vec<ViolationRecord> = self.found.into_iter().map(|(_, r)| r).collect();
-        records.sort_by_key(|r| (r.rule, std::cmp::Reverse((r.worst.cost.ns, r.n))));
+        order::by_key(&mut records, |r| (r.rule, std::cmp::Reverse((r.worst.cost.ns, r.n))));
         records
     }
 }

@@ -8,6 +8,7 @@ use tailbound_core::blame::{
     Activity, BlameLane, BlamePart, BlameRecord, BlameSpan, Cause, Phase, Sureness,
 };
 use tailbound_core::number::Real as _;
+use tailbound_core::order;
 use tailbound_core::units::{grouped, trimmed};
 
 use super::latency::{LatencyKind, LatencyTrace, SilentPiece, StateStretch};
@@ -245,7 +246,7 @@ impl LatencyTrace {
             p.from_ns < latency && ns.saturating_mul(WORTH) >= latency && ns < latency
         };
         let mut pieces: Vec<&SilentPiece> = self.pieces.iter().filter(worth).collect();
-        pieces.sort_by_key(|p| p.from_ns);
+        order::by_key(&mut pieces, |p| p.from_ns);
         for p in pieces {
             record.chain.push(format!(
                 "From {} to {} ({}) nothing was recorded: between {} and {}.",

@@ -5,6 +5,7 @@
 //! sched(7), kernel/sched/deadline.c.
 
 use tailbound_core::Policy;
+use tailbound_core::order;
 use tailbound_host::threads::Thread;
 
 use super::{PLAIN, few, number};
@@ -283,7 +284,7 @@ fn two_on_one(m: &Machine) -> Look {
         }
     }
     for all in [&mut own, &mut others] {
-        all.sort();
+        order::by(&mut all, Ord::cmp);
         all.dedup();
     }
     own.append(&mut others);

@@ -4,6 +4,7 @@
 //! [`look_at`] is the only way in, [`kept`] and [`search`] the only ways out: what lies between is the search as it is.
 
 use serde_json::json;
+use tailbound_core::order;
 use tailbound_core::utc;
 use tailbound_stats::change::Settings;
 use tailbound_store::{
@@ -169,7 +170,7 @@ impl RegressionSearch {
 
     /// The newest first.
     fn in_order(mut self) -> Self {
-        self.regressions.sort_by(|a, b| b.since.cmp(&a.since));
+        order::by(&mut self.regressions, |a, b| b.since.cmp(&a.since));
         self
     }
 }

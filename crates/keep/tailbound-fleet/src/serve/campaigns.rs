@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use tailbound_core::order;
 
 use serde::Serialize;
 use tailbound_agent::wire::Doing;
@@ -89,7 +90,7 @@ fn told(all: &[Work], doing: &BTreeMap<String, (Doing, i64)>, now_s: i64) -> Vec
     }
     let mut told: Vec<UnderWay> =
         groups.iter().filter_map(|group| of_group(group, doing, now_s)).collect();
-    told.sort_by(|a, b| (&a.campaign, &a.system).cmp(&(&b.campaign, &b.system)));
+    order::by(&mut told, |a, b| (&a.campaign, &a.system).cmp(&(&b.campaign, &b.system)));
     told
 }
 

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use tailbound_core::order;
 
 use serde::{Deserialize, Serialize};
 use tailbound_core::lab::KernelRecord;
@@ -129,7 +130,7 @@ pub fn builds(store: &Store) -> Result<Vec<BuildManifest>, LabError> {
         .filter_map(|e| fs::read(e.path().join(MANIFEST)).ok())
         .filter_map(|b| serde_json::from_slice(&b).ok())
         .collect();
-    found.sort_by(|a, b| a.name.cmp(&b.name));
+    order::by(&mut found, |a, b| a.name.cmp(&b.name));
     Ok(found)
 }
 

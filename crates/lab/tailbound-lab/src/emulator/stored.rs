@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use tailbound_core::order;
 
 use serde::{Deserialize, Serialize};
 use tailbound_core::limits;
@@ -99,7 +100,7 @@ pub fn stored(store: &Store) -> Result<Vec<Stored>, LabError> {
     let room = store.room(ROOM)?;
     let entries = fs::read_dir(&room).map_err(|e| LabError::file(&room, e))?;
     let mut found: Vec<Stored> = entries.flatten().filter_map(|e| read(&e.path())).collect();
-    found.sort_by(|a, b| {
+    order::by(&mut found, |a, b| {
         numbers(&b.version).cmp(&numbers(&a.version)).then_with(|| a.arch.cmp(&b.arch))
     });
     Ok(found)

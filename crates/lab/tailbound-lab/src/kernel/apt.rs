@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use tailbound_core::order;
 
 use serde::{Deserialize, Serialize};
 
@@ -260,7 +261,7 @@ impl Apt {
         let paths = entries.flatten().map(|e| e.path());
         let mut debs: Vec<PathBuf> =
             paths.filter(|p| p.extension().is_some_and(|e| e == "deb")).collect();
-        debs.sort();
+        order::by(&mut debs, Ord::cmp);
         Ok(debs)
     }
 }
@@ -342,7 +343,7 @@ fn madison(text: &str) -> BTreeMap<String, Vec<String>> {
         }
     }
     for versions in all.values_mut() {
-        versions.sort_by(|a, b| version::compare(b, a));
+        order::by(versions, |a, b| version::compare(b, a));
     }
     all
 }

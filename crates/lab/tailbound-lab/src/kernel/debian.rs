@@ -8,6 +8,7 @@
 //! Source: Debian Kernel Handbook, chapter 3.
 
 use std::collections::{BTreeMap, BTreeSet};
+use tailbound_core::order;
 
 use tailbound_core::words::did_you_mean;
 
@@ -212,7 +213,7 @@ pub(crate) fn candidates(known: &Known, name: &str, arch: Arch) -> String {
         .map(|(n, v)| (alike(n.strip_prefix("linux-image-").unwrap_or(n)), n, v))
         .filter(|(same, ..)| *same >= 4)
         .collect();
-    near.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| b.1.cmp(a.1)));
+    order::by(&mut near, |a, b| b.0.cmp(&a.0).then_with(|| b.1.cmp(a.1)));
     if wanted.len() > 7 && !near.is_empty() {
         let list: Vec<String> = near
             .iter()

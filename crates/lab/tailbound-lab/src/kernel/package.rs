@@ -10,6 +10,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use tailbound_core::order;
 
 use serde::{Deserialize, Serialize};
 use tailbound_archive::Limits;
@@ -158,7 +159,7 @@ pub fn in_store(store: &Store) -> Result<Vec<Manifest>, LabError> {
         .filter_map(|e| given::read(&e.path().join(MANIFEST), limits::TEXT_BYTES_MAX).ok())
         .filter_map(|b| serde_json::from_slice(&b).ok())
         .collect();
-    found.sort_by(|a, b| (&a.architecture, &a.package).cmp(&(&b.architecture, &b.package)));
+    order::by(&mut found, |a, b| (&a.architecture, &a.package).cmp(&(&b.architecture, &b.package)));
     Ok(found)
 }
 

@@ -15,6 +15,7 @@ mod summary;
 
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
+use tailbound_core::order;
 
 use tailbound_core::paths::{
     Leg, PathsChecks, PathsRecord, SectionKind, SeveralChecks, WakeUpRecord,
@@ -435,7 +436,7 @@ impl Sparse {
 /// Numbers of the latest samples, and what they are.
 fn latest(latencies_ns: &[i64]) -> Vec<(usize, i64)> {
     let mut all: Vec<(usize, i64)> = latencies_ns.iter().copied().enumerate().collect();
-    all.sort_by_key(|(at, ns)| (std::cmp::Reverse(*ns), *at));
+    order::by_key(&mut all, |(at, ns)| (std::cmp::Reverse(*ns), *at));
     all.truncate(WAKEUPS);
     all
 }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{Read, Seek, SeekFrom};
+use tailbound_core::order;
 
 use tailbound_core::paths::SectionKind;
 
@@ -182,6 +183,6 @@ pub(super) fn read(
         return Err(LookError::Disabled(disabled));
     }
     let mut sections: Vec<(u8, Sections)> = sections.into_iter().collect();
-    sections.sort_by_key(|(cpu, _)| *cpu != measured);
+    order::by_key(&mut sections, |(cpu, _)| *cpu != measured);
     Ok(LogReading { sections, before, set_late, residual, turns })
 }

@@ -3,6 +3,7 @@
 //!
 //! Units: ns. Each entry names a target, of which it is found out later what was executed.
 
+use tailbound_core::order;
 use tailbound_core::paths::{
     Behind, HandedOver, PathsCpu, SectionKind, SectionRecord, SectionTotal, WakeUpRecord,
 };
@@ -73,7 +74,7 @@ impl Sparse {
     ) {
         let mut latest: Vec<usize> = (0..wakeups.len()).collect();
         let latency = |at: &usize| samples.latencies_ns.get(*at).copied().unwrap_or(0);
-        latest.sort_by_key(|at| (std::cmp::Reverse(latency(at)), *at));
+        order::by_key(&mut latest, |at| (std::cmp::Reverse(latency(at)), *at));
         // Of those that another CPU handed over the latest is told, too.
         let over = |at: &usize| wakeups.get(*at).is_some_and(WakeUp::handed_over);
         let over = latest

@@ -17,6 +17,7 @@ use crate::outside::OUTSIDE;
 use crate::record::{MAGIC, guest, mode, plan, point};
 use crate::wakeups::Marks;
 use crate::window::GuestWindow;
+use tailbound_core::order;
 
 /// Why a kernel cannot be watched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -349,7 +350,7 @@ pub(crate) struct Symbols<'a>(Vec<Symbol<'a>>);
 impl<'a> Symbols<'a> {
     pub(crate) fn of(kallsyms: &'a str) -> Self {
         let mut all: Vec<Symbol<'_>> = kallsyms.lines().filter_map(symbol).collect();
-        all.sort_by_key(|s| s.address);
+        order::by_key(&mut all, |s| s.address);
         Self(all)
     }
 

@@ -5,6 +5,7 @@
 //! options of a configuration have none.
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +106,7 @@ pub fn configurations(
     ignored: &dyn Fn(&str) -> bool,
 ) -> Vec<(String, Difference)> {
     let mut names: Vec<&String> = good.keys().chain(bad.keys()).collect();
-    names.sort();
+    order::by(&mut names, Ord::cmp);
     names.dedup();
     names
         .into_iter()

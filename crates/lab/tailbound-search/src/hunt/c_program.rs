@@ -7,6 +7,7 @@
 //! find hangs on a few ns, the run file is what repeats it.
 
 use std::fmt::Write as _;
+use tailbound_core::order;
 
 use tailbound_core::calls::{Call, Calls, Class, Op, SlotState};
 
@@ -143,7 +144,7 @@ fn declare(calls: &Calls, text: &mut String) {
             all.push(line);
         }
     }
-    all.sort();
+    order::by(&mut all, Ord::cmp);
     text.push_str(&all.concat());
 }
 

@@ -4,6 +4,7 @@
 //! Units: ns. These are the lines of a corpus.
 
 use std::fmt;
+use tailbound_core::order;
 
 use serde::{Deserialize, Serialize};
 use tailbound_core::Spec;
@@ -33,7 +34,7 @@ impl Candidate {
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.loads.iter().map(|l| l.name.as_str()).collect();
-        names.sort_unstable();
+        order::by(&mut names, Ord::cmp);
         names
     }
 
@@ -47,9 +48,9 @@ impl Candidate {
     pub(crate) fn key(&self) -> String {
         let mut loads = self.loads.clone();
         for load in &mut loads {
-            load.options.sort();
+            order::by(&mut load.options, Ord::cmp);
         }
-        loads.sort_by(|a, b| a.name.cmp(&b.name));
+        order::by(&mut loads, |a, b| a.name.cmp(&b.name));
         Self { loads, ..self.clone() }.to_string()
     }
 }

@@ -9,6 +9,7 @@
 //! half of all candidates are sequences of system calls made of such: each condition that a call meets shows.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use tailbound_core::order;
 
 use crate::hunt::candidate::{Candidate, Entry, Figures, Origin, Outcome};
 use crate::hunt::code::Code;
@@ -276,7 +277,7 @@ impl Search {
                 .filter_map(|e| Some((value(e.outcome.figures()?), e.nr)))
                 .filter(|(value, _)| *value > 0)
                 .collect();
-            all.sort_by_key(|(value, nr)| (std::cmp::Reverse(*value), *nr));
+            order::by_key(&mut all, |(value, nr)| (std::cmp::Reverse(*value), *nr));
             let mut alike: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
             let mut first_of_its_kind = |nr: &u64| {
                 let of = self.entry(*nr).map(|e| e.candidate.names()).unwrap_or_default();
@@ -368,7 +369,7 @@ impl Search {
             }
         }
         let mut all: Vec<&Entry> = by.into_values().collect();
-        all.sort_by_key(|e| (std::cmp::Reverse(e.latest_ns()), e.nr));
+        order::by_key(&mut all, |e| (std::cmp::Reverse(e.latest_ns()), e.nr));
         all
     }
 }

@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 use tailbound_core::number::Real as _;
+use tailbound_core::order;
 use tailbound_core::units::{format_ns_i64, format_span, grouped};
 use tailbound_report::Style;
 use tailbound_report::escape::shell;
@@ -112,7 +113,7 @@ pub(super) fn text(f: &LabHunt, style: Style) -> String {
     let base: Vec<&&Entry> = found.iter().filter(|e| e.candidate.loads.len() < 2).collect();
     let mut single: Vec<&Entry> =
         f.search.entries().iter().filter(|e| e.origin == Origin::Base).collect();
-    single.sort_by_key(|e| (std::cmp::Reverse(e.latest_ns()), e.nr));
+    order::by_key(&mut single, |e| (std::cmp::Reverse(e.latest_ns()), e.nr));
     if !base.is_empty() {
         let all: Vec<String> = single
             .iter()

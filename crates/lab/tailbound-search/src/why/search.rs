@@ -4,6 +4,7 @@
 //! Units: ns of the guest's virtual time, by QEMU's clock.
 //! What is tried does not depend on how many guests run at a time.
 
+use tailbound_core::order;
 use tailbound_core::units::format_ns_i64;
 use tailbound_core::why::{
     Changes, DecisiveInstant, TriedInstant, VariedSample, WhyEvent, WhyRecord,
@@ -126,7 +127,7 @@ pub fn search(
     }
     record.is_whole = is_whole;
     // Of one that was tried twice the one with all variations stays.
-    record.tried.sort_by_key(|t| (t.at_ns, std::cmp::Reverse(t.tried)));
+    order::by_key(&mut record.tried, |t| (t.at_ns, std::cmp::Reverse(t.tried)));
     record.tried.dedup_by_key(|t| t.at_ns);
     search.decisive(&found, &mut record)?;
     Ok(record)

@@ -10,6 +10,7 @@ mod mail;
 mod stamps;
 
 use std::borrow::Cow;
+use tailbound_core::order;
 
 use crate::text::Lines;
 
@@ -103,7 +104,7 @@ fn sources(bytes: &[u8], shapes: &[stamps::Shape]) -> Sources {
         order.push(shape);
     }
     let mut all: Vec<&stamps::Shape> = order.into_iter().filter(|s| differ(s)).collect();
-    all.sort_by_key(|s| s.example());
+    order::by_key(&mut all, |s| s.example());
     all.dedup_by(|a, b| std::ptr::eq(*a, *b));
     match all.as_slice() {
         [one, other, ..] => Sources::Apart(all.len(), one.example(), other.example()),

@@ -7,6 +7,7 @@
 
 use crate::error::excerpt;
 use crate::text::Lines;
+use tailbound_core::order;
 
 /// Longest mark.
 const LONGEST: usize = 160;
@@ -57,7 +58,7 @@ pub(crate) fn learned(head: &[u8]) -> Vec<Shape> {
         }
     }
     // The longer one first: `> > ` before `> `.
-    shapes.sort_by_key(|s| std::cmp::Reverse(s.parts.len()));
+    order::by_key(&mut shapes, |s| std::cmp::Reverse(s.parts.len()));
     shapes
 }
 

@@ -16,6 +16,7 @@ use tailbound_box::stimulus::{
     StimulusSample, StimulusSink, StimulusSpacing,
 };
 use tailbound_core::number::Real as _;
+use tailbound_core::order;
 use tailbound_core::plan::{Clock, Means};
 use tailbound_core::record::{ExceedanceRecord, FigureRecord};
 use tailbound_core::{Context, Distribution, EndReason, Run, ThreadEnd};
@@ -305,7 +306,7 @@ fn worst(channel: &StimulusChannel, tick: TimeBase) -> Vec<ExceedanceRecord> {
             missed: 0,
         })
         .collect();
-    all.sort_unstable_by_key(|e| e.activation);
+    order::by_key(&mut all, |e| e.activation);
     all
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Units: ns.
 
+use tailbound_core::order;
 use tailbound_core::pulses::{AnsweredPulse, AnsweredPulses};
 use tailbound_rt::answer::Stamp;
 use tailbound_rt::answer::kept::{KeptPulse, KeptPulses};
@@ -22,7 +23,7 @@ pub(super) fn record(
 ) -> Option<AnsweredPulses> {
     let mut all: Vec<AnsweredPulse> =
         kept.entries().iter().map(|pulse| one(pulse, line, first_ns)).collect();
-    all.sort_unstable_by_key(|pulse| pulse.t_ns);
+    order::by_key(&mut all, |pulse| pulse.t_ns);
     (!all.is_empty()).then(|| AnsweredPulses {
         thread: 0,
         edges: line.map(|line| line.edges),

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use tailbound_core::order;
 
 use tailbound_host::{Found, Missing, Root};
 
@@ -55,7 +56,7 @@ impl Interrupts {
             .map(|(k, n)| (k.clone(), n.saturating_sub(before.get(k).copied().unwrap_or(0))))
             .filter(|(_, n)| *n > 0)
             .collect();
-        taken.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        order::by_key(&mut taken, |(_, n)| std::cmp::Reverse(*n));
         taken
     }
 }

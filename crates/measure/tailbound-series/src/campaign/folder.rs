@@ -11,6 +11,7 @@
 //! ```
 
 use std::path::{Path, PathBuf};
+use tailbound_core::order;
 
 use tailbound_core::campaign::{Part, TimedFrom};
 use tailbound_core::{limits, runfile};
@@ -138,7 +139,7 @@ pub fn systems<C: Caller>(
             names.push(name(&path));
         }
     }
-    names.sort();
+    order::by(&mut names, Ord::cmp);
     let mut out = Vec::new();
     for name in names {
         let system = folder.join(&name);

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use tailbound_core::record::Line;
+use tailbound_core::runfile::read_line;
 use tailbound_sys::given;
 
 /// What a run says while it is made.
@@ -58,7 +59,7 @@ impl Follow {
             if !line.starts_with(b"{\"type\":\"second\"") {
                 continue;
             }
-            if let Ok(Line::Second(s)) = serde_json::from_slice::<Line>(line) {
+            if let Ok(Some(Line::Second(s))) = read_line(line) {
                 self.due = self.due.saturating_add(s.n).saturating_add(s.missed);
                 self.max_ns = self.max_ns.max((s.n > 0).then_some(s.max_ns));
             }

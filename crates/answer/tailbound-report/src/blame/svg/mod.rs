@@ -10,6 +10,7 @@ mod bar;
 mod legend;
 
 use std::fmt::Write as _;
+use tailbound_core::order;
 
 use serde_json::Value;
 use tailbound_core::blame::{BlameLane, BlameRecord};
@@ -70,9 +71,9 @@ pub(crate) fn picture_as(record: &BlameRecord, id: &'static str) -> Figure {
 fn table(record: &BlameRecord) -> Table {
     let spans = record.lanes.iter().flat_map(|l| l.spans.iter().map(move |s| (l.cpu, s)));
     let mut all: Vec<_> = spans.collect();
-    all.sort_by_key(|(_, s)| std::cmp::Reverse(s.to_ns.saturating_sub(s.from_ns)));
+    order::by_key(&mut all, |(_, s)| std::cmp::Reverse(s.to_ns.saturating_sub(s.from_ns)));
     all.truncate(ROWS_MAX);
-    all.sort_by_key(|(cpu, s)| (*cpu, s.from_ns));
+    order::by_key(&mut all, |(cpu, s)| (*cpu, s.from_ns));
     let mut table = Table::new(&["CPU", "what", "from", "to", "for"]).with_words(&[1]);
     for (cpu, s) in all {
         table.row(vec![
@@ -191,7 +192,7 @@ fn draw_lane(out: &mut String, lane: &BlameLane, across: &Across, base: f64, sho
     // The inner ones are over the outer ones, also where those begin later.
     let mut in_order: Vec<&Nested> =
         spans.iter().filter(|n| n.to_ns > shown.from_ns && n.from_ns < shown.to_ns).collect();
-    in_order.sort_by_key(|n| n.depth);
+    order::by_key(&mut in_order, |n| n.depth);
     for n in in_order {
         let Some(span) = lane.spans.get(n.at) else { continue };
         let (colour, share) = look::drawn(span.activity);

@@ -10,6 +10,7 @@
 mod packets;
 
 use std::collections::BTreeMap;
+use tailbound_core::order;
 
 use tailbound_core::Run;
 use tailbound_core::blame::BlameRecord;
@@ -53,7 +54,7 @@ pub(super) fn of_records(records: &[BlameRecord], name: &str) -> Vec<u8> {
     let several = |name: &str| groups.keys().filter(|(n, _)| *n == name).count() > 1;
     for ((name, cpu), own) in &groups {
         let mut own = own.clone();
-        own.sort_by_key(|r| r.t_ns);
+        order::by_key(&mut own, |r| r.t_ns);
         let group = match cpu.filter(|_| several(name)) {
             Some(cpu) => trace.track(&format!("{name} on CPU {cpu}"), Some(root)),
             None => trace.track(name, Some(root)),
@@ -177,7 +178,7 @@ fn seconds(trace: &mut Trace, group: Track, run: &Run, thread: u32) {
 /// What each CPU did. Where two late wake-ups lie over one another, the first has told of the time of both.
 fn cpus(trace: &mut Trace, root: Track, blames: &[BlameRecord]) {
     let mut records: Vec<&BlameRecord> = blames.iter().collect();
-    records.sort_by_key(|r| r.t_ns);
+    order::by_key(&mut records, |r| r.t_ns);
     let mut all: BTreeMap<u32, (i64, Vec<Slice>)> = BTreeMap::new();
     for (record, lane) in records.iter().flat_map(|r| r.lanes.iter().map(move |l| (r, l))) {
         let (told_ns, slices) = all.entry(lane.cpu).or_insert((i64::MIN, Vec::new()));

@@ -309,7 +309,7 @@ impl Row {
     #[must_use]
     pub fn of(case: Case, outcomes: &[Outcome]) -> Self {
         let mut ratios: Vec<f64> = outcomes.iter().filter_map(|o| o.ratio).collect();
-        ratios.sort_by(f64::total_cmp);
+        ratios.sort_unstable_by(f64::total_cmp);
         let mut refused_at = std::collections::BTreeMap::new();
         for step in outcomes.iter().filter_map(|o| o.refused) {
             *refused_at.entry(step).or_insert(0) += 1;

@@ -6,6 +6,7 @@
 
 use serde_json::json;
 use tailbound_core::number::Real as _;
+use tailbound_core::order;
 use tailbound_core::units::{format_ns, format_ns_i64, format_span};
 use tailbound_report::pictures::Figure;
 use tailbound_report::svg::plot::{DotSize, Look};
@@ -60,7 +61,7 @@ pub(in super::super) fn maxima(
 ) -> Option<Figure> {
     let mut all: Vec<(&LoadMaxima, &Maximum)> =
         by_load.iter().flat_map(|l| l.maxima.iter().map(move |m| (l, m))).collect();
-    all.sort_by_key(|(_, m)| m.began_s);
+    order::by_key(&mut all, |(_, m)| m.began_s);
     let known: Vec<(&LoadMaxima, &Maximum)> =
         all.iter().copied().filter(|(_, m)| m.max_ns > 0).collect();
     let ((_, first), (_, last)) = (known.first()?, known.last()?);

@@ -7,6 +7,7 @@
 use super::expression::{Expression, N, Y};
 use super::tree::{Definition, Symbol, Tree};
 use crate::kernel::Config;
+use tailbound_core::order;
 
 /// Steps from an option to what it needs, and so on.
 const DEPTH_MAX: usize = 3;
@@ -159,7 +160,7 @@ fn selectors(symbol: &Symbol, config: &Config) -> Vec<String> {
         })
         .map(|(by, _)| by.clone())
         .collect();
-    on.sort();
+    order::by(&mut on, Ord::cmp);
     on.dedup();
     on
 }
