@@ -161,8 +161,8 @@ impl Run {
     }
 
     /// Every record but the last, in the order of the run file.
-    pub fn lines(&self) -> impl Iterator<Item = Line> + '_ {
-        std::iter::once(Line::Header(Box::new(self.header.clone())))
+    pub fn lines(&self) -> Box<dyn Iterator<Item = Line> + '_> {
+        let all = std::iter::once(Line::Header(Box::new(self.header.clone())))
             .chain(self.events.iter().cloned().map(Line::Event))
             .chain(self.seconds.iter().cloned().map(Line::Second))
             .chain(self.windows.iter().cloned().map(Line::Window))
@@ -189,7 +189,9 @@ impl Run {
             .chain(self.verdict.iter().cloned().map(Line::Verdict))
             .chain(self.benchmarks.iter().cloned().map(Line::Benchmark))
             .chain(self.figures.iter().cloned().map(Line::Figure))
-            .chain(self.timelines.iter().cloned().map(Line::Timeline))
+            .chain(self.timelines.iter().cloned().map(Line::Timeline));
+        // One copy of so long a chain, not one for each crate that reads it.
+        Box::new(all)
     }
 
     /// Contexts in the order they appear (`user`; `irq`, `thread`, `user`; …).
