@@ -140,7 +140,7 @@ fn all_have_a_place(chapters: &[Chapter], facts: &SiteFacts) -> anyhow::Result<(
         }
     }
     let grouped: Vec<&String> = facts.questions.iter().flat_map(|q| &q.verbs).collect();
-    match facts.verbs.iter().find(|v| v.name != "help" && !grouped.contains(&&v.name)) {
+    match facts.verbs.iter().find(|v| !grouped.contains(&&v.name)) {
         Some(verb) => bail!("no question of the help has the verb {}", verb.name),
         None => Ok(()),
     }
