@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 
 use super::chapters::{self, Chapter, ChapterPart};
 use super::facts::{SiteFacts, Verb};
+use super::manual::ManualPage;
 use super::markdown::{cell, names};
 use super::{ids, pages, verbs};
 
@@ -85,19 +86,15 @@ pub(super) fn write(project: &Path, facts: &SiteFacts, to: &Path) -> anyhow::Res
     let mut source = Source { folder: &to.join("src"), written: Vec::new() };
     let chapters = chapters::read(project)?;
     all_have_a_place(&chapters, facts)?;
-    documents(project, &mut source)?;
+    let manual = documents(project, &mut source)?;
     let mut summary = "# Summary\n\n[Tailbound](index.md)\n\n".to_owned();
     let mut questions = String::new();
     for chapter in &chapters {
-        let entries = entries(project, chapter, facts, &mut source)?;
+        let entries = entries(chapter, facts, &manual, &mut source)?;
         summary.push_str(&format!("- [{}]({})\n", chapter.title, chapter.path()));
         for e in &entries {
             let inset = "  ".repeat(e.depth + 1);
-            summary.push_str(&format!(
-                "{inset}- [{}]({})\n",
-                e.title.replace(['[', ']'], ""),
-                e.path
-            ));
+            summary.push_str(&format!("{inset}- [{}]({})\n", e.title, e.path));
         }
         source.page(&chapter.path(), &overview(chapter, facts, &entries))?;
         if facts.questions.iter().any(|q| q.title == chapter.title) {
@@ -140,14 +137,15 @@ fn all_have_a_place(chapters: &[Chapter], facts: &SiteFacts) -> anyhow::Result<(
         }
     }
     let grouped: Vec<&String> = facts.questions.iter().flat_map(|q| &q.verbs).collect();
-    match facts.verbs.iter().find(|v| v.name != "help" && !grouped.contains(&&v.name)) {
+    match facts.verbs.iter().find(|v| !grouped.contains(&&v.name)) {
         Some(verb) => bail!("no question of the help has the verb {}", verb.name),
         None => Ok(()),
     }
 }
 
 /// All of `docs`, and what it links to.
-fn documents(project: &Path, source: &mut Source<'_>) -> anyhow::Result<()> {
+fn documents(project: &Path, source: &mut Source<'_>) -> anyhow::Result<Vec<ManualPage>> {
+    let mut manual = Vec::new();
     let docs = project.join("docs");
     let mut files = BTreeSet::new();
     for path in chapters::files(&docs)? {
@@ -155,7 +153,11 @@ fn documents(project: &Path, source: &mut Source<'_>) -> anyhow::Result<()> {
         if path.ends_with(".md") {
             let text = fs::read_to_string(&from).with_context(|| from.display().to_string())?;
             let text = pages::rewritten(project, &path, &text, &mut files);
-            source.page(&pages::place(&path), &text)?;
+            let title = text.lines().find_map(|l| l.strip_prefix("# "));
+            let title = title.with_context(|| format!("docs/{path} has no title"))?;
+            let (path, title) = (pages::place(&path), title.replace(['`', '[', ']'], ""));
+            source.page(&path, &text)?;
+            manual.push(ManualPage { path, title, text });
         } else {
             file(&source.folder.join(&path), &fs::read(&from)?)?;
         }
@@ -163,26 +165,25 @@ fn documents(project: &Path, source: &mut Source<'_>) -> anyhow::Result<()> {
     for name in files {
         file(&source.folder.join("files").join(&name), &fs::read(project.join(&name))?)?;
     }
-    Ok(())
+    Ok(manual)
 }
 
 /// What stands in a chapter, in its order; generated pages are written.
 fn entries(
-    project: &Path,
     chapter: &Chapter,
     facts: &SiteFacts,
+    manual: &[ManualPage],
     source: &mut Source<'_>,
 ) -> anyhow::Result<Vec<Entry>> {
     let mut all = Vec::new();
     for part in &chapter.parts {
         match part {
             ChapterPart::Page(page) => {
-                let text = fs::read_to_string(project.join("docs").join(page))?;
-                let title = text.lines().find_map(|l| l.strip_prefix("# "));
-                let title = title.with_context(|| format!("docs/{page} has no title"))?;
+                let path = pages::place(page);
+                let title = manual.iter().find(|p| p.path == path).map(|p| p.title.clone());
                 let depth = usize::from(page.contains('/') && !page.ends_with("/README.md"));
                 let depth = depth.min(all.len());
-                all.push(Entry { path: pages::place(page), title: title.replace('`', ""), depth });
+                all.push(Entry { path, title: title.unwrap_or_default(), depth });
             }
             ChapterPart::Verbs(question) => {
                 for verb in of_question(question, facts) {
@@ -195,7 +196,9 @@ fn entries(
             }
             ChapterPart::Ids(subject) => {
                 let title = ids::title(subject).unwrap_or(subject);
-                for (i, (path, text)) in ids::pages(subject, &facts.ids).into_iter().enumerate() {
+                for (i, (path, text)) in
+                    ids::pages(subject, &facts.ids, manual).into_iter().enumerate()
+                {
                     source.page(&path, &text)?;
                     let name = path.rsplit('/').next().unwrap_or(&path).trim_end_matches(".md");
                     let title = if i == 0 { title } else { name }.to_owned();
@@ -231,7 +234,7 @@ fn overview(chapter: &Chapter, facts: &SiteFacts, entries: &[Entry]) -> String {
     if !pages.is_empty() {
         out.push_str("\n## Pages\n\n");
         for e in pages {
-            out.push_str(&format!("- [{}](../{})\n", e.title.replace(['[', ']'], ""), e.path));
+            out.push_str(&format!("- [{}](../{})\n", e.title, e.path));
         }
     }
     out

@@ -128,7 +128,12 @@ mod definition {
 
     pub(super) fn verbs(mut program: Command) -> Vec<Verb> {
         program.build();
-        program.get_subcommands_mut().filter(|c| !c.is_hide_set()).map(verb).collect()
+        program.get_subcommands_mut().filter(|c| is_shown(c)).map(verb).collect()
+    }
+
+    /// `help` only leads to the others.
+    fn is_shown(command: &Command) -> bool {
+        !command.is_hide_set() && command.get_name() != "help"
     }
 
     fn verb(command: &mut Command) -> Verb {
@@ -144,11 +149,7 @@ mod definition {
             options: shown.map(option).collect(),
             after: text(command.get_after_long_help().or(command.get_after_help()))
                 .unwrap_or_default(),
-            verbs: command
-                .get_subcommands_mut()
-                .filter(|c| !c.is_hide_set() && c.get_name() != "help")
-                .map(verb)
-                .collect(),
+            verbs: command.get_subcommands_mut().filter(|c| is_shown(c)).map(verb).collect(),
         }
     }
 

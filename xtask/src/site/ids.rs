@@ -2,6 +2,7 @@
 //! A page for each id that an answer or a report shows, and one that lists those of each subject.
 
 use super::facts::{Content, Id};
+use super::manual::ManualPage;
 use super::markdown::{block, cell, code, names, text};
 
 /// Subjects, what they are called together, what one is called, and what they are.
@@ -22,6 +23,9 @@ const SUBJECTS: [(&str, &str, &str, &str); 9] = [
     ("impact", "Impacts", "impact of a finding", "What a finding does to the answer."),
 ];
 
+/// A word that more pages have means something else in most of them.
+const PAGES_MAX: usize = 6;
+
 /// The name of a subject's ids together.
 pub(super) fn title(subject: &str) -> Option<&'static str> {
     SUBJECTS.iter().find(|s| s.0 == subject).map(|s| s.1)
@@ -38,10 +42,10 @@ pub(super) fn list_path(subject: &str) -> String {
 }
 
 /// Path and text of every page about the ids of a subject, the list first.
-pub(super) fn pages(subject: &str, ids: &[Id]) -> Vec<(String, String)> {
+pub(super) fn pages(subject: &str, ids: &[Id], manual: &[ManualPage]) -> Vec<(String, String)> {
     let own: Vec<&Id> = ids.iter().filter(|id| id.subject == subject).collect();
     let mut all = vec![(list_path(subject), list(subject, &own))];
-    all.extend(own.iter().map(|id| (path(id), page(id))));
+    all.extend(own.iter().map(|id| (path(id), page(id, manual))));
     all
 }
 
@@ -66,7 +70,7 @@ fn list(subject: &str, ids: &[&Id]) -> String {
     out
 }
 
-fn page(id: &Id) -> String {
+fn page(id: &Id, manual: &[ManualPage]) -> String {
     let kind = SUBJECTS.iter().find(|s| s.0 == id.subject).map_or("", |s| s.2);
     let mut out = format!("# {}\n\n*{kind}*\n\n{}\n", code(&id.id), text(&id.about));
     for section in &id.sections {
@@ -82,6 +86,11 @@ fn page(id: &Id) -> String {
                 out.push_str(&format!("[{}](../{subject}/{other}.md)\n", code(other)));
             }
         }
+    }
+    let naming: Vec<String> = manual.iter().filter_map(|page| page.naming(&id.id)).collect();
+    if (1..=PAGES_MAX).contains(&naming.len()) {
+        out.push_str("\n## Read on\n\n");
+        naming.iter().for_each(|link| out.push_str(&format!("- {link}\n")));
     }
     let all = title(&id.subject).unwrap_or("of these").to_lowercase();
     out.push_str(&format!("\n[All {all}](index.md)\n"));
@@ -104,7 +113,7 @@ mod tests {
             about: "A device's handler.".into(),
             sections: vec![see],
         };
-        let made = pages("cause", &[one]);
+        let made = pages("cause", &[one], &[]);
         assert_eq!(made[0].0, "ids/cause/index.md");
         assert!(made[0].1.contains("| [`interrupt`](interrupt.md) | A device's handler. |"));
         assert_eq!(made[1].0, "ids/cause/interrupt.md");

@@ -11,6 +11,7 @@ mod chapters;
 mod check;
 pub(crate) mod facts;
 mod ids;
+mod manual;
 mod markdown;
 mod pages;
 pub(crate) mod phone;

@@ -22,11 +22,12 @@ fn page(kind: &ProbeKind) -> IdPage {
         };
         (format!("--{} {}", o.name, o.value), format!("{}{default}", o.about))
     });
+    let from = ("from".to_owned(), kind.from.to_owned());
+    let to = ("to".to_owned(), kind.to.to_owned());
     let property = kind.property.map_or_else(String::new, |clause| format!("That {clause}."));
     IdPage::new(Subject::Probe, kind.name, kind.about)
         .with("Measure with it", IdContent::Command(format!("tailbound measure {}", kind.name)))
-        .text("It times from", kind.from)
-        .text("to", kind.to)
+        .with("What it times", IdContent::Names(vec![from, to]))
         .text("It tries the kernel for", &property)
         .with("Its options", IdContent::Names(options.collect()))
         .text("Interval, if none is given", kind.interval)
