@@ -38,7 +38,11 @@ pub(crate) fn check(files: &[File]) -> Vec<Finding> {
         };
         if !is_published(manifest) {
             if FOR_USERS.contains(name) || !has(manifest, "publish.workspace = true") {
-                say(&path, format!("{name} says not whether it is published"), "Write `publish = true`, or `publish.workspace = true`");
+                say(
+                    &path,
+                    format!("{name} says not whether it is published"),
+                    "Write `publish = true`, or `publish.workspace = true`",
+                );
             }
             continue;
         }
@@ -56,7 +60,11 @@ pub(crate) fn check(files: &[File]) -> Vec<Finding> {
             let stated = format!("//! Rust {rust}.");
             for words in ["#![deny(missing_docs)]", "//! # Compatibility", "//! ```\n", &stated] {
                 if !docs.contains(words) {
-                    say(&source, format!("no `{}`", words.trim()), "Write it: it is the first page of the documentation");
+                    say(
+                        &source,
+                        format!("no `{}`", words.trim()),
+                        "Write it: it is the first page of the documentation",
+                    );
                 }
             }
             let readme = format!("{folder}/README.md");
@@ -91,8 +99,11 @@ mod tests {
         let root = File::fake("Cargo.toml", "[workspace.package]\nrust-version = \"1.90\"\n");
         let keys: String = KEYS.iter().map(|(key, _)| format!("{key}\n")).collect();
         let rt = format!("[package]\nname = \"tailbound-rt\"\npublish = true\n{keys}");
-        let docs = "#![deny(missing_docs)]\n//! ```\n//! ```\n//! # Compatibility\n//! Rust 1.90.\n";
-        let sys = format!("name = \"tailbound-sys\"\npublish = true\n{keys}[dependencies]\ntailbound-rt.workspace = true\n");
+        let docs =
+            "#![deny(missing_docs)]\n//! ```\n//! ```\n//! # Compatibility\n//! Rust 1.90.\n";
+        let sys = format!(
+            "name = \"tailbound-sys\"\npublish = true\n{keys}[dependencies]\ntailbound-rt.workspace = true\n"
+        );
         let own = "name = \"tailbound-run\"\npublish.workspace = true\n";
         let project = |rt: &str, docs: &str, sys: &str, own: &str| {
             check(&[
@@ -108,14 +119,26 @@ mod tests {
             .collect::<Vec<_>>()
         };
         assert_eq!(project(&rt, docs, &sys, own), Vec::<String>::new());
-        assert_eq!(project(&rt.replace("keywords", "words"), docs, &sys, own), ["crates/rt/Cargo.toml"]);
-        assert_eq!(project(&rt, &docs.replace("1.90", "1.80"), &sys, own), ["crates/rt/src/lib.rs"]);
+        assert_eq!(
+            project(&rt.replace("keywords", "words"), docs, &sys, own),
+            ["crates/rt/Cargo.toml"]
+        );
+        assert_eq!(
+            project(&rt, &docs.replace("1.90", "1.80"), &sys, own),
+            ["crates/rt/src/lib.rs"]
+        );
         let more = format!("{sys}tailbound-run.workspace = true\n");
         assert_eq!(project(&rt, docs, &more, own), ["crates/sys/Cargo.toml"]);
         let for_tests = format!("{sys}[dev-dependencies]\ntailbound-run.workspace = true\n");
         assert_eq!(project(&rt, docs, &for_tests, own), Vec::<String>::new());
-        assert_eq!(project(&rt, docs, &sys, "name = \"tailbound-run\"\n"), ["crates/run/Cargo.toml"]);
+        assert_eq!(
+            project(&rt, docs, &sys, "name = \"tailbound-run\"\n"),
+            ["crates/run/Cargo.toml"]
+        );
         let none = rt.replace("publish = true", "publish.workspace = true");
-        assert_eq!(project(&none, docs, &sys, own), ["crates/rt/Cargo.toml", "crates/sys/Cargo.toml"]);
+        assert_eq!(
+            project(&none, docs, &sys, own),
+            ["crates/rt/Cargo.toml", "crates/sys/Cargo.toml"]
+        );
     }
 }

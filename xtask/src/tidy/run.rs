@@ -5,8 +5,8 @@ use anyhow::bail;
 
 use super::finding::Finding;
 use super::{
-    claims, documents, edges, files, hall, headers, names, promises, published, purity, text, times,
-    unpacking, versions, writing,
+    claims, documents, edges, files, hall, headers, names, promises, published, purity, text,
+    times, unpacking, versions, writing,
 };
 use crate::root;
 

@@ -36,9 +36,11 @@ mod tests {
 
     #[test]
     fn exit_statuses_keep_their_meaning() {
-        let answers = [Outcome::Measured, Outcome::Met, Outcome::NotMet, Outcome::Unfit, Outcome::Undecided];
+        let answers =
+            [Outcome::Measured, Outcome::Met, Outcome::NotMet, Outcome::Unfit, Outcome::Undecided];
         assert_eq!(answers.map(|a| a.exit_status()), [0, 0, 1, 3, 5]);
-        let failures = [FailureKind::Usage, FailureKind::Cannot, FailureKind::Bug, FailureKind::CutOff];
+        let failures =
+            [FailureKind::Usage, FailureKind::Cannot, FailureKind::Bug, FailureKind::CutOff];
         assert_eq!(failures.map(FailureKind::exit_status), [2, 3, 4, 5]);
     }
 }

@@ -8,11 +8,11 @@
 #![deny(missing_docs)]
 
 pub mod names;
-mod promised;
 mod prometheus;
+mod promised;
 
-pub use promised::promised;
 pub use prometheus::Prometheus;
+pub use promised::promised;
 
 /// Does the environment demand `capability`?
 #[must_use]

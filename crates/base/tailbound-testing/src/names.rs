@@ -12,7 +12,8 @@ pub fn of_schema(schema: &Value, path: &str, out: &mut BTreeSet<String>) {
         match (key.as_str(), part) {
             ("properties" | "$defs" | "schemas", Value::Object(fields)) => {
                 for (name, field) in fields {
-                    let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                    let path =
+                        if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                     out.insert(format!("{path}{}", kind(field)));
                     of_schema(field, &path, out);
                 }
@@ -86,7 +87,8 @@ mod tests {
         );
         let mut names = BTreeSet::new();
         of_schema(&schema, "", &mut names);
-        let expected = "end.parts: array\nend.parts[].n: u64\nend.reason\nend.reason = complete\nend: object";
+        let expected =
+            "end.parts: array\nend.parts[].n: u64\nend.reason\nend.reason = complete\nend: object";
         assert_eq!(names, lines(expected));
     }
 

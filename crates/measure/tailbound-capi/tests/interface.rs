@@ -118,7 +118,8 @@ fn declarations(header: &str) -> BTreeSet<String> {
     });
     let line = |words: &str| words.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut out: BTreeSet<String> = numbers.map(line).collect();
-    let code: String = text.lines().filter(|l| !l.starts_with('#')).map(|l| l.to_owned() + "\n").collect();
+    let code: String =
+        text.lines().filter(|l| !l.starts_with('#')).map(|l| l.to_owned() + "\n").collect();
     for (begin, end) in [("TB_API ", ";"), ("typedef struct ", "} ")] {
         let parts = code.split(begin).skip(1).filter_map(|part| part.split(end).next());
         out.extend(parts.map(|part| line(&format!("{begin}{part}"))));

@@ -38,7 +38,7 @@ const QUESTIONS: &[&[&str]] = &[
     &["store", "add", RUN, CYCLIC],
     &["store", "ls"],
     &["store", "regressions"],
-    &["store", "query", "SELECT id, max_ns FROM runs"],
+    &["store", "query", "SELECT count(*) AS n FROM run"],
 ];
 
 const MODEL: &str = r#"
@@ -68,9 +68,10 @@ fn filled() -> tempfile::TempDir {
     std::fs::write(folder.path().join("model.toml"), MODEL).unwrap();
     let traces = Path::new(env!("CARGO_MANIFEST_DIR"));
     let traces = traces.join("../explain/tailbound-trace/tests/data");
-    for (from, to) in
-        [("texts/timehist-4.19.txt", "trace.txt"), ("trace-cmd/linux-6.1-rt-v7-zstd.dat", "trace.dat")]
-    {
+    for (from, to) in [
+        ("texts/timehist-4.19.txt", "trace.txt"),
+        ("trace-cmd/linux-6.1-rt-v7-zstd.dat", "trace.dat"),
+    ] {
         std::fs::copy(traces.join(from), folder.path().join(to)).unwrap();
     }
     folder
