@@ -6,14 +6,14 @@
 //! wants them as one kind of data. The format is found by the content:
 //!
 //! ```
-//! use tailbound_import::{Format, import};
+//! use tailbound_import::import;
 //!
 //! let histogram = b"# /dev/cpu_dma_latency set to 0us\n# Histogram\n000002 000700\n000003 000299\n000040 000001\n\
 //!     # Min Latencies: 00002\n# Avg Latencies: 00002\n# Max Latencies: 00040\n# Histogram Overflows: 00000\n";
 //! let run = import("histogram.txt", histogram)?;
 //!
 //! let source = run.header.source.as_ref().expect("an import names its source");
-//! assert_eq!(source.format, Format::CyclictestHistogram.name());
+//! assert_eq!((source.tool.as_str(), source.format.as_str()), ("cyclictest", "histogram text"));
 //! let latencies = &run.threads[0].wakeup;
 //! assert_eq!((latencies.n, latencies.max_ns), (1000, Some(40_000)));
 //! // What cyclictest did not write is said, not made up: here, missed activations among others.

@@ -38,7 +38,7 @@ const QUESTIONS: &[&[&str]] = &[
     &["store", "add", RUN, CYCLIC],
     &["store", "ls"],
     &["store", "regressions"],
-    &["store", "query", "SELECT id, max_ns FROM runs"],
+    &["store", "query", "SELECT count(*) AS n FROM run"],
 ];
 
 const MODEL: &str = r#"
