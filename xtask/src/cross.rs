@@ -5,7 +5,7 @@
 //! Musl where rustup has a standard library for it. The whole program has SQLite and Zstandard in it, whose C is
 //! compiled by Debian's musl-gcc, in `tailbound-server`; the one for boards (feature `board`, no store and no farm) has that of the agent's HTTPS (ring),
 //! which needs a C compiler for the board and no C library. What tests only start has no agent and no C.
-//! Those for ARM are the lab's guests too (feature `guest`).
+//! Those for ARM and RISC-V are first processes too (feature `guest`): of the lab's guests, of boards.
 //! 32-bit ARM and RISC-V are linked statically against glibc by Debian's cross compilers, because rustup
 //! has no musl standard library for them that could be had reliably. They are linked by Rust's own lld: for ARM GNU ld 2.40 calls the C library's
 //! own functions in the wrong instruction set as soon as a program has more than 16 MiB of code, and such a program ends at once.
@@ -90,15 +90,12 @@ impl Target {
 
     /// 32-bit ARM with hardware floating point (Cortex-A7, A8, A9, …).
     pub(crate) fn arm32() -> Self {
-        Self {
-            for_boards: Some("guest"),
-            ..Self::with_glibc(
-                "arm32",
-                "armv7-unknown-linux-gnueabihf",
-                ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross"),
-                "tailbound-armv7",
-            )
-        }
+        Self::with_glibc(
+            "arm32",
+            "armv7-unknown-linux-gnueabihf",
+            ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross"),
+            "tailbound-armv7",
+        )
     }
 
     /// 64-bit RISC-V with what Debian's has (RV64GC).
@@ -127,7 +124,7 @@ impl Target {
             programs: vec![(compiler, package)],
             glibc: Some((compiler, library)),
             file,
-            for_boards: Some(""),
+            for_boards: Some("guest"),
             c_compiler: None,
         }
     }

@@ -108,6 +108,9 @@ pub(crate) enum Command {
     #[cfg(feature = "lab")]
     #[command(subcommand)]
     Lab(crate::cli_lab::Lab),
+    /// Measure boards that boot their own kernel with our initramfs, and get their runs from the serial line
+    #[cfg(feature = "lab")]
+    Board(crate::cmd::board::Board),
     /// `lab hunt`, as it was called
     #[cfg(feature = "lab")]
     #[command(hide = true)]
@@ -117,14 +120,8 @@ pub(crate) enum Command {
     #[command(subcommand, hide = true)]
     Bisect(crate::cli_bisect::Bisect),
     #[cfg(not(feature = "lab"))]
-    #[command(hide = true, disable_help_flag = true)]
+    #[command(hide = true, disable_help_flag = true, aliases = ["board", "hunt", "bisect"])]
     Lab(AnyArgs),
-    #[cfg(not(feature = "lab"))]
-    #[command(hide = true, disable_help_flag = true)]
-    Hunt(AnyArgs),
-    #[cfg(not(feature = "lab"))]
-    #[command(hide = true, disable_help_flag = true)]
-    Bisect(AnyArgs),
     /// Find what is wrong with this machine for real-time work, and the exact fix; changes nothing
     Check(Box<crate::cli_check::CheckArgs>),
     /// `check capture`, as it was called

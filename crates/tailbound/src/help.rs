@@ -22,7 +22,7 @@ struct Group {
 }
 
 const GROUPS: [Group; 8] = [
-    Group { title: "How late can it be?", verbs: "run measure cyclictest box bound plan" },
+    Group { title: "How late can it be?", verbs: "run measure cyclictest box board bound plan" },
     Group { title: "Why?", verbs: "blame watch hot irqs response" },
     Group { title: "What would make it better?", verbs: "check tune load" },
     Group { title: "Which system should I take?", verbs: "lab compare decide" },

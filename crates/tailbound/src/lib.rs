@@ -130,11 +130,16 @@ pub fn main() -> ExitCode {
 /// # Errors
 /// What `tailbound run` says, where it refuses these words.
 pub fn session_of_run(words: &[OsString], root: Root) -> Result<Session, Failure> {
+    cmd::session::of_run(&*run_args(words)?, root)
+}
+
+/// The options in words of `run`.
+fn run_args(words: &[OsString]) -> Result<lazy::Lazy<cli_run::RunArgs>, Failure> {
     let begin = ["tailbound", "run"].map(OsString::from);
     let words = [&begin, words].concat();
     let cli = measuring::parsed(&words).map_or_else(|| cli::Cli::try_parse_from(words), Ok);
     match cli.map_err(Failure::usage)?.command {
-        cli::Command::Run(args) => cmd::session::of_run(&args, root),
+        cli::Command::Run(args) => Ok(args),
         _ => Err(Failure::bug_of("`run` was parsed as another verb")),
     }
 }

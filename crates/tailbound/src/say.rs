@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use tailbound_core::progress_writer::ProgressWriter;
-use tailbound_core::{FailureKind, printable};
+use tailbound_core::{FailureKind, TerminalSize, printable};
 use tailbound_report::{Color, Style};
 
 /// Why there is no answer, and who can mend it, from which the exit status is made.
@@ -189,31 +189,13 @@ pub(crate) fn colors_may_be() -> bool {
 
 /// Columns of an answer: those that COLUMNS gives, else those of the terminal, else 80.
 fn width() -> usize {
-    let given = std::env::var("COLUMNS").ok().and_then(|text| columns(&text));
+    let given = std::env::var("COLUMNS").ok().and_then(|text| TerminalSize::columns_of(&text));
     given
         .or_else(|| Some(tailbound_sys::terminal::size(&io::stdout())?.columns.into()))
         .unwrap_or(80)
 }
 
-/// A number of columns that a table can be set in.
-fn columns(text: &str) -> Option<usize> {
-    text.trim().parse().ok().filter(|columns| (20..=1000).contains(columns))
-}
-
 /// How an answer is rendered for standard output; `when` is the word given to --color.
 pub(crate) fn style(when: &str) -> Style {
     Style { color: color(when), width: width() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_a_number_that_tables_can_be_set_in() {
-        assert_eq!(columns("132"), Some(132));
-        for none in ["", "0", "19", "1001", "-5", "wide"] {
-            assert_eq!(columns(none), None, "{none}");
-        }
-    }
 }

@@ -60,11 +60,13 @@
 
 pub mod binned;
 pub mod blame;
+pub mod board;
 pub mod calls;
 pub mod campaign;
 pub mod collect;
 pub mod context;
 pub mod cpus;
+pub mod crc32;
 pub mod csv;
 pub mod cycle;
 pub mod distribution;
@@ -76,6 +78,8 @@ mod facts;
 pub mod failure;
 pub mod finding;
 pub mod finding_kinds;
+pub mod frames;
+pub mod gzip;
 pub mod histogram;
 pub mod id_page;
 pub mod instant;

@@ -17,3 +17,24 @@ impl Default for TerminalSize {
         Self { columns: 80, rows: 24 }
     }
 }
+
+impl TerminalSize {
+    /// A number of columns that a table can be set in, as a user gives it.
+    #[must_use]
+    pub fn columns_of(text: &str) -> Option<usize> {
+        text.trim().parse().ok().filter(|columns| (20..=1000).contains(columns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_a_number_that_tables_can_be_set_in() {
+        assert_eq!(TerminalSize::columns_of("132"), Some(132));
+        for none in ["", "0", "19", "1001", "-5", "wide"] {
+            assert_eq!(TerminalSize::columns_of(none), None, "{none}");
+        }
+    }
+}

@@ -59,10 +59,30 @@ pub fn load_module(path: &Path) -> Result<(), SysError> {
 /// # Errors
 /// EPERM without CAP_SYS_BOOT. Does not come back otherwise.
 pub fn restart() -> Result<(), SysError> {
+    end(libc::RB_AUTOBOOT)
+}
+
+/// Turns the machine off at once; one that cannot do that halts.
+///
+/// # Errors
+/// As [`restart`].
+pub fn power_off() -> Result<(), SysError> {
+    end(libc::RB_POWER_OFF)
+}
+
+/// Lets the machine stand still.
+///
+/// # Errors
+/// As [`restart`].
+pub fn halt() -> Result<(), SysError> {
+    end(libc::RB_HALT_SYSTEM)
+}
+
+fn end(how: libc::c_int) -> Result<(), SysError> {
     // SAFETY: sync(2) and reboot(2) take no memory.
     let done = unsafe {
         libc::sync();
-        libc::reboot(libc::RB_AUTOBOOT)
+        libc::reboot(how)
     };
     check(done, "reboot", "").map(drop)
 }

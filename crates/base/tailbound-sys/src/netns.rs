@@ -7,15 +7,18 @@
 //! nothing can be left there. Not here: what flows between them.
 //! Source: network_namespaces(7), veth(4), netlink(7), rtnetlink(7), setns(2).
 
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::error::{SysError, check};
 use crate::ipc;
+use crate::socket_option::set_option;
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
 const NLM_REQUEST_ACK: u16 = 1 | 4;
 const NLM_CREATE_EXCL: u16 = 0x400 | 0x200;
 const NLMSG_ERROR: u16 = 2;
@@ -27,6 +30,7 @@ const IFLA_INFO_DATA: u16 = 2;
 const VETH_INFO_PEER: u16 = 1;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
+const RTA_GATEWAY: u16 = 5;
 const IFF_UP: u32 = 1;
 const PREFIX: u8 = 24;
 
@@ -54,14 +58,11 @@ pub fn veth_pair(addresses: [Ipv4Addr; 2]) -> Result<VethPair, SysError> {
         // A netlink socket belongs to the namespace it was opened in.
         let netlink = Netlink::open()?;
         for (name, address) in [(c"lo", None), (name, Some(address))] {
-            // SAFETY: a NUL-terminated string.
-            let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+            let index = index_of(name)?;
             let label = name.to_string_lossy();
-            if index == 0 {
-                return Err(SysError::last("if_nametoindex", label));
-            }
             if let Some(address) = address {
-                netlink.ask(&new_address(index, address), &format!("RTM_NEWADDR {label}"))?;
+                let message = new_address(index, address, PREFIX);
+                netlink.ask(&message, &format!("RTM_NEWADDR {label}"))?;
             }
             netlink.ask(&link_up(index), &format!("RTM_NEWLINK {label} up"))?;
         }
@@ -75,12 +76,63 @@ pub fn veth_pair(addresses: [Ipv4Addr; 2]) -> Result<VethPair, SysError> {
 /// # Errors
 /// EPERM without CAP_NET_ADMIN; ENODEV where the kernel has no network.
 pub fn loopback_up() -> Result<(), SysError> {
-    // SAFETY: a NUL-terminated string.
-    let index = unsafe { libc::if_nametoindex(c"lo".as_ptr()) };
-    if index == 0 {
-        return Err(SysError::last("if_nametoindex", "lo"));
+    Netlink::open()?.ask(&link_up(index_of(c"lo")?), "RTM_NEWLINK lo up")
+}
+
+/// Sets a device of the calling thread's network up.
+///
+/// # Errors
+/// EPERM without CAP_NET_ADMIN; ENODEV where there is none of that name.
+pub fn set_up(device: &str) -> Result<(), SysError> {
+    Netlink::open()?.ask(&link_up(named(device)?), &format!("RTM_NEWLINK {device} up"))
+}
+
+/// Gives a device an address in a network of `prefix` bits.
+///
+/// # Errors
+/// As [`set_up`]; EEXIST where it has it.
+pub fn add_address(device: &str, address: Ipv4Addr, prefix: u8) -> Result<(), SysError> {
+    let message = new_address(named(device)?, address, prefix);
+    Netlink::open()?.ask(&message, &format!("RTM_NEWADDR {device} {address}/{prefix}"))
+}
+
+/// The way to all other networks.
+///
+/// # Errors
+/// As [`set_up`]; ENETUNREACH where the gateway is in none of the machine's networks.
+pub fn add_default_route(gateway: Ipv4Addr) -> Result<(), SysError> {
+    // rtmsg: family, destination's and source's bits, tos, table (main), protocol (boot), scope (universe), type (unicast), flags.
+    let header = [libc::AF_INET as u8, 0, 0, 0, 254, 3, 0, 1, 0, 0, 0, 0];
+    let attributes = attribute(RTA_GATEWAY, &gateway.octets());
+    let message = message(RTM_NEWROUTE, NLM_CREATE_EXCL, &header, &attributes);
+    Netlink::open()?.ask(&message, &format!("RTM_NEWROUTE {gateway}"))
+}
+
+/// What `socket` sends and receives goes through this device alone, also before that has an address.
+///
+/// # Errors
+/// EPERM without CAP_NET_RAW; ENODEV.
+pub fn bind_to_device(socket: BorrowedFd<'_>, device: &str) -> Result<(), SysError> {
+    let mut name = [0_u8; libc::IFNAMSIZ];
+    for (to, from) in name.iter_mut().take(libc::IFNAMSIZ - 1).zip(device.bytes()) {
+        *to = from;
     }
-    Netlink::open()?.ask(&link_up(index), "RTM_NEWLINK lo up")
+    set_option(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &name, "SO_BINDTODEVICE")
+}
+
+fn named(device: &str) -> Result<u32, SysError> {
+    let name =
+        CString::new(device).map_err(|_| SysError::code("if_nametoindex", device, libc::EINVAL))?;
+    index_of(&name)
+}
+
+fn index_of(device: &CStr) -> Result<u32, SysError> {
+    // SAFETY: a NUL-terminated string.
+    let index = unsafe { libc::if_nametoindex(device.as_ptr()) };
+    if index == 0 {
+        return Err(SysError::last("if_nametoindex", device.to_string_lossy()));
+    }
+    Ok(index)
 }
 
 /// Moves the calling thread into a network namespace; sockets it opens from now on are there.
@@ -189,9 +241,9 @@ fn link_up(index: u32) -> Vec<u8> {
     message(RTM_NEWLINK, 0, &link_header(index, IFF_UP), &[])
 }
 
-fn new_address(index: u32, address: Ipv4Addr) -> Vec<u8> {
+fn new_address(index: u32, address: Ipv4Addr, prefix: u8) -> Vec<u8> {
     // ifaddrmsg: family, prefix length, flags, scope, index.
-    let mut header = vec![libc::AF_INET as u8, PREFIX, 0, 0];
+    let mut header = vec![libc::AF_INET as u8, prefix, 0, 0];
     header.extend(index.to_ne_bytes());
     let octets = address.octets();
     let attributes = [attribute(IFA_LOCAL, &octets), attribute(IFA_ADDRESS, &octets)].concat();

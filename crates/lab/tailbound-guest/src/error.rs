@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a guest cannot do its job; the host reads it as the end of the second serial line.
+//! Why a guest or a board cannot do its job; the host reads it as the end of the second serial line, or on the console.
 
 use std::io;
 
@@ -41,6 +41,15 @@ pub(crate) enum GuestError {
     /// Nothing to start.
     #[error("the tester has no command")]
     NoCommand,
+    /// A board without Ethernet.
+    #[error("no Ethernet device: a driver that is a module comes by --module")]
+    NoNetworkDevice,
+    /// Nobody gave a board an address.
+    #[error("no DHCP server answers on {device}")]
+    NoLease { device: String },
+    /// A receiver did not take the run.
+    #[error("it answers {status} {said}")]
+    NotTaken { status: u16, said: String },
     /// It was ended.
     #[error("not done after {limit_s} s of its own time: ended")]
     NotDone { limit_s: u64 },

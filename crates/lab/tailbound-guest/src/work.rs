@@ -22,6 +22,9 @@ use crate::shares;
 use crate::tune;
 
 const CAMPAIGN: &str = "/run/campaign.toml";
+/// The run, as it is sent, and where it grows.
+pub(crate) const RUN: &str = "run";
+pub(crate) const OUT: &str = "/run/out";
 const SIGTERM: i32 = 15;
 /// What loads need to take their memory and start their tasks.
 const LOADS_START_MS: i32 = 2000;
@@ -83,10 +86,10 @@ fn measure(job: &Job, words: &mut Vec<String>) -> Result<Work, GuestError> {
             .map(OsString::from)
             .to_vec();
     arguments.extend(job.arguments.iter().map(OsString::from));
-    let own = start(Path::new(PROGRAM), &arguments, "/run/out", words)?;
+    let own = start(Path::new(PROGRAM), &arguments, OUT, words)?;
     let ended = wait(own, job.limit_s, &mut BTreeMap::new())?;
     let mut files = Vec::new();
-    collect(&mut files, "run", Path::new("/run/out"));
+    collect(&mut files, RUN, Path::new(OUT));
     collect(&mut files, "stderr", Path::new("/run/out.stderr"));
     Ok(Work { files, status: ended })
 }
@@ -129,7 +132,7 @@ fn with_tester(job: &Job, tester: &Tester, words: &mut Vec<String>) -> Result<Wo
     Ok(Work { files, status: ended })
 }
 
-fn collect(files: &mut Vec<(String, Vec<u8>)>, name: &str, path: &Path) {
+pub(crate) fn collect(files: &mut Vec<(String, Vec<u8>)>, name: &str, path: &Path) {
     use std::io::Read as _;
     let mut bytes = Vec::new();
     let read = File::open(path).map(|f| f.take(TESTER_BYTES_MAX).read_to_end(&mut bytes));

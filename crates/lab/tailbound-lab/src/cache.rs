@@ -85,6 +85,21 @@ impl Limits {
             age: var(AGE).map_or(Ok(AGE_MAX), |t| parse_age(&t)).map_err(|e| wrong(AGE, e))?,
         })
     }
+
+    /// These, with what `--max-size` and `--max-age` say.
+    ///
+    /// # Errors
+    /// Usage: what is no size or age.
+    pub fn with(mut self, size: Option<&str>, age: Option<&str>) -> Result<Self, LabError> {
+        let wrong = |variable| move |source| StoreError::Limit { variable, source };
+        if let Some(text) = size {
+            self.bytes = parse_bytes(text).map_err(wrong("--max-size"))?;
+        }
+        if let Some(text) = age {
+            self.age = parse_age(text).map_err(wrong("--max-age"))?;
+        }
+        Ok(self)
+    }
 }
 
 /// `8G`

@@ -9,6 +9,7 @@
 pub mod arch;
 pub mod bench;
 mod benchmarks;
+pub mod board;
 pub mod boot;
 mod boot_files;
 mod boot_folder;

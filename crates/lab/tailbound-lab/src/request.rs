@@ -485,16 +485,6 @@ impl Request {
         if let Some(asked) = &campaign.work {
             campaign.work = Some(benchmarks::in_guest(asked, &self.with)?);
         }
-        let time = |option, text: &Option<String>| {
-            let Some(text) = text else { return Ok(0) };
-            units::parse_ns(text).map_err(|source| OptionError::Time { option, source })
-        };
-        let interval = time("--interval", &campaign.interval)?;
-        let cycles = i64::try_from(campaign.loops.unwrap_or(0)).unwrap_or(i64::MAX);
-        let length = time("--duration", &campaign.duration)?
-            .max(interval.saturating_mul(cycles))
-            .saturating_add(time("--warm-up", &campaign.warm_up)?);
-        let length_s = u64::try_from(length / 1_000_000_000).unwrap_or(0);
         let arguments = match &base.tester {
             Some(_) if load != "none" => loads,
             Some(_) => base.arguments.clone(),
@@ -504,13 +494,26 @@ impl Request {
             campaign: toml::to_string(&campaign).map_err(FileError::Options)?,
             arguments,
             begin_after_ns: begin_after_ns(self.seed.unwrap_or(1)),
-            limit_s: length_s
-                .saturating_mul(3)
-                .saturating_add(SLACK_S)
-                .saturating_add(benchmarks::limit_s(&campaign)),
+            limit_s: limit_s(&campaign)?,
             ..base.clone()
         })
     }
+}
+
+/// How long a measurement may take until its first process gives up: three times its length, and some time.
+pub(crate) fn limit_s(campaign: &RunConfig) -> Result<u64, LabError> {
+    let time = |option, text: &Option<String>| {
+        let Some(text) = text else { return Ok(0) };
+        units::parse_ns(text).map_err(|source| OptionError::Time { option, source })
+    };
+    let interval = time("--interval", &campaign.interval)?;
+    let cycles = i64::try_from(campaign.loops.unwrap_or(0)).unwrap_or(i64::MAX);
+    let length = time("--duration", &campaign.duration)?
+        .max(interval.saturating_mul(cycles))
+        .saturating_add(time("--warm-up", &campaign.warm_up)?);
+    let length_s = u64::try_from(length / 1_000_000_000).unwrap_or(0);
+    let limit_s = length_s.saturating_mul(3).saturating_add(SLACK_S);
+    Ok(limit_s.saturating_add(benchmarks::limit_s(campaign)))
 }
 
 /// What is crossed with everything else; where nothing was asked for, `none` of it.

@@ -8,10 +8,11 @@
 
 use std::io::Write as _;
 
+use tailbound_core::{crc32, gzip};
+
 const BLOCK_BYTES: usize = 512;
 /// Archives of this program are all smaller.
 const UNPACKED_BYTES_MAX: usize = 1 << 30;
-const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
 /// A file in an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +30,7 @@ pub(crate) fn pack(entries: &[Entry]) -> Vec<u8> {
         tar.resize(tar.len().next_multiple_of(BLOCK_BYTES), 0);
     }
     tar.resize(tar.len() + 2 * BLOCK_BYTES, 0);
-    let mut out = GZIP_HEADER.to_vec();
-    out.extend(miniz_oxide::deflate::compress_to_vec(&tar, 1));
-    out.extend(crc32(&tar).to_le_bytes());
-    out.extend((tar.len() as u32).to_le_bytes());
-    out
+    gzip::pack(&tar, 1)
 }
 
 fn header(entry: &Entry) -> [u8; BLOCK_BYTES] {
@@ -73,10 +70,10 @@ pub(crate) fn unpack(gzip: &[u8]) -> Result<Vec<Entry>, Broken> {
     let broken = |what: &str| Broken(what.to_owned());
     let trailer = gzip.len().checked_sub(8).ok_or_else(|| broken("too short"))?;
     let (body, trailer) = gzip.split_at(trailer);
-    let body = body.strip_prefix(&GZIP_HEADER).ok_or_else(|| broken("no gzip header"))?;
+    let body = body.strip_prefix(&gzip::HEADER).ok_or_else(|| broken("no gzip header"))?;
     let tar = miniz_oxide::inflate::decompress_to_vec_with_limit(body, UNPACKED_BYTES_MAX)
         .map_err(|e| broken(&e.to_string()))?;
-    let sums = [crc32(&tar).to_le_bytes(), (tar.len() as u32).to_le_bytes()];
+    let sums = [crc32::of(&tar).to_le_bytes(), (tar.len() as u32).to_le_bytes()];
     if trailer != sums.as_flattened() {
         return Err(broken("its sum is another"));
     }
@@ -100,24 +97,12 @@ pub(crate) fn unpack(gzip: &[u8]) -> Result<Vec<Entry>, Broken> {
     Err(broken("it has no end"))
 }
 
-/// RFC 1952, section 8, a byte at a time.
-fn crc32(bytes: &[u8]) -> u32 {
-    let table: [u32; 256] = std::array::from_fn(|n| {
-        (0..8).fold(n as u32, |c, _| if c & 1 == 1 { 0xedb8_8320 ^ (c >> 1) } else { c >> 1 })
-    });
-    !bytes.iter().fold(!0, |c, b| {
-        let at = (c ^ u32::from(*b)) & 0xff;
-        table.get(at as usize).copied().unwrap_or(0) ^ (c >> 8)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_packed_is_unpacked() {
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
         let entry = |name: &str, bytes: usize| Entry {
             name: name.into(),
             content: (0..bytes).map(|n| (n * n % 251) as u8).collect(),

@@ -9,6 +9,8 @@ mod bisect;
 mod blame;
 mod blame_answer;
 mod blame_trace;
+#[cfg(feature = "lab")]
+pub(crate) mod board;
 mod bound;
 mod bound_here;
 mod bound_theory;
@@ -124,17 +126,15 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Box(BoxVerb::Flash(args)) => box_run::flash(&args),
         Command::Box(BoxVerb::Latmon(args)) => box_run::latmon(&args),
         #[cfg(feature = "lab")]
+        Command::Board(what) => board::board(&what),
+        #[cfg(feature = "lab")]
         Command::Hunt(args) => hunt::hunt(&args),
         #[cfg(feature = "lab")]
         Command::Lab(lab) => lab::lab(&lab),
         #[cfg(feature = "lab")]
         Command::Bisect(what) => bisect::bisect(&what),
         #[cfg(not(feature = "lab"))]
-        Command::Hunt(_) => Err(without_lab::told("hunt")),
-        #[cfg(not(feature = "lab"))]
-        Command::Lab(_) => Err(without_lab::told("lab")),
-        #[cfg(not(feature = "lab"))]
-        Command::Bisect(_) => Err(without_lab::told("bisect")),
+        Command::Lab(_) => Err(without_lab::told("lab, board")),
         Command::Tune(what) => tune::tune(&what),
         Command::Campaign(what) => campaign::campaign(&what),
         Command::Completions { shell } => {

@@ -225,6 +225,7 @@ tests!(
     profiles,
     files_of_other_tools,
     run_files,
+    logs_of_boards,
     plans_of_tuning,
     journals_of_tuning,
     journals_of_bisections,

@@ -9,6 +9,7 @@ mod answered;
 mod bisected;
 mod blamed;
 mod boards;
+mod booted;
 mod farmed;
 mod golden;
 mod hunted;
@@ -84,9 +85,11 @@ pub(crate) fn names(project: &Path) -> Vec<&'static str> {
 pub(crate) const ON_THIS_MACHINE: &[&str] = &[FARM];
 
 /// Those of more than a minute on a machine of two cores, which only CI runs unasked (`stages::extent`).
-pub(crate) const LONG: [&str; 12] = [
+pub(crate) const LONG: [&str; 14] = [
     "aarch64",
     "arm",
+    "an initramfs on a board of aarch64",
+    "an initramfs on a board of arm",
     "the same bytes each time while all cores are busy",
     "two CPUs in short slices",
     "an experiment keeps the change that helps",
@@ -205,6 +208,8 @@ impl Lab {
             one("a guest that dies says why", Lab::deaths),
             one("a guest that does not end is ended", Lab::hang),
             ("an ordinary user without network", Box::new(|| self.ordinary_user())),
+            one("a board boots, measures, hands in over its console and powers off", Lab::booted),
+            one("a board hands in by HTTP", Lab::handed_in),
             one("a running QEMU has no rights", Lab::walls),
             one("repeated from its own record", Lab::recorded),
             ("its run file", Box::new(move || Tally::one("its run file", self.checked(project)))),
@@ -212,6 +217,11 @@ impl Lab {
         ];
         for board in BOARDS {
             all.insert(0, (board.0, Box::new(move || some(self.board(project, board)))));
+            let name = match board.0 {
+                "arm" => "an initramfs on a board of arm",
+                _ => "an initramfs on a board of aarch64",
+            };
+            all.push((name, Box::new(move || some(self.booted_on_arm(project, board)))));
         }
         all
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why the lab could not do what was asked, by what failed; each failure knows who can mend it.
 
+mod board;
 mod build;
 mod file;
 mod guest;
@@ -24,6 +25,7 @@ use tailbound_archive::ArchiveError;
 use tailbound_core::FailureKind;
 use tailbound_core::unwritten::{Alternative, UnwrittenFile};
 
+pub use self::board::BoardError;
 pub use self::build::{BuildError, SourceError};
 pub use self::file::FileError;
 pub use self::guest::{GuestError, TesterError};
@@ -75,6 +77,9 @@ pub enum LabError {
     /// What is watched from within QEMU.
     #[error(transparent)]
     Watch(#[from] WatchError),
+    /// A board with a kernel of its own.
+    #[error(transparent)]
+    Board(#[from] BoardError),
     /// What was asked for.
     #[error(transparent)]
     Option(#[from] OptionError),
@@ -137,6 +142,7 @@ impl LabError {
             Self::Snapshot(e) => e.kind(),
             Self::Guest(e) => e.kind(),
             Self::Watch(e) => e.kind(),
+            Self::Board(e) => e.kind(),
             Self::Option(e) => e.kind(),
             Self::Target(e) => e.kind(),
             Self::Repeat(e) => e.kind(),

@@ -18,6 +18,8 @@ use super::config::Config;
 use super::modinfo::{self, Info, Packed};
 use crate::error::{KernelError, LabError};
 
+pub(crate) use super::modinfo::unpacked;
+
 /// Deeper folders, and longer chains of needs, are no kernel's.
 const DEPTH_MAX: u8 = 24;
 

@@ -13,7 +13,8 @@ use crate::say::{self, Failure};
 /// `tailbound lab cache`: 0 sound, 1 something is damaged.
 pub(super) fn cache(args: &LabCacheArgs) -> Result<ExitCode, Failure> {
     let store = Store::of_user()?;
-    let limits = limits(args)?;
+    let limits =
+        Limits::of_environment()?.with(args.max_size.as_deref(), args.max_age.as_deref())?;
     let removed = match (args.clear, args.prune) {
         (true, _) => cache::prune(&store, Limits { bytes: 0, ..limits }, CacheScope::Everything)?,
         (_, true) => cache::prune(&store, limits, CacheScope::Everything)?,
@@ -28,16 +29,4 @@ pub(super) fn cache(args: &LabCacheArgs) -> Result<ExitCode, Failure> {
         false => say::answer(&report.text())?,
     }
     Ok(ExitCode::from(u8::from(report.is_damaged())))
-}
-
-fn limits(args: &LabCacheArgs) -> Result<Limits, Failure> {
-    let mut limits = Limits::of_environment()?;
-    let wrong = |flag: &str, e: cache::ParseLimitError| Failure::usage(format!("{flag}: {e}"));
-    if let Some(text) = &args.max_size {
-        limits.bytes = cache::parse_bytes(text).map_err(|e| wrong("--max-size", e))?;
-    }
-    if let Some(text) = &args.max_age {
-        limits.age = cache::parse_age(text).map_err(|e| wrong("--max-age", e))?;
-    }
-    Ok(limits)
 }

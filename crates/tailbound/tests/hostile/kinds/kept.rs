@@ -7,10 +7,13 @@
 use std::fs;
 use std::path::Path;
 
+use tailbound_core::envelope;
+use tailbound_core::frames::{self, Collector, StreamState};
 use tailbound_core::theory::{Evidence, Execution, TheoryRecord, Variable, VariableRecord, Vector};
 use tailbound_host::Root;
 use tailbound_host::root::{Found, Missing};
 use tailbound_host::threads::Thread;
+use tailbound_lab::board::handed;
 use tailbound_search::bisect::Journal;
 use tailbound_search::hunt::{
     Candidate, End, Entry, Evaluator, Figures, Guidance, Outcome, Search, hunt, lab,
@@ -22,6 +25,17 @@ use tailbound_tune::{
 };
 
 use super::{Kind, Reader};
+
+pub(super) const BOARDS: Kind = Kind {
+    name: "logs_of_boards",
+    share: 1,
+    texts: true,
+    samples: || {
+        let log = |run: &str| frames::lines(&envelope_of(run)).join("\r\n").into_bytes();
+        vec![log(crate::RUN), log(crate::LAB), envelope_of(crate::RUN)]
+    },
+    reader: || Box::new(|bytes, _| heard(bytes)),
+};
 
 pub(super) const TUNE_PLANS: Kind = Kind {
     name: "plans_of_tuning",
@@ -243,4 +257,38 @@ fn bound() -> TheoryRecord {
         step_ns: 1,
         ..Evidence::default()
     })
+}
+
+/// What a board sends.
+fn envelope_of(run: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    envelope::write_file(&mut out, "run", run.as_bytes()).unwrap();
+    envelope::write_file(&mut out, "words", b"").unwrap();
+    envelope::write_end(&mut out, "exit status 0").unwrap();
+    out
+}
+
+/// A log of a console; or what somebody packed as a board does, however it is damaged.
+fn heard(bytes: &[u8]) -> Result<bool, String> {
+    let is_log = bytes.windows(5).any(|window| window == b"=tb1 ");
+    let packed = if is_log { Vec::new() } else { frames::lines(bytes) };
+    let mut collector = Collector::default();
+    collector.push(bytes);
+    for line in &packed {
+        collector.push(format!("{line}\n").as_bytes());
+    }
+    let streams = collector.finish();
+    let sent = [crate::RUN, crate::LAB].map(str::as_bytes);
+    for run in streams.iter().map(handed).filter(|_| is_log) {
+        let (Some(bytes), state) = (&run.run, run.state) else { continue };
+        let right = match state {
+            StreamState::Whole => sent.contains(&bytes.as_slice()),
+            _ => sent.iter().any(|whole| whole.starts_with(bytes)),
+        };
+        if !right {
+            return Err(format!("a run that nobody sent, as {state:?}"));
+        }
+    }
+    drop(streams.iter().map(handed).count());
+    Ok(!streams.is_empty())
 }

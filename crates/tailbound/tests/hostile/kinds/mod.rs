@@ -43,6 +43,7 @@ pub(crate) const KINDS: &[Kind] = &[
     written::PROFILES,
     written::TOOLS,
     written::RUNS,
+    kept::BOARDS,
     kept::TUNE_PLANS,
     kept::TUNE_JOURNALS,
     kept::BISECT_JOURNALS,
