@@ -289,6 +289,6 @@ fn heard(bytes: &[u8]) -> Result<bool, String> {
             return Err(format!("a run that nobody sent, as {state:?}"));
         }
     }
-    drop(streams.iter().map(handed).count());
+    let _handed = streams.iter().map(handed).count();
     Ok(!streams.is_empty())
 }
