@@ -43,14 +43,14 @@ const DEVICES: &str = "/sys/devices/system/";
 
 /// How a file gives what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Giving {
+enum Delivery {
     /// A read that gives less than there is room for gave all.
     AtOnce,
     /// A read that gives nothing is the last.
     InPieces,
 }
 
-impl Giving {
+impl Delivery {
     fn of(path: &str) -> Self {
         if path.starts_with(DEVICES) { Self::AtOnce } else { Self::InPieces }
     }
@@ -59,12 +59,12 @@ impl Giving {
 /// A file, up to `most` bytes of it. The first read is of [`FIRST_READ`] bytes: tracefs' events/header_page
 /// gives all to it, and nothing to later ones. It and the next go to the stack, because nearly all files of /proc and
 /// /sys are a few bytes; for the rest there is room before it is read.
-fn whole(file: File, most: u64, giving: Giving) -> io::Result<Vec<u8>> {
+fn whole(file: File, most: u64, delivery: Delivery) -> io::Result<Vec<u8>> {
     let mut file = file.take(most);
     let mut piece = [0; FIRST_READ];
     let n = read_piece(&mut file, &mut piece)?;
     let mut bytes = piece.get(..n).unwrap_or_default().to_vec();
-    if n == 0 || giving == Giving::AtOnce && n < FIRST_READ {
+    if n == 0 || delivery == Delivery::AtOnce && n < FIRST_READ {
         return Ok(bytes);
     }
     let n = read_piece(&mut file, &mut piece)?;
@@ -255,7 +255,7 @@ impl Root {
             Some(tree) => tree.bytes(path).map(<[u8]>::to_vec),
             None => self
                 .open(path)
-                .and_then(|opened| whole(opened, limit.saturating_add(1), Giving::of(path))),
+                .and_then(|opened| whole(opened, limit.saturating_add(1), Delivery::of(path))),
         };
         let bytes = bytes.map_err(|e| missing(path, &e))?;
         if bytes.len() as u64 > limit {

@@ -70,7 +70,7 @@ pub fn set_without_children(tid: i32, a: &Attributes) -> Result<(), SysError> {
 
 /// Whether a thread could try a policy by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trial {
+pub(crate) enum PolicyTrial {
     /// It had it, and has the one of before again.
     Had,
     /// It might not get rid of it, or not get back what it has.
@@ -81,16 +81,16 @@ pub(crate) enum Trial {
 ///
 /// # Errors
 /// Those of [`set`].
-pub(crate) fn try_policy(a: &Attributes) -> Result<Trial, SysError> {
+pub(crate) fn try_policy(a: &Attributes) -> Result<PolicyTrial, SysError> {
     let own = read(0)?;
     let before = attributes(&own);
     // Whoever is under SCHED_IDLE may not be allowed to leave it; time of SCHED_DEADLINE is not given back at once.
     if [SCHED_IDLE, SCHED_DEADLINE].contains(&a.policy) || before.policy == SCHED_DEADLINE {
-        return Ok(Trial::NotHere);
+        return Ok(PolicyTrial::NotHere);
     }
     let reset = if own.flags & RESET_ON_FORK == 0 { 0 } else { libc::SCHED_RESET_ON_FORK };
     set_policy(a, reset)?;
-    set_policy(&before, reset).map(|()| Trial::Had)
+    set_policy(&before, reset).map(|()| PolicyTrial::Had)
 }
 
 /// The calling thread's policy and priority alone.
@@ -261,12 +261,12 @@ mod tests {
             set_without_children(0, &niced).expect("any user may");
             let before = get(0);
             let of = |policy, priority| Attributes { policy, priority, ..Attributes::default() };
-            assert_eq!(try_policy(&of(SCHED_OTHER, 0)), Ok(Trial::Had));
+            assert_eq!(try_policy(&of(SCHED_OTHER, 0)), Ok(PolicyTrial::Had));
             match try_policy(&of(SCHED_FIFO, 7)) {
                 Err(e) => assert!(e.is_permission(), "{e}"),
-                had => assert_eq!(had, Ok(Trial::Had)),
+                had => assert_eq!(had, Ok(PolicyTrial::Had)),
             }
-            assert_eq!(try_policy(&of(SCHED_IDLE, 0)), Ok(Trial::NotHere));
+            assert_eq!(try_policy(&of(SCHED_IDLE, 0)), Ok(PolicyTrial::NotHere));
             assert_eq!((get(0), resets_on_fork(0)), (before, Ok(true)));
         });
         thread.join().expect("no panic");

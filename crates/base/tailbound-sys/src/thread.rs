@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use crate::error::SysError;
-use crate::sched::{self, Attributes, Trial};
+use crate::sched::{self, Attributes, PolicyTrial};
 
 /// Attributes of a new thread.
 #[derive(Clone, Debug)]
@@ -75,8 +75,8 @@ pub fn spawn<T: Send + 'static>(
 /// What the kernel refused, and what it would need.
 pub fn try_spec(spec: ThreadSpec) -> Result<(), SysError> {
     match sched::try_policy(&spec.attributes)? {
-        Trial::Had => Ok(()),
-        Trial::NotHere => spawn(spec, || ())?.join(),
+        PolicyTrial::Had => Ok(()),
+        PolicyTrial::NotHere => spawn(spec, || ())?.join(),
     }
 }
 
