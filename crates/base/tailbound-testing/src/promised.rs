@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Compares what there is with the committed list of what was promised, a name a line, `#` before a comment.
+/// Compares what there is with the committed list of what was promised, a name a line, `# ` before a comment.
 ///
 /// `TAILBOUND_BLESS=1` adds what is new. What is gone is taken off the list by hand, and the changelog says so.
 ///
@@ -13,7 +13,7 @@ use std::path::Path;
 pub fn promised(list: &Path, now: &BTreeSet<String>) {
     let text = std::fs::read_to_string(list).unwrap_or_default();
     let (head, names): (Vec<&str>, Vec<&str>) =
-        text.lines().filter(|l| !l.is_empty()).partition(|l| l.starts_with('#'));
+        text.lines().filter(|l| !l.is_empty()).partition(|l| l.starts_with("# "));
     let names: BTreeSet<String> = names.into_iter().map(str::to_owned).collect();
     let gone: Vec<&String> = names.difference(now).collect();
     assert!(
@@ -43,8 +43,8 @@ mod tests {
     #[test]
     fn what_is_gone_or_new_is_found() {
         let list = std::env::temp_dir().join(format!("promised-{}", std::process::id()));
-        assert!(std::fs::write(&list, "# A list.\na\nb\n").is_ok());
-        let came = [&["a", "b"][..], &["a"], &["a", "b", "c"]].map(|names| tried(&list, names));
+        assert!(std::fs::write(&list, "# A list.\n#a\nb\n").is_ok());
+        let came = [&["#a", "b"][..], &["#a"], &["#a", "b", "c"]].map(|names| tried(&list, names));
         assert!(std::fs::remove_file(&list).is_ok());
         assert_eq!(came, [true, false, std::env::var_os("TAILBOUND_BLESS").is_some()]);
     }

@@ -22,7 +22,7 @@ fn the_api_and_the_metrics_stay() {
         }
     }
     names::of_schema(&description["components"], "", &mut now);
-    let page = String::from_utf8(farm.get("/metrics", None).body).unwrap();
+    let page = farm.get("/metrics", None).text();
     let kinds = page.lines().filter_map(|l| l.strip_prefix("# TYPE "));
     now.extend(kinds.map(|kind| format!("metric {kind}")));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
