@@ -47,6 +47,9 @@ pub(crate) enum GuestError {
     /// Nobody gave a board an address.
     #[error("no DHCP server answers on {device}")]
     NoLease { device: String },
+    /// The tool ended without a run.
+    #[error("no run: {status}; {handed_in}")]
+    NoRun { status: String, handed_in: String },
     /// A receiver did not take the run.
     #[error("it answers {status} {said}")]
     NotTaken { status: u16, said: String },

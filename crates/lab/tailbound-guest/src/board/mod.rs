@@ -138,7 +138,10 @@ fn live(job: &BoardJob, patience: &Patience) -> Result<String, GuestError> {
         Some(text) => text,
         None => over_console(&files, &words, &status, patience)?,
     };
-    Ok(format!("{status}; {handed_in}"))
+    match run {
+        Some(_) => Ok(format!("{status}; {handed_in}")),
+        None => Err(GuestError::NoRun { status, handed_in }),
+    }
 }
 
 fn what_there_is() -> Vec<(String, Vec<u8>)> {

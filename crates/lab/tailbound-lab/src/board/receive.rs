@@ -21,6 +21,9 @@ use crate::error::{BoardError, LabError};
 const OUT: &str = "board.tailbound.jsonl";
 /// The run within the envelope, as `tailbound-guest` calls it.
 const RUN: &str = "run";
+const COMPLAINT: &str = "stderr";
+/// Most lines of what went wrong on a board that are shown.
+const WORDS_MAX: usize = 20;
 const BAUD: u32 = 115_200;
 const WAIT: &str = "1h";
 const LOOK_NS: i64 = 250_000_000;
@@ -63,8 +66,10 @@ pub fn handed(received: &Received) -> HandedRun {
     if run.is_none() && envelope.end.is_none() {
         state = StreamState::Lost;
     }
-    let said = envelope.file("words").unwrap_or_default();
-    let words = String::from_utf8_lossy(said).lines().map(str::to_owned).collect();
+    // Without a run the complaint of the tool is what there is to know.
+    let complaint = envelope.file(COMPLAINT).filter(|_| run.is_none()).unwrap_or_default();
+    let said = [envelope.file("words").unwrap_or_default(), b"\n", complaint].concat();
+    let words = String::from_utf8_lossy(&said).lines().take(WORDS_MAX).map(str::to_owned).collect();
     HandedRun { run, state, end: envelope.end, words }
 }
 
@@ -245,9 +250,11 @@ mod tests {
     #[test]
     fn a_board_without_a_run_says_why() {
         let mut envelope = Vec::new();
+        envelope::write_file(&mut envelope, COMPLAINT, b"CPU 7 does not exist").unwrap();
         envelope::write_end(&mut envelope, "failed: no \x1b[31mmemory").unwrap();
         let (answer, files) = answered(&frames::lines(&envelope));
         assert_eq!((answer.status, files.len()), (NO_RUN, 0));
+        assert!(answer.text.contains("CPU 7"), "{}", answer.text);
         assert!(answer.text.contains("memory") && !answer.text.contains('\x1b'), "{}", answer.text);
     }
 }
