@@ -43,7 +43,7 @@
 //! Of impact `doubt`: `source-lost-tail`, `source-no-histogram` (a notice where least and greatest decide), `source-no-missed`,
 //! `source-no-samples`, `source-no-count`, `source-samples-lost`, `source-cut-off`, `source-inconsistent`,
 //! `source-mixed`, `source-failed`, `source-unit`, `source-abridged`, `source-torn`, `source-clock-realtime`, `source-folded-early`,
-//! `source-constant`, `source-unanswered`, `source-ambiguous`, `source-spurious`, `source-unknown-level`, `source-ended`, `source-edges-lost`, `source-gives-up`,
+//! `source-constant`, `source-unanswered`, `source-skipped`, `source-ambiguous`, `source-spurious`, `source-unknown-level`, `source-ended`, `source-edges-lost`, `source-gives-up`,
 //! `source-waits`. Of impact `notice`: `source-not-realtime`, `source-dma-latency`, `source-distance`,
 //! `source-other-quantity`, `source-carried`, `source-one-of-several`, `source-other-tools`, `source-coarse-timers`, `source-in-flight`, `source-resolution`, `source-short-level`, `source-all-late`, `source-in-cells`. A run has one finding of each name.
 //!

@@ -56,6 +56,7 @@ pub(super) const KINDS: &[FindingKind] = &[
     ),
     FindingKind::new("source-unanswered", "Pulses were not answered."),
     FindingKind::new("source-no-samples", "The file holds no sample."),
+    FindingKind::new("source-skipped", "Pulses of the schedule were not sent."),
     FindingKind::new("source-spurious", "Answers belong to no pulse."),
     FindingKind::new("source-edges-lost", "Answers came faster than they were taken."),
     FindingKind::new("source-samples-lost", "Samples are missing."),

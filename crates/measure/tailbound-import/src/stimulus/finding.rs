@@ -94,6 +94,9 @@ fn limits(record: &StimulusRecord, draft: &mut Draft) {
     }
 }
 
+/// One pulse in so many may be left out without doubt; what was not sent is counted in the run either way.
+const SKIPPED_OF: u64 = 100;
+
 fn counts(record: &StimulusRecord, draft: &mut Draft) {
     let sum = |of: fn(&tailbound_box::stimulus::StimulusCounters) -> u64| -> u64 {
         record.channels.iter().map(|channel| of(&channel.counters)).sum()
@@ -131,6 +134,15 @@ fn counts(record: &StimulusRecord, draft: &mut Draft) {
             format!("{} times answers came faster than they were taken.", grouped(edges_lost)),
             "Pulses that were open then count as unknown.",
             "Look for ringing on the line of the answer.",
+        );
+    }
+    let skipped = sum(|c| c.skipped.unwrap_or(0));
+    if skipped > sent.saturating_add(skipped) / SKIPPED_OF {
+        draft.doubt(
+            "source-skipped",
+            format!("{} pulses of the schedule were not sent.", grouped(skipped)),
+            "The source was late or was refused. Nothing is known of these moments, which may be the machine's worst where both share CPUs.",
+            "Give the source a machine or a CPU of its own and real-time priority.",
         );
     }
     let held = sum(|c| c.held.unwrap_or(0));

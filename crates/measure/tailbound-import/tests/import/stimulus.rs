@@ -113,6 +113,18 @@ fn every_sample_is_exact_and_each_second_is_known() {
 }
 
 #[test]
+fn moments_at_which_nothing_was_sent_are_not_in_time() {
+    let skipping = |n| {
+        let (mut record, _) = record(1_000, |_| true, StimulusEnd::Whole);
+        record.channels[0].counters.skipped = Some(n);
+        let mut recorder = StimulusRecorder::new(|_| {});
+        recorder.begin(record.tick, 1);
+        impact(&recorder.finish(&record, &facts()).expect("a run"), "source-skipped")
+    };
+    assert_eq!([0, 10, 11].map(skipping), [None, None, Some(Impact::Doubt)]);
+}
+
+#[test]
 fn lost_samples_are_known_to_their_cell_and_the_longest_to_the_tick() {
     let (_, run) = record(20_000, |n| n % 100 != 8, StimulusEnd::Whole);
     let thread = &run.threads[0];
