@@ -5,7 +5,7 @@
 pub(super) fn text(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len() + 8);
     // An odd one stands for itself.
-    let even = plain.matches('`').count() % 2 == 0;
+    let even = plain.matches('`').count().is_multiple_of(2);
     let mut code = false;
     for c in plain.chars() {
         match c {

@@ -60,7 +60,8 @@ pub(crate) fn wider(browser: &str, folder: &Path, scratch: &Path) -> anyhow::Res
     fs::write(scratch.join(PLANTED), planted)?;
     let mut look = exec::command(browser);
     look.args(["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"]);
-    look.args(["--virtual-time-budget=600000", "--dump-dom"]);
+    // Time stands still while a page is loaded; what is left of it at the end is drawn, frame by frame.
+    look.args(["--virtual-time-budget=20000", "--dump-dom"]);
     look.arg(format!("--user-data-dir={}", scratch.join("profile").display()));
     look.arg(format!("file://{}", scratch.join("look.html").display()));
     let log = scratch.join("output.txt");

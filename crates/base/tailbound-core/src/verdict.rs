@@ -15,7 +15,7 @@ open_words! {
         Measured = "measured",
         /// The requirement was met in this run.
         Met = "met",
-        /// It was not.
+        /// The requirement was not met in this run.
         NotMet = "not-met",
         /// The figures do not describe this machine, or it could not be measured.
         Unfit = "unfit",
