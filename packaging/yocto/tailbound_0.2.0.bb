@@ -15,8 +15,6 @@ require ${BPN}-crates.inc
 TAILBOUND_SOURCES ?= "${HOME}/tailbound"
 EXTERNALSRC = "${TAILBOUND_SOURCES}"
 CARGO_SRC_DIR = "crates/tailbound"
-# Times of 64 bits on 32-bit machines; elsewhere it changes nothing.
-RUSTFLAGS:append = " --cfg=libc_unstable_time64"
 CARGO_BUILD_FLAGS:append = " --no-default-features --features board --bin tailbound"
 
 SYSTEMD_SERVICE:${PN} = "tailbound-monitor.service"

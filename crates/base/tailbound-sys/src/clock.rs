@@ -4,10 +4,12 @@
 //! Context: HOT (`now_ns`, [`Nanosleep`], [`NanosleepRelative`]), SETUP (the rest). Units: ns.
 //! Source: clock_gettime(2), clock_nanosleep(2).
 
-use libc::{clockid_t, timespec};
+use libc::clockid_t;
 use tailbound_rt::{Port, Wake};
 
 use crate::error::{SysError, check};
+use crate::raw_time::words;
+use crate::time64::{self, timespec};
 
 pub use libc::{
     CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_TAI, CLOCK_THREAD_CPUTIME_ID,
@@ -15,21 +17,23 @@ pub use libc::{
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-const _: () = assert!(
-    size_of::<libc::time_t>() == 8,
-    "times of 32 bits end in January 2038: compile with RUSTFLAGS=--cfg=libc_unstable_time64 (glibc 2.34 or later, musl)"
-);
-
-/// A point of time or span as the C library wants it; negative spans become 0. (The cast narrows nanoseconds
-/// where long is 32 bits wide.)
-#[must_use]
+/// A point of time or a timer's period; negative ones become 0. (The cast narrows nanoseconds where long is 32 bits wide.)
 #[inline]
-pub fn timespec(ns: i64) -> timespec {
+pub(crate) fn timespec(ns: i64) -> timespec {
     let ns = ns.max(0);
-    // On 32-bit machines it has padding, which no literal names.
-    let mut t = timespec::default();
-    (t.tv_sec, t.tv_nsec) = (ns / SECOND_NS, (ns % SECOND_NS) as _);
-    t
+    timespec {
+        tv_sec: ns / SECOND_NS,
+        tv_nsec: (ns % SECOND_NS) as _,
+        #[cfg(target_pointer_width = "32")]
+        padding: 0,
+    }
+}
+
+/// A span to wait for, at most 68 years where the C library's seconds have 32 bits; negative ones become 0.
+#[inline]
+pub(crate) fn span(ns: i64) -> libc::timespec {
+    let [tv_sec, tv_nsec] = words(ns);
+    libc::timespec { tv_sec, tv_nsec }
 }
 
 /// Reads `clock`; 0 if the kernel does not know it (see [`resolution_ns`] for the check).
@@ -39,7 +43,7 @@ pub fn timespec(ns: i64) -> timespec {
 pub fn now_ns(clock: clockid_t) -> i64 {
     let mut t = timespec(0);
     // SAFETY: clock_gettime(2) writes one live timespec.
-    unsafe { libc::clock_gettime(clock, &raw mut t) };
+    unsafe { time64::clock_gettime(clock, &raw mut t) };
     t.tv_sec.wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64)
 }
 
@@ -61,11 +65,11 @@ pub fn resolution_ns(clock: clockid_t) -> Result<i64, SysError> {
         // It has the clocks, and not this call.
         return Ok(1);
     }
-    let mut t = timespec(0);
+    let mut t = span(0);
     // SAFETY: clock_getres(2) writes one live timespec.
     let result = unsafe { libc::clock_getres(clock, &raw mut t) };
     check(result, "clock_getres", &clock.to_string())?;
-    Ok(t.tv_sec.wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64))
+    Ok((t.tv_sec as i64).wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64))
 }
 
 /// Sleeps until an absolute time, over and over.
@@ -108,7 +112,7 @@ pub fn sleep_until(clock: clockid_t, due_ns: i64) {
 fn sleep(clock: clockid_t, flags: i32, ns: i64) -> Wake {
     let t = timespec(ns);
     // SAFETY: clock_nanosleep(2) reads one live timespec; no remainder is asked for.
-    match unsafe { libc::clock_nanosleep(clock, flags, &raw const t, std::ptr::null_mut()) } {
+    match unsafe { time64::clock_nanosleep(clock, flags, &raw const t, std::ptr::null_mut()) } {
         0 => Wake::Due,
         libc::EINTR => Wake::Interrupted,
         errno => Wake::Failed(errno),

@@ -75,6 +75,7 @@ mod socket_option;
 pub mod spawn;
 pub mod terminal;
 pub mod thread;
+mod time64;
 pub mod timer;
 pub mod timer_set;
 pub mod turns;

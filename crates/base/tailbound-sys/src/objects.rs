@@ -11,6 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::clock::{CLOCK_MONOTONIC, timespec};
 use crate::error::{SysError, check};
+use crate::time64;
 
 /// From the kernel's include/uapi/linux/membarrier.h.
 const MEMBARRIER_CMD_GLOBAL: libc::c_int = 1;
@@ -84,10 +85,10 @@ pub fn timer() -> Result<OwnedFd, SysError> {
 /// # Errors
 /// None is expected.
 pub fn arm(timer: BorrowedFd<'_>, ns: i64) -> Result<(), SysError> {
-    let spec = libc::itimerspec { it_interval: timespec(0), it_value: timespec(ns) };
+    let spec = time64::itimerspec { it_interval: timespec(0), it_value: timespec(ns) };
     // SAFETY: a borrowed descriptor and one live struct.
     let done = unsafe {
-        libc::timerfd_settime(timer.as_raw_fd(), 0, &raw const spec, std::ptr::null_mut())
+        time64::timerfd_settime(timer.as_raw_fd(), 0, &raw const spec, std::ptr::null_mut())
     };
     check(done, "timerfd_settime", "").map(drop)
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use crate::clock::{now_ns, resolution_ns};
 use crate::counter;
 use crate::error::{SysError, check};
+use crate::time64;
 
 /// One way to read a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,15 +51,15 @@ impl Reading {
         match self {
             Self::Clock(id) => now_ns(id),
             Self::Gettimeofday => {
-                let mut t = libc::timeval { tv_sec: 0, tv_usec: 0 };
+                let mut t = time64::timeval { tv_sec: 0, tv_usec: 0 };
                 // SAFETY: gettimeofday(2) writes one live timeval; no time zone is asked for.
-                unsafe { libc::gettimeofday(&raw mut t, std::ptr::null_mut()) };
+                unsafe { time64::gettimeofday(&raw mut t, std::ptr::null_mut()) };
                 t.tv_sec.wrapping_mul(SECOND_NS).wrapping_add(t.tv_usec.wrapping_mul(1000))
             }
             // SAFETY: time(2) stores nothing when it is given no place.
             Self::Time => {
                 // SAFETY: time(2) stores nothing when it is given no place.
-                let seconds = unsafe { libc::time(std::ptr::null_mut()) };
+                let seconds = unsafe { time64::time(std::ptr::null_mut()) };
                 seconds.wrapping_mul(SECOND_NS)
             }
             Self::Counter => counter::ticks().cast_signed(),
@@ -84,15 +85,15 @@ impl Reading {
             Self::Clock(id) => {
                 let mut t = crate::clock::timespec(0);
                 // SAFETY: clock_gettime(2) writes one live timespec.
-                unsafe { libc::clock_gettime(id, &raw mut t) != 0 }
+                unsafe { time64::clock_gettime(id, &raw mut t) != 0 }
             }
             Self::Gettimeofday => {
-                let mut t = libc::timeval { tv_sec: 0, tv_usec: 0 };
+                let mut t = time64::timeval { tv_sec: 0, tv_usec: 0 };
                 // SAFETY: gettimeofday(2) writes one live timeval.
-                unsafe { libc::gettimeofday(&raw mut t, std::ptr::null_mut()) != 0 }
+                unsafe { time64::gettimeofday(&raw mut t, std::ptr::null_mut()) != 0 }
             }
             // SAFETY: time(2) stores nothing when it is given no place.
-            Self::Time => unsafe { libc::time(std::ptr::null_mut()) == -1 },
+            Self::Time => unsafe { time64::time(std::ptr::null_mut()) == -1 },
             Self::Counter => false,
         }
     }
@@ -142,7 +143,7 @@ pub fn thread_cpu_ns(tid: i32) -> Result<i64, SysError> {
     let clock = (!tid << 3) | 6;
     let mut t = crate::clock::timespec(0);
     // SAFETY: clock_gettime(2) writes one live timespec.
-    let read = unsafe { libc::clock_gettime(clock, &raw mut t) };
+    let read = unsafe { time64::clock_gettime(clock, &raw mut t) };
     check(read, "clock_gettime", &format!("thread {tid}"))?;
     #[expect(clippy::unnecessary_cast, reason = "c_long is 32 bits wide on some targets")]
     Ok(t.tv_sec.wrapping_mul(SECOND_NS).wrapping_add(t.tv_nsec as i64))

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use crate::clock::timespec;
+use crate::clock;
 use crate::error::{SysError, check};
 
 /// The speeds that a port may have, in baud.
@@ -170,7 +170,7 @@ impl SerialPort {
             Wanted::Nothing => 0,
         };
         let mut poll = libc::pollfd { fd: self.port.as_raw_fd(), events, revents: 0 };
-        let span = timespec(left_ns.max(0));
+        let span = clock::span(left_ns);
         // SAFETY: ppoll(2) reads one live timespec, reads and writes one live pollfd; the mask stays.
         let n = unsafe { libc::ppoll(&raw mut poll, 1, &raw const span, std::ptr::null()) };
         let failed = SysError::last("ppoll", "");

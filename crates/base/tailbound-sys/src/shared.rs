@@ -5,6 +5,7 @@
 //! whatever happens to its users.
 //! Source: memfd_create(2), mmap(2).
 
+use std::fs::File;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -58,12 +59,9 @@ impl<T: Zeroed> Shared<T> {
     /// # Errors
     /// EINVAL where the size is another: the two sides are not the same program.
     pub fn from_fd(fd: OwnedFd) -> Result<Self, SysError> {
-        // SAFETY: all-zero bytes are a valid stat; fstat(2) writes it.
-        let size = unsafe {
-            let mut stat: libc::stat = std::mem::zeroed();
-            check(libc::fstat(fd.as_raw_fd(), &raw mut stat), "fstat", "shared memory")?;
-            stat.st_size
-        };
+        // The standard library's asks for times of 64 bits.
+        let file = File::from(fd);
+        let size = file.metadata().map_err(|_| SysError::last("fstat", "shared memory"))?.len();
         if usize::try_from(size) != Ok(size_of::<T>()) {
             return Err(SysError::code(
                 "mmap",
@@ -71,7 +69,7 @@ impl<T: Zeroed> Shared<T> {
                 libc::EINVAL,
             ));
         }
-        Self::map(fd)
+        Self::map(file.into())
     }
 
     /// Never unmaps it: for memory whose address the kernel keeps.

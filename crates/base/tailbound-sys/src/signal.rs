@@ -108,7 +108,7 @@ impl Signals {
     /// The same, and whether the kernel sent it: then its terminal did, and the whole foreground
     /// process group has got it.
     pub fn wait_whence(&self, timeout_ms: i32) -> Option<(i32, bool)> {
-        let span = clock::timespec(i64::from(timeout_ms).saturating_mul(1_000_000));
+        let span = clock::span(i64::from(timeout_ms).saturating_mul(1_000_000));
         let span = if timeout_ms < 0 { std::ptr::null() } else { &raw const span };
         // SAFETY: all-zero bytes are a valid siginfo_t.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };

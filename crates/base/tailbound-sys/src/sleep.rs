@@ -15,7 +15,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use libc::clockid_t;
 use tailbound_rt::{Port, Wake};
 
-use crate::clock::{now_ns, timespec};
+use crate::clock::{now_ns, span};
 use crate::error::{SysError, check};
 use crate::raw_time::words;
 use crate::timer::errno_wake;
@@ -114,7 +114,7 @@ pub struct Poll;
 impl Span for Poll {
     #[inline]
     fn sleep(&mut self, left_ns: i64) -> Wake {
-        let t = timespec(left_ns);
+        let t = span(left_ns);
         // SAFETY: ppoll(2) reads one live timespec and no descriptors; the mask stays.
         let n = unsafe { libc::ppoll(std::ptr::null_mut(), 0, &raw const t, std::ptr::null()) };
         if n == 0 { Wake::Due } else { errno_wake() }
@@ -252,11 +252,11 @@ fn arm_itimer(first_us: i64, again_us: i64) -> bool {
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const spec, std::ptr::null_mut()) == 0 }
 }
 
-/// A span of µs.
+/// A span of µs. (The casts narrow where the C library's are 32 bits wide.)
 #[inline]
 fn timeval(us: i64) -> libc::timeval {
     libc::timeval {
-        tv_sec: us.wrapping_div(MICROS_IN_SECOND),
-        tv_usec: us.wrapping_rem(MICROS_IN_SECOND),
+        tv_sec: us.wrapping_div(MICROS_IN_SECOND) as _,
+        tv_usec: us.wrapping_rem(MICROS_IN_SECOND) as _,
     }
 }

@@ -9,11 +9,12 @@
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use libc::{clockid_t, itimerspec};
+use libc::clockid_t;
 use tailbound_rt::{Port, Wake};
 
 use crate::clock::{now_ns, timespec};
 use crate::error::{SysError, check};
+use crate::time64::{self, itimerspec};
 
 /// How many expirations have been consumed, and how many a due time needs.
 #[derive(Debug)]
@@ -61,7 +62,7 @@ impl Timerfd {
         let spec = periodic(first_ns, interval_ns);
         // SAFETY: timerfd_settime(2) reads one live itimerspec.
         let set = unsafe {
-            libc::timerfd_settime(
+            time64::timerfd_settime(
                 fd.as_raw_fd(),
                 libc::TFD_TIMER_ABSTIME,
                 &raw const spec,
@@ -135,7 +136,7 @@ impl PosixTimer {
         let spec = periodic(first_ns, interval_ns);
         // SAFETY: reads one live itimerspec; the timer exists.
         let armed = unsafe {
-            libc::timer_settime(timer, libc::TIMER_ABSTIME, &raw const spec, std::ptr::null_mut())
+            time64::timer_settime(timer, libc::TIMER_ABSTIME, &raw const spec, std::ptr::null_mut())
         };
         check(armed, "timer_settime", "")?;
         Ok(port)

@@ -11,6 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::clock::{CLOCK_MONOTONIC, now_ns, timespec};
 use crate::error::{SysError, check};
+use crate::time64;
 
 /// Descriptors told of in one wait.
 const TOLD: usize = 64;
@@ -47,13 +48,13 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    fn of(&self, slot: usize, begun_ns: i64) -> libc::itimerspec {
+    fn of(&self, slot: usize, begun_ns: i64) -> time64::itimerspec {
         let share = self.interval_ns / i64::try_from(self.count.max(1)).unwrap_or(i64::MAX);
         let offset = match self.due {
             Due::Spread => share.saturating_mul(i64::try_from(slot).unwrap_or(0)),
             Due::Together => 0,
         };
-        libc::itimerspec {
+        time64::itimerspec {
             it_interval: timespec(self.interval_ns),
             it_value: timespec(begun_ns.saturating_add(self.interval_ns).saturating_add(offset)),
         }
@@ -87,7 +88,7 @@ impl TimerSet {
             unsafe {
                 let absolute = libc::TFD_TIMER_ABSTIME;
                 let set =
-                    libc::timerfd_settime(raw, absolute, &raw const spec, std::ptr::null_mut());
+                    time64::timerfd_settime(raw, absolute, &raw const spec, std::ptr::null_mut());
                 check(set, "timerfd_settime", "")?;
                 let (epoll, add) = (epoll.as_raw_fd(), libc::EPOLL_CTL_ADD);
                 check(libc::epoll_ctl(epoll, add, raw, &raw mut event), "epoll_ctl", "")?;
@@ -129,7 +130,7 @@ impl TimerSet {
                 }
                 let absolute = libc::TIMER_ABSTIME;
                 let set =
-                    libc::timer_settime(timer, absolute, &raw const spec, std::ptr::null_mut());
+                    time64::timer_settime(timer, absolute, &raw const spec, std::ptr::null_mut());
                 check(set, "timer_settime", "")?;
             }
         }

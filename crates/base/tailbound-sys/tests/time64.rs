@@ -36,7 +36,7 @@ fn interrupted<P: Port>(port: impl FnOnce() -> P + Send + 'static) -> Wake {
     };
     // A nudge before it sleeps would be lost.
     while !is_over.load(Ordering::Acquire) {
-        thread::sleep(Duration::from_millis(100));
+        thread::park_timeout(Duration::from_millis(100));
         match tid.load(Ordering::Acquire) {
             0 => {}
             tid => nudge(tid),

@@ -19,7 +19,7 @@ use crate::stages::tally::Tally;
 use crate::{bare, exec};
 
 const SUITE: &str = "bookworm";
-const LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_secs(1800);
 /// autopkgtest could not use the root, for one because no mirror answered.
 const TESTBED_FAILED: i32 = 16;
 

@@ -8,6 +8,7 @@
 use crate::clock::timespec;
 use crate::error::{SysError, check};
 use crate::signal;
+use crate::time64;
 
 const AGAIN_NS: i64 = 10_000_000;
 
@@ -44,10 +45,11 @@ impl EndAlarm {
             return;
         }
         self.end_ns = end_ns;
-        let spec = libc::itimerspec { it_value: timespec(end_ns), it_interval: timespec(AGAIN_NS) };
+        let spec =
+            time64::itimerspec { it_value: timespec(end_ns), it_interval: timespec(AGAIN_NS) };
         let none = std::ptr::null_mut();
         // SAFETY: reads one live itimerspec; the timer exists.
-        unsafe { libc::timer_settime(self.timer, libc::TIMER_ABSTIME, &raw const spec, none) };
+        unsafe { time64::timer_settime(self.timer, libc::TIMER_ABSTIME, &raw const spec, none) };
     }
 }
 

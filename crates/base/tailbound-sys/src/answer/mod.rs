@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 use tailbound_rt::answer::Stamp;
 use tailbound_rt::answer::clocks::{ClockPair, Compared};
 
-use crate::clock::{now_ns, timespec};
+use crate::clock::{now_ns, span};
 
 mod datagrams;
 mod end_alarm;
@@ -50,7 +50,7 @@ enum Ready {
 #[inline]
 fn ready(fd: BorrowedFd<'_>, left_ns: i64) -> Ready {
     let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let span = timespec(left_ns.min(LOOK_MS * MILLISECOND_NS));
+    let span = span(left_ns.min(LOOK_MS * MILLISECOND_NS));
     // SAFETY: ppoll(2) reads one live timespec, reads and writes one live pollfd; the mask stays.
     let n = unsafe { libc::ppoll(&raw mut poll, 1, &raw const span, std::ptr::null()) };
     match n {

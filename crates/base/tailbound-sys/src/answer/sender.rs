@@ -19,7 +19,7 @@ use super::datagrams::{
     Told,
 };
 use super::{LOOK_MS, MILLISECOND_NS, last_errno};
-use crate::clock::{CLOCK_REALTIME, now_ns, timespec};
+use crate::clock::{CLOCK_REALTIME, now_ns, span};
 use crate::error::SysError;
 
 /// A datagram with the headers of wire, address and port before it.
@@ -105,7 +105,7 @@ impl SenderUdp {
     fn ready(&self, left_ns: i64) -> Result<Queue, SenderEvent> {
         let fd = self.socket.as_raw_fd();
         let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let span = timespec(left_ns.min(LOOK_MS * MILLISECOND_NS));
+        let span = span(left_ns.min(LOOK_MS * MILLISECOND_NS));
         // SAFETY: ppoll(2) reads one live timespec, reads and writes one live pollfd; the mask stays.
         let n = unsafe { libc::ppoll(&raw mut poll, 1, &raw const span, std::ptr::null()) };
         match n {
