@@ -284,7 +284,7 @@ fn two_on_one(m: &Machine) -> Look {
         }
     }
     for all in [&mut own, &mut others] {
-        order::by(&mut all, Ord::cmp);
+        order::by(all, Ord::cmp);
         all.dedup();
     }
     own.append(&mut others);
