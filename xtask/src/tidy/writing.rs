@@ -78,6 +78,10 @@ const MAY: &[(&str, &str)] = &[
         "crates/base/tailbound-testing/src/prometheus.rs",
         "tests: a new file in a folder of the test's own",
     ),
+    (
+        "crates/base/tailbound-testing/src/promised.rs",
+        "tests only: a committed list of the project, where TAILBOUND_BLESS asks for it",
+    ),
     ("crates/lab/tailbound-guest/src/work.rs", "settings of the guest's own kernel (/proc/sys)"),
 ];
 
