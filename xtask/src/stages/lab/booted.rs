@@ -69,9 +69,8 @@ impl Lab {
     /// A log with lines that are lost.
     fn damaged(&self, said: &str) -> anyhow::Result<()> {
         let count = said.matches("=tb1 ").count();
-        let mut nth = 0;
-        let mut without = |first: usize, last: usize| {
-            nth = 0;
+        let without = |first: usize, last: usize| {
+            let mut nth = 0;
             let kept = |line: &&str| {
                 nth += usize::from(line.contains("=tb1 "));
                 !line.contains("=tb1 ") || nth < first || nth > last

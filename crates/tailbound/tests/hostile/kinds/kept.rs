@@ -279,16 +279,19 @@ fn heard(bytes: &[u8]) -> Result<bool, String> {
     }
     let streams = collector.finish();
     let sent = [crate::RUN, crate::LAB].map(str::as_bytes);
-    for run in streams.iter().map(handed).filter(|_| is_log) {
+    for run in streams.iter().map(handed) {
         let (Some(bytes), state) = (&run.run, run.state) else { continue };
         let right = match state {
             StreamState::Whole => sent.contains(&bytes.as_slice()),
             _ => sent.iter().any(|whole| whole.starts_with(bytes)),
         };
-        if !right {
+        if is_log && !right {
             return Err(format!("a run that nobody sent, as {state:?}"));
         }
     }
+<<<<<<< ours
     let _handed = streams.iter().map(handed).count();
+=======
+>>>>>>> theirs
     Ok(!streams.is_empty())
 }
