@@ -289,9 +289,5 @@ fn heard(bytes: &[u8]) -> Result<bool, String> {
             return Err(format!("a run that nobody sent, as {state:?}"));
         }
     }
-<<<<<<< ours
-    let _handed = streams.iter().map(handed).count();
-=======
->>>>>>> theirs
     Ok(!streams.is_empty())
 }
