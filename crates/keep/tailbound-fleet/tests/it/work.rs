@@ -117,7 +117,7 @@ fn what_an_agent_says_of_its_runs_is_short_on_pages_and_in_the_store() {
     let wrong = end(serde_json::json!([{"part": "one", "run": "../../login"}]));
     assert_eq!(said("end", wrong), 422);
     let one =
-        |n: usize| serde_json::json!({"part": "A\nB".repeat(10_000), "run": format!("{n:064x}")});
+        |n: usize| serde_json::json!({"part": "A\nB".repeat(5_000), "run": format!("{n:064x}")});
     assert_eq!(said("end", end((0..1_001).map(one).take(1).cycle().take(1_001).collect())), 413);
     assert_eq!(said("end", end((0..30).map(one).collect())), 200);
     let page = farm.get("/work", None).text();
