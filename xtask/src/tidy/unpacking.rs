@@ -36,6 +36,10 @@ const MAY: &[(&str, &str)] = &[
         "crates/base/tailbound-core/src/runfile/mod.rs",
         "samples of a run file in memory, with a limit",
     ),
+    (
+        "crates/base/tailbound-core/src/frames.rs",
+        "what a board sent over its console, in memory, with a limit",
+    ),
     ("crates/base/tailbound-host/src/kconfig.rs", "/proc/config.gz in memory, with a limit"),
     (
         "crates/explain/tailbound-trace/src/dat/unpack.rs",

@@ -83,6 +83,11 @@ const MAY: &[(&str, &str)] = &[
         "tests only: a committed list of the project, where TAILBOUND_BLESS asks for it",
     ),
     ("crates/lab/tailbound-guest/src/work.rs", "settings of the guest's own kernel (/proc/sys)"),
+    (
+        "crates/lab/tailbound-guest/src/board/mod.rs",
+        "a setting of the board's own kernel (/proc/sys)",
+    ),
+    ("crates/lab/tailbound-guest/src/board/patience.rs", "the kernel's log (/dev/kmsg)"),
 ];
 
 /// See the module.

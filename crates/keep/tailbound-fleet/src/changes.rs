@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use tailbound_core::printable::excerpt;
 use tailbound_core::record::Facts;
 use tailbound_core::units::exact;
 use tailbound_stats::change::{self, FactChange, REACH, RunFacts};
@@ -57,8 +58,19 @@ pub fn near(store: &mut Store, runs: &[RunRow], at: usize) -> Result<Vec<FactCha
         all.insert("plan.deadline".to_owned(), deadline);
         window.push(all);
     }
-    Ok(change::near(&window, at - from))
+    let mut found = change::near(&window, at - from);
+    found.truncate(NEAR_MAX);
+    for fact in &mut found {
+        for text in [&mut fact.name, &mut fact.before, &mut fact.after] {
+            *text = excerpt(text, CHARS);
+        }
+    }
+    Ok(found)
 }
+
+/// Facts that are kept of a change, and characters of each: strangers write them, and every overview reads them.
+const NEAR_MAX: usize = 200;
+const CHARS: usize = 200;
 
 /// A fact that changed, in words: `cpu.governor: performance → powersave (2 runs earlier)`.
 #[must_use]

@@ -89,9 +89,9 @@ pub(crate) struct Arrival<'a> {
 pub(crate) enum Start {
     /// As its own clock says.
     Own(String),
-    /// Its clock is not that of the store: a guest's in virtual time, which begins at the same instant each time.
-    Virtual(String),
-    /// Its clock cannot be right: it is ordered by its arrival.
+    /// Its clock is not that of the store, a guest's in virtual time, which begins at the same instant each time; or it says no time.
+    Untold(String),
+    /// Its clock cannot be right, or what it says is no time: it is ordered by its arrival.
     Arrival { at: String, clock_said: String },
 }
 
@@ -106,28 +106,31 @@ pub(crate) enum RunClock {
 
 impl Start {
     pub(crate) fn of(said: &str, arrival: Arrival<'_>, clock: RunClock) -> Self {
-        if clock == RunClock::Virtual {
-            return Self::Virtual(arrival.at.to_owned());
+        if clock == RunClock::Virtual || said.is_empty() {
+            return Self::Untold(arrival.at.to_owned());
         }
         let s = utc::from_rfc3339;
-        // Without one of both there is nothing to compare.
-        let (Some(began_s), Some(came_s)) = (s(said), s(arrival.at)) else {
-            return Self::Own(said.to_owned());
+        let is_unset = |at_s: i64| s(UNSET_BEFORE).is_some_and(|unset| at_s < unset);
+        let is_wrong = |began_s: i64| {
+            // Without the other one there is nothing to compare; a server whose own clock is not set cannot judge others.
+            let came_s = s(arrival.at).filter(|came_s| !is_unset(*came_s));
+            let is_late = |came_s: i64| {
+                began_s > came_s + AHEAD_S
+                    || (arrival.way == Way::Machine && began_s < came_s - SPOOLED_S)
+            };
+            is_unset(began_s) || came_s.is_some_and(is_late)
         };
-        let is_wrong = began_s > came_s + AHEAD_S
-            || s(UNSET_BEFORE).is_some_and(|unset| began_s < unset)
-            || (arrival.way == Way::Machine && began_s < came_s - SPOOLED_S);
-        if is_wrong {
-            let (at, clock_said) = (arrival.at.to_owned(), said.to_owned());
-            return Self::Arrival { at, clock_said };
+        match s(said).filter(|began_s| !is_wrong(*began_s)) {
+            // As all times are written: texts order runs.
+            Some(began_s) => Self::Own(utc::rfc3339(began_s)),
+            None => Self::Arrival { at: arrival.at.to_owned(), clock_said: said.to_owned() },
         }
-        Self::Own(said.to_owned())
     }
 
     /// What orders it.
     pub(crate) fn at(&self) -> &str {
         match self {
-            Self::Own(at) | Self::Virtual(at) | Self::Arrival { at, .. } => at,
+            Self::Own(at) | Self::Untold(at) | Self::Arrival { at, .. } => at,
         }
     }
 
@@ -135,7 +138,7 @@ impl Start {
     pub(crate) fn clock_said(&self) -> Option<&str> {
         match self {
             Self::Arrival { clock_said, .. } => Some(clock_said),
-            Self::Own(_) | Self::Virtual(_) => None,
+            Self::Own(_) | Self::Untold(_) => None,
         }
     }
 
@@ -143,7 +146,7 @@ impl Start {
     pub(crate) fn instead_of_clock(&self) -> Option<&str> {
         match self {
             Self::Own(_) => None,
-            Self::Virtual(at) | Self::Arrival { at, .. } => Some(at),
+            Self::Untold(at) | Self::Arrival { at, .. } => Some(at),
         }
     }
 }
@@ -178,7 +181,25 @@ mod tests {
         }
         // An archive may be old; a machine's own run that is half a year old has the clock of half a year ago.
         assert_eq!(both("2026-05-01T00:00:00Z"), [false, true]);
-        assert_eq!(both("whenever"), [false; 2]);
+        // What is no time would be before or behind all times.
+        for none in [
+            "whenever",
+            "~",
+            "9999-99-99T99:99:99Z",
+            "12026-01-01T00:00:00Z",
+            "+026-11-25T00:00:00Z",
+        ] {
+            assert_eq!(both(none), [true; 2], "{none}");
+        }
+        let start = |text: &str, at: &str| {
+            let way = Way::Machine;
+            Start::of(text, Arrival { at, way }, RunClock::Machine)
+        };
+        assert_eq!(start("", came), Start::Untold(came.to_owned()));
+        let own = Start::Own("2026-11-25T05:00:00Z".to_owned());
+        assert_eq!(start("2026-11-25 05:00:00.25", came), own);
+        // A server whose own clock is not set.
+        assert_eq!(start("2026-11-25T05:00:00Z", "1970-01-01T00:05:00Z"), own);
         let wrong = Start::of(
             "2099-01-01T00:00:00Z",
             Arrival { at: came, way: Way::Machine },

@@ -2,14 +2,14 @@
 //! A backup under the name that is wanted: whole, or not there.
 //!
 //! SQLite writes into a file that has a name already, so it gets one in a folder of the caller alone, beside the
-//! one that is wanted; what was found whole there is copied by the one function that writes files.
+//! one that is wanted; what was found whole there is copied in the one way in which files are written.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, Permissions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use tailbound_sys::new_file::{Existing, write_with};
+use tailbound_sys::new_file::{Existing, NewFile};
 
 use crate::error::StoreError;
 use crate::store::Store;
@@ -35,6 +35,17 @@ impl Drop for Scratch {
     }
 }
 
+/// Copies what is whole. Hashes of tokens and the audit log are in it: for nobody else, whatever the umask and whatever was there.
+fn copied(whole: &Path, to: &Path, existing: Existing) -> io::Result<()> {
+    let mut from = File::open(whole)?;
+    let new = NewFile::open(to, existing)?;
+    if new.is_file() {
+        new.file().set_permissions(Permissions::from_mode(0o600))?;
+    }
+    io::copy(&mut from, &mut new.file())?;
+    new.finish()
+}
+
 impl Store {
     /// As [`Store::backup`], to the file `to`, which may be there if that is replaced.
     ///
@@ -49,10 +60,8 @@ impl Store {
         let scratch = Scratch::beside(to)?;
         let whole = scratch.0.join("store");
         let runs = self.backup(&whole, now)?;
-        let copied = File::open(&whole).and_then(|mut from| {
-            write_with(to, existing, |new| io::copy(&mut from, new).map(|_| ()))
-        });
-        copied.map_err(|source| StoreError::File { path: to.to_owned(), source })?;
+        copied(&whole, to, existing)
+            .map_err(|source| StoreError::File { path: to.to_owned(), source })?;
         Ok(runs)
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::database::{Database, all, whole};
+use crate::database::{Database, all, one, whole};
 use crate::due;
 use crate::error::StoreError;
 use crate::place::StoreLocation;
@@ -70,6 +70,15 @@ pub fn may_go(runs: &[Candidate], before: &str) -> Vec<String> {
     runs.iter().filter(|run| !stays(run)).map(|run| run.id.clone()).collect()
 }
 
+/// What becomes of the log's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogLength {
+    /// It keeps its room.
+    Kept,
+    /// It gives its room back.
+    Emptied,
+}
+
 impl Store {
     /// The runs that the policy lets go, of those that began before `before`.
     ///
@@ -103,20 +112,32 @@ impl Store {
     pub fn delete(&mut self, ids: &[String]) -> Result<(), StoreError> {
         for some in ids.chunks(TOGETHER) {
             self.in_need(|db| whole(db, |db| some.iter().try_for_each(|id| gone(db, id))))?;
-            self.write_log_back()?;
+            self.write_log_back(LogLength::Kept)?;
         }
+        // The store's file stays as long as it is, with room in it; the log's room is the disk's again, and the reserve is filled from it.
+        self.write_log_back(LogLength::Emptied)?;
+        self.refill_reserve();
         Ok(())
     }
 
     /// What is in the log beside the store is written into it, as far as nobody reads what was before: the log begins anew then.
-    fn write_log_back(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn write_log_back(&mut self, length: LogLength) -> Result<(), StoreError> {
         if matches!(self.place(), StoreLocation::Server(_)) {
             return Ok(());
         }
+        let sql = match length {
+            LogLength::Kept => "PRAGMA wal_checkpoint(PASSIVE)",
+            LogLength::Emptied => "PRAGMA wal_checkpoint(TRUNCATE)",
+        };
         // It says in a row whether others were in the way.
-        self.in_need(|db| {
-            db.rows("PRAGMA wal_checkpoint(PASSIVE)", &[], &mut |_, _| Ok(())).map(|_| ())
-        })
+        self.in_need(|db| db.rows(sql, &[], &mut |_, _| Ok(())).map(|_| ()))
+    }
+
+    /// Is there room within the store's file, of runs that were deleted?
+    pub(crate) fn has_room_within(&mut self) -> bool {
+        let is_file = matches!(self.place(), StoreLocation::File(_));
+        let free = is_file.then(|| one(self.db(), "PRAGMA freelist_count", &[]));
+        matches!(free, Some(Ok(Some(Value::Int(1..)))))
     }
 }
 

@@ -4,9 +4,9 @@
 //! Write-ahead log with `synchronous=FULL`: what was answered survives a power failure
 //! (<https://www.sqlite.org/pragma.html#pragma_synchronous>). Others may read meanwhile; a second writer waits.
 
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -98,6 +98,16 @@ impl Sqlite {
 fn private(path: &Path) -> Result<(), StoreError> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),
+        // One that somebody made empty becomes a store: a new one, and as closed.
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+            let is_empty =
+                std::fs::symlink_metadata(path).is_ok_and(|it| it.is_file() && it.len() == 0);
+            if is_empty {
+                // Who may not leaves it to SQLite.
+                let _ = std::fs::set_permissions(path, Permissions::from_mode(0o600));
+            }
+            Ok(())
+        }
         // Whatever is there, SQLite says what is wrong with it.
         Err(e) if e.kind() == ErrorKind::StorageFull => {
             let place = path.display().to_string();

@@ -16,6 +16,7 @@ use crate::error::StoreError;
 use crate::pack::{self, Packed, Packing};
 use crate::place::StoreLocation;
 use crate::postgres::Postgres;
+use crate::prune::LogLength;
 use crate::reserve::Reserve;
 use crate::schema;
 use crate::sqlite::{IfMissing, Sqlite};
@@ -63,14 +64,13 @@ impl Incoming {
 /// # Errors
 /// It is no run file.
 pub fn judged(source: impl BufRead) -> Result<Run, StoreError> {
-    judged_without(source, &UNUSED)
-}
-
-fn judged_without(source: impl BufRead, skip: &[&str]) -> Result<Run, StoreError> {
-    let mut run = runfile::read_run_without(source, skip)?;
+    let mut run = runfile::read_run_without(source, &UNUSED)?;
     tailbound_stats::judge(&mut run);
     Ok(run)
 }
+
+/// Of each text of a run that is read to be shown.
+const SHOWN_TEXT_BYTES: usize = 4096;
 
 /// What is read of a kept run file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,6 +279,17 @@ impl Store {
             let place = self.place.to_string();
             return Err(StoreError::Full { place, what: "it cannot be written" });
         }
+        match self.put_all(runs, now) {
+            // On a disk that is full but for what was deleted, the log has little room: it is emptied, and that is enough for the next runs.
+            Err(StoreError::Full { .. }) if self.has_room_within() => {
+                self.write_log_back(LogLength::Emptied)?;
+                self.put_all(runs, now)
+            }
+            done => done,
+        }
+    }
+
+    fn put_all(&mut self, runs: &[RunSubmission<'_>], now: &str) -> Result<Vec<Added>, StoreError> {
         whole(self.db.as_mut(), |db| {
             let mut told = Vec::with_capacity(runs.len());
             for RunSubmission { incoming, system, who, way } in runs {
@@ -371,7 +382,7 @@ impl Store {
         kept(self.db.as_mut(), id)
     }
 
-    /// What the run file with this identity says, unpacked as it is read. `watch` is asked with each piece; its error ends the reading.
+    /// What the run file with this identity says, to be shown: long texts are cut. It is unpacked as it is read. `watch` is asked with each piece; its error ends the reading.
     ///
     /// # Errors
     /// It is not kept any more, or damaged; that of `watch`, which [`StoreError::io`] has.
@@ -383,7 +394,9 @@ impl Store {
     ) -> Result<Run, StoreError> {
         let packed = packed_of(self.db.as_mut(), id)?;
         let mut plain = pack::plain_of(&packed)?;
-        let run = judged_without(WeighedSource::new(&mut plain, watch), part.skipped())?;
+        let source = WeighedSource::new(&mut plain, watch);
+        let mut run = runfile::read_run_shortened(source, part.skipped(), SHOWN_TEXT_BYTES)?;
+        tailbound_stats::judge(&mut run);
         plain.checked(&packed)?;
         Ok(run)
     }
@@ -463,6 +476,11 @@ impl Store {
             Err(StoreError::Full { .. }) if self.reserve.release() => work(self.db.as_mut()),
             done => done,
         }
+    }
+
+    /// Fills what is kept in reserve again, where it was given back and there is room.
+    pub(crate) fn refill_reserve(&self) {
+        self.reserve.restore();
     }
 
     /// The connection, for what is built on it within this crate.

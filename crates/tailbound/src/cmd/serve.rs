@@ -84,6 +84,10 @@ fn add(args: &TokenAddArgs) -> Result<ExitCode, Failure> {
     }
     let system =
         (role == Role::Agent).then(|| args.system.clone().unwrap_or_else(|| args.name.clone()));
+    if ![Some(&args.name), system.as_ref()].into_iter().flatten().all(|name| tokens::is_name(name))
+    {
+        return Err(Failure::usage(format!("a name has {}", tokens::NAME_RULE)));
+    }
     let (id, token) = tokens::made().map_err(Failure::cannot)?;
     let kept = Token { id, name: args.name.clone(), role, system, created: now(), revoked: None };
     made(&args.store)?.keep_token(&kept, &tokens::hashed(&token))?;

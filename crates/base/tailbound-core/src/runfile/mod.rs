@@ -13,6 +13,7 @@ mod digest;
 mod fault;
 mod partial;
 mod read;
+mod shortened;
 mod trail;
 
 use std::io::{self, Write};
@@ -27,7 +28,9 @@ use crate::record::{End, Line, RawRecord};
 pub use begin::{is_run_file, utf16};
 use digest::Running;
 pub use fault::{LineFault, RawFault};
-pub use read::{ReadError, read_line, read_run, read_run_checked, read_run_without};
+pub use read::{
+    ReadError, read_line, read_run, read_run_checked, read_run_shortened, read_run_without,
+};
 pub use trail::{Integrity, Seal};
 
 /// Writes records as lines, and knows how many and which it wrote.

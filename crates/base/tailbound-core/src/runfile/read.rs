@@ -19,6 +19,7 @@ use crate::line_limits;
 use crate::record::{Facts, Line, SCHEMA, SelfCost};
 
 use super::fault::LineFault;
+use super::shortened::shorten;
 use super::trail::{Glance, Integrity, Trail};
 use super::{audit, begin, partial};
 
@@ -75,19 +76,41 @@ pub fn read_run_without(input: impl BufRead, skip: &[&str]) -> Result<Run, ReadE
     read_run_checked(input, skip).map(|(run, _)| run)
 }
 
+/// Reads a run without the line types in `skip`, and with at most about `text_bytes` bytes of each text: for those who show what
+/// strangers wrote.
+///
+/// # Errors
+/// As [`read_run_without`].
+pub fn read_run_shortened(
+    input: impl BufRead,
+    skip: &[&str],
+    text_bytes: usize,
+) -> Result<Run, ReadError> {
+    read(input, skip, Some(text_bytes)).map(|(run, _)| run)
+}
+
 /// Reads a run without the line types in `skip`, and what its file is.
 ///
 /// # Errors
 /// As [`read_run_without`].
-pub fn read_run_checked(
+pub fn read_run_checked(input: impl BufRead, skip: &[&str]) -> Result<(Run, Integrity), ReadError> {
+    read(input, skip, None)
+}
+
+fn read(
     mut input: impl BufRead,
     skip: &[&str],
+    text_bytes: Option<usize>,
 ) -> Result<(Run, Integrity), ReadError> {
-    read_lines(&mut input, skip)
+    read_lines(&mut input, skip, text_bytes)
 }
 
 /// One copy for all kinds of input.
-fn read_lines(mut input: &mut dyn BufRead, skip: &[&str]) -> Result<(Run, Integrity), ReadError> {
+fn read_lines(
+    mut input: &mut dyn BufRead,
+    skip: &[&str],
+    text_bytes: Option<usize>,
+) -> Result<(Run, Integrity), ReadError> {
     let mut run: Option<Run> = None;
     let mut threads = Threads::default();
     let mut marked = None;
@@ -111,10 +134,14 @@ fn read_lines(mut input: &mut dyn BufRead, skip: &[&str]) -> Result<(Run, Integr
         if !trail.line(line, &bytes, kind_of(&bytes))
             || bytes.iter().all(u8::is_ascii_whitespace)
             || run.is_some() && kind_of(&bytes).is_some_and(|kind| skip.contains(&kind))
-            || match &run {
-                Some(run) if whole => threads.keep(line, &mut bytes, run, &mut trail)?,
-                _ => false,
-            }
+        {
+            continue;
+        }
+        if let Some(most) = text_bytes {
+            shorten(&mut bytes, most);
+        }
+        if let Some(run) = run.as_ref().filter(|_| whole)
+            && threads.keep(line, &mut bytes, run, &mut trail)?
         {
             continue;
         }

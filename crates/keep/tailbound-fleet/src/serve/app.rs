@@ -20,6 +20,7 @@ use super::records::SystemRecords;
 use super::searcher::Searcher;
 use super::sessions::Sessions;
 use super::tell::Teller;
+use super::under_way::UnderWayRequests;
 use super::writer::Writer;
 
 /// Memory of all that is sent, and of one token.
@@ -47,6 +48,8 @@ pub(super) struct App {
     pub(super) ending: watch::Sender<bool>,
     /// Who unpacks and judges uploads.
     pub(super) judges: Arc<Judges>,
+    /// Requests of each token.
+    pub(super) under_way: Arc<UnderWayRequests>,
     /// Memory of what is sent, until it is in the store.
     pub(super) memory: Arc<MemoryBudget>,
     /// Memory of answers, until they are read.
@@ -83,6 +86,7 @@ impl App {
             handed_out: Notify::new(),
             ending: watch::Sender::new(false),
             judges: Judges::new(cores),
+            under_way: Arc::default(),
             memory: MemoryBudget::new(SENT_BYTES, SENT_BYTES_OF_TOKEN),
             answers: MemoryBudget::new(ANSWER_BYTES, ANSWER_BYTES),
             records: SystemRecords::default(),

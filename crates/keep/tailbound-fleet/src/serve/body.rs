@@ -38,6 +38,13 @@ impl SentBytes {
         self.blocks.into_iter().flatten().collect()
     }
 
+    /// As if these bytes had come.
+    #[cfg(test)]
+    pub(super) fn of(bytes: &[u8], held: Reservation) -> Result<Self, Problem> {
+        let mut it = Self { blocks: VecDeque::new(), read: 0, held };
+        it.add(bytes).map(|()| it)
+    }
+
     fn add(&mut self, mut piece: &[u8]) -> Result<(), Problem> {
         while !piece.is_empty() {
             if self.blocks.back().is_none_or(|block| block.len() == BLOCK) {

@@ -12,6 +12,7 @@ use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use tailbound_sys::process::raise_open_files;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
@@ -20,6 +21,8 @@ use super::unread::Unread;
 
 /// Connections at a time; further ones wait in the kernel's queue.
 const MOST: usize = 1024;
+/// Descriptors for what is no connection: the store's files, the thread's own.
+const OTHER_FILES: u64 = 128;
 /// For a handshake, and for the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// After a refused accept: file descriptors come back only when others end.
@@ -43,7 +46,7 @@ pub(super) async fn serve(
 ) -> std::io::Result<()> {
     // Every connection has it of the listener.
     socket2::SockRef::from(&listener).set_tcp_user_timeout(Some(unread_time))?;
-    let room = Arc::new(Semaphore::new(MOST));
+    let room = Arc::new(Semaphore::new(places()));
     let graceful = GracefulShutdown::new();
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new())
@@ -86,6 +89,13 @@ pub(super) async fn serve(
     drop(listener);
     let _ = tokio::time::timeout(LAST, graceful.shutdown()).await;
     Ok(())
+}
+
+/// Places for connections: so many that the store can open its files beside them.
+fn places() -> usize {
+    // A kernel that does not tell has the usual limit.
+    let files = raise_open_files().unwrap_or(1024);
+    usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(MOST).clamp(1, MOST)
 }
 
 /// A connection, when there is room for it.

@@ -17,6 +17,11 @@ pub(super) enum JudgeError {
     /// More records than are taken.
     #[error("the run file has too many records: what is kept of one in memory is at most {} MiB", WEIGHT_BYTES_MAX >> 20)]
     Weight,
+    /// More than a page can show.
+    #[error(
+        "the run has too many records to be shown: download its file, and read it with `tailbound report`"
+    )]
+    Listed,
     /// It takes too long.
     #[error("the run file takes more than {} s of CPU time to judge", CPU_NS_MAX / 1_000_000_000)]
     Time,

@@ -100,6 +100,8 @@ pub(super) struct JudgeWatch {
     limits: JudgeLimits,
     /// Of the thread that reads, when it began.
     began_ns: Option<i64>,
+    /// What was read so far.
+    last: Consumption,
 }
 
 /// When it is enough.
@@ -120,12 +122,27 @@ impl JudgeWatch {
         held: Reservation,
         limits: JudgeLimits,
     ) -> Self {
-        Self { judges, owner, place: Some(place), large: false, held, limits, began_ns: None }
+        Self {
+            judges,
+            owner,
+            place: Some(place),
+            large: false,
+            held,
+            limits,
+            began_ns: None,
+            last: Consumption::default(),
+        }
     }
 
     /// May it be read on?
     pub(super) fn at(&mut self, now: Consumption) -> io::Result<()> {
+        self.last = now;
         Ok(self.judged(now)?)
+    }
+
+    /// The same where nothing more came of what was read.
+    pub(super) fn again(&mut self) -> io::Result<()> {
+        Ok(self.judged(self.last)?)
     }
 
     fn judged(&mut self, now: Consumption) -> Result<(), JudgeError> {

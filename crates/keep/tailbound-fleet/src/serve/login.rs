@@ -69,9 +69,14 @@ fn escaped(text: &str) -> String {
 
 /// Logs in first, then goes to the path that was asked for.
 pub(super) fn first(asked: &str) -> Response {
+    to(&address(asked))
+}
+
+/// Where one logs in and comes back to `asked`.
+pub(super) fn address(asked: &str) -> String {
     match own(asked).filter(|path| *path != "/") {
-        Some(path) => to(&format!("/login?to={}", escaped(path))),
-        None => to("/login"),
+        Some(path) => format!("/login?to={}", escaped(path)),
+        None => "/login".to_owned(),
     }
 }
 
@@ -91,17 +96,22 @@ pub(super) async fn page(
         );
         return page.answer();
     }
-    let back = afterwards.to.as_deref().and_then(own).map_or_else(String::new, |path| {
+    page.body = form(afterwards.to.as_deref());
+    page.answer()
+}
+
+/// The form, which leads to the path `to` of this server.
+fn form(to: Option<&str>) -> String {
+    let back = to.and_then(own).map_or_else(String::new, |path| {
         format!("<input type=\"hidden\" name=\"to\" value=\"{}\"/>", xml(path))
     });
-    page.body = format!(
+    format!(
         "<form method=\"post\" action=\"/login\">{back}<label>Token \
          <input type=\"password\" name=\"token\" required=\"\" autocomplete=\"current-password\" size=\"48\"/></label>\
          <button type=\"submit\">Log in</button></form>\
          <p class=\"soft\">A token of a reader or an operator, from <code>tailbound serve token add</code>. It is sent once; \
          a cookie stands for it for twelve hours, and can read; an operator's can write notes.</p>"
-    );
-    page.answer()
+    )
 }
 
 /// Is it a form of this site?
@@ -140,7 +150,14 @@ pub(super) async fn log_in(
     let token = app.ask_quick(move |store| store.token_of(&known)).await?;
     let Some(token) = token.filter(|t| t.may(Act::Read)) else {
         count(&app.counters.forbidden);
-        return Err(Problem::Unknown);
+        let mut page = Page::new(&app, "Log in");
+        page.body = format!(
+            "<p class=\"lead\">This is no valid token of a reader or an operator.</p>{}",
+            self::form(login.to.as_deref())
+        );
+        let mut answer = page.answer();
+        *answer.status_mut() = StatusCode::UNAUTHORIZED;
+        return Ok(answer);
     };
     if let Some(old) = cookie(&headers) {
         app.sessions.end(old);

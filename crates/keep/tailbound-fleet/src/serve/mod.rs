@@ -43,6 +43,7 @@ mod system;
 mod tell;
 mod tls;
 pub mod tokens;
+mod under_way;
 mod unread;
 mod upload;
 mod who;

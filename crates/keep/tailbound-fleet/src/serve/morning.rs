@@ -154,10 +154,14 @@ pub(super) fn headroom(left: Option<f64>, deadline_ns: Option<i64>) -> String {
         return "<span class=\"soft\">no deadline</span>".to_owned();
     };
     let percent = (left * 100.0).round().whole_i64();
-    let words = if left < 0.0 {
-        format!("<strong class=\"bad\">{} % over</strong> {}", -percent, ns(deadline_ns))
-    } else {
-        format!("{percent} % of {}", ns(deadline_ns))
+    // Neither is nothing: a little over is not met, and a little left is met.
+    let words = match (left < 0.0, percent) {
+        (true, 0) => format!("<strong class=\"bad\">under 1 % over</strong> {}", ns(deadline_ns)),
+        (true, _) => {
+            format!("<strong class=\"bad\">{} % over</strong> {}", -percent, ns(deadline_ns))
+        }
+        (false, 0) if left > 0.0 => format!("under 1 % of {}", ns(deadline_ns)),
+        (false, _) => format!("{percent} % of {}", ns(deadline_ns)),
     };
     let used = (1.0 - left).clamp(0.0, 1.0);
     format!(
@@ -232,4 +236,18 @@ pub(super) fn wrong_clock(said: &str) -> String {
         "<span class=\"tag unfit\" title=\"ordered by when it arrived\">clock wrong: {}</span>",
         xml(&day(said))
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_that_was_missed_by_little_was_missed() {
+        let words = |left| headroom(Some(left), Some(1_000_000));
+        assert!(words(-0.002).contains("under 1 % over"), "{}", words(-0.002));
+        assert!(words(0.002).contains("under 1 % of"), "{}", words(0.002));
+        assert!(words(-0.25).contains("25 % over") && words(0.5).starts_with("50 % of"));
+        assert!(words(0.0).starts_with("0 % of"), "{}", words(0.0));
+    }
 }

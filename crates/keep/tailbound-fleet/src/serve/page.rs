@@ -14,6 +14,7 @@ use tailbound_report::svg::style;
 
 use super::app::App;
 use super::reply::page_answer;
+use super::who::{self, Who};
 
 /// The way to all pages.
 pub(super) const NAVIGATION: &str = "<a class=\"brand\" href=\"/\">Tailbound</a> <a href=\"/\">Systems</a> <a href=\"/runs\">Runs</a> \
@@ -91,14 +92,18 @@ impl<'a> Page<'a> {
             let _ =
                 write!(foot, "<script type=\"application/json\" id=\"figures\">{numbers}</script>");
         }
-        let way_out = if self.app.config.open { "" } else { "<a href=\"/login\">Log out</a>" };
+        let way = match who::asks() {
+            Some(Who::Session(_)) => "<a href=\"/login\">Log out</a>",
+            Some(Who::Anybody | Who::Token(_)) => "<a href=\"/login\">Log in</a>",
+            None => "",
+        };
         let html = format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>{title} · Tailbound</title>\
              <link rel=\"stylesheet\" href=\"/style.css\"/><link rel=\"icon\" href=\"data:,\"/>{head}\
              <script src=\"/script.js\" defer=\"\"></script></head><body>\
              <a class=\"skip\" href=\"#main\">Skip to the content</a>\
-             <header><nav aria-label=\"Pages\">{NAVIGATION}{way_out}</nav></header>\
+             <header><nav aria-label=\"Pages\">{NAVIGATION}{way}</nav></header>\
              <main id=\"main\"><h1>{title}</h1>{}{foot}</main></body></html>\n",
             self.body
         );

@@ -11,6 +11,7 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_DISPOSITION;
 use axum::response::Response;
 use serde_json::{Value, json};
+use tailbound_core::printable::excerpt;
 use tailbound_core::{Run, utc};
 use tailbound_report::compare::Answer;
 use tailbound_report::escape::xml;
@@ -33,6 +34,8 @@ use crate::changes::{self, Change};
 /// Runs over one another at most: more lines cannot be told apart.
 const COMPARED_MAX: usize = 8;
 const S_PER_DAY: i64 = 86_400;
+/// Of a fact, on a page.
+const FACT_CHARS: usize = 600;
 /// Of a file, at a time.
 const PIECE: usize = 64 << 10;
 
@@ -112,7 +115,7 @@ impl<'a> Reading<'a> {
     fn run(&mut self, store: &mut Store, id: &str) -> Result<Run, StoreError> {
         let id = store.identify(id)?;
         let before = self.weight_bytes;
-        store.read(&id, RunPart::Report, |now| {
+        let run = store.read(&id, RunPart::Report, |now| {
             self.weight_bytes = before + now.weight_bytes;
             if self.cancel.is_cancelled() {
                 return Err(JudgeError::Cancelled.into());
@@ -124,8 +127,29 @@ impl<'a> Reading<'a> {
                 return Err(JudgeError::Time.into());
             }
             Ok(())
-        })
+        })?;
+        match is_shown(&run) {
+            true => Ok(run),
+            false => Err(std::io::Error::from(JudgeError::Listed).into()),
+        }
     }
+}
+
+/// Threads and contexts that a page shows, and records that it shows one by one: their pictures and rows take many times what they
+/// take in the file.
+const THREADS_SHOWN_MAX: usize = 1024;
+const RECORDS_SHOWN_MAX: usize = 4000;
+
+/// Has it no more than a page can show?
+pub(super) fn is_shown(run: &Run) -> bool {
+    let records = [
+        run.violations.len(),
+        run.pulse_joins.len(),
+        run.benchmarks.len(),
+        run.figures.len(),
+        run.timelines.len(),
+    ];
+    run.threads.len() <= THREADS_SHOWN_MAX && records.iter().sum::<usize>() <= RECORDS_SHOWN_MAX
 }
 
 /// `GET /runs/{id}`: the report that `tailbound report --html` writes, below the way to its system, its file and its notes.
@@ -285,10 +309,11 @@ fn beside(
     let mut all = Beside { runs: Vec::new(), names: Vec::new(), systems: Vec::new() };
     for id in &ids {
         let row = store.run(id)?;
+        let began = row.as_ref().map_or_else(String::new, |r| minute(&r.started));
         let system = row.map(|r| store.system_named(&r.system)).transpose()?.flatten();
         let run = reading.run(store, id)?;
         let name = system.as_ref().map_or_else(String::new, |s| format!("{}, ", s.name));
-        all.names.push(format!("{name}{}", minute(&run.header.started)));
+        all.names.push(format!("{name}{began}"));
         all.systems.push(system.map(|s| s.name));
         all.runs.push(run);
     }
@@ -426,8 +451,8 @@ pub(super) async fn changed(
         for change in &rows {
             listing.row(&[
                 xml(&change.fact),
-                xml(&changes::words(change.before.as_ref())),
-                xml(&changes::words(change.after.as_ref())),
+                xml(&excerpt(&changes::words(change.before.as_ref()), FACT_CHARS)),
+                xml(&excerpt(&changes::words(change.after.as_ref()), FACT_CHARS)),
             ]);
         }
         body.push_str(&listing.html());

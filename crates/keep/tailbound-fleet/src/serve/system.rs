@@ -9,6 +9,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Query};
 use axum::response::Response;
 use serde::Deserialize;
+use tailbound_core::printable::excerpt;
 use tailbound_core::units::grouped;
 use tailbound_core::{Run, utc};
 use tailbound_report::digest;
@@ -31,6 +32,7 @@ use super::page::{Page, ns, plural, verdict};
 use super::problem::Problem;
 use super::records::{self, RecordSpan};
 use super::remarks::{self, Permission};
+use super::runs::is_shown;
 use super::runs_page::{self, SHOWN};
 use super::{pictures, regressions as regressions_page};
 use crate::regressions::Regression;
@@ -42,6 +44,8 @@ const DAYS_MAX: i64 = 3660;
 const CULPRITS: u32 = 10;
 /// What is kept in memory of the newest run.
 const PROFILE_BYTES_MAX: u64 = 16 << 20;
+/// Of what is said of it.
+const PROFILE_CHARS: usize = 4000;
 
 /// What may be asked.
 #[derive(Debug, Deserialize)]
@@ -94,7 +98,7 @@ fn profile(store: &mut Store, id: &str) -> Option<Run> {
         0..=PROFILE_BYTES_MAX => Ok(()),
         _ => Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge)),
     };
-    store.read(id, RunPart::Profile, fits).ok()
+    store.read(id, RunPart::Profile, fits).ok().filter(is_shown)
 }
 
 fn told(
@@ -323,7 +327,7 @@ fn newest(page: &mut Page<'_>, told: &SystemPageData) {
             body,
             "<tr><th scope=\"row\">{}</th><td class=\"long\">{}</td></tr>",
             xml(name),
-            xml(&value)
+            xml(&excerpt(&value, PROFILE_CHARS))
         );
     }
     body.push_str("</tbody></table></div>");

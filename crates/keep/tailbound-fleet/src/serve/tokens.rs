@@ -6,11 +6,29 @@
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
+use tailbound_core::printable;
 use tailbound_report::table::Table;
 use tailbound_store::Token;
 
 /// How a token begins: whoever finds one in a file knows what it is.
 const BEGIN: &str = "tailbound-";
+
+/// Longest name of a machine or a token.
+const NAME_CHARS_MAX: usize = 120;
+/// What a name has, in words.
+pub const NAME_RULE: &str = "1 to 120 characters, a letter or a digit among them, no control characters and no space at its ends";
+
+/// Can it be the name of a machine or of a token? Names stand in lines of the audit log and on pages, and two of them have to look
+/// different.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    let is_hidden = |c: char| c.is_control() || printable::is_harmful(c);
+    name.chars().any(char::is_alphanumeric)
+        && name.chars().count() <= NAME_CHARS_MAX
+        && name.trim() == name
+        && !name.contains(is_hidden)
+        && !name.contains(['\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{feff}'])
+}
 
 /// `bytes` random bytes in hexadecimal.
 ///
@@ -60,6 +78,33 @@ pub fn text(tokens: Vec<Token>, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_seen_and_is_one_line() {
+        for name in ["press 7", "7", "Прес", "a/b", "..7"] {
+            assert!(is_name(name), "{name:?}");
+        }
+        let long = "x".repeat(NAME_CHARS_MAX + 1);
+        for name in [
+            "",
+            " ",
+            "a ",
+            " a",
+            "a\nb",
+            "a\tb",
+            "a\u{85}",
+            "\u{202e}a",
+            "a\u{2028}b",
+            "\u{200b}",
+            "a\u{200b}",
+            "\u{feff}a",
+            "..",
+            "<>",
+            &long,
+        ] {
+            assert!(!is_name(name), "{name:?}");
+        }
+    }
 
     #[test]
     fn tokens_are_long_and_differ() {

@@ -4,7 +4,8 @@
 //! Bounded in bytes as sent, in bytes as unpacked, in what is kept in memory and in time, while it streams (`judges`). Read and judged
 //! whole before it is answered; what is answered is on disk.
 
-use std::io::{BufReader, Read};
+use std::cell::RefCell;
+use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 
 use axum::Extension;
@@ -24,6 +25,7 @@ use super::judge_error::JudgeError;
 use super::judges::{CancelGuard, JudgeLimits, JudgeWatch};
 use super::problem::Problem;
 use super::reply::json_answer;
+use super::tokens;
 use super::who::{Who, allowed};
 
 /// First bytes of a frame of Zstandard (RFC 8878) and of gzip (RFC 1952).
@@ -33,8 +35,6 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const WINDOW_LOG_MAX: u32 = 23;
 /// Of what is unpacked, at a time.
 const PIECE: usize = 32 << 10;
-/// Longest name of a system.
-const NAME_CHARS_MAX: usize = 120;
 
 /// What is said of a run beside its file.
 #[derive(Debug, Deserialize)]
@@ -70,13 +70,10 @@ pub(super) async fn run(
 
 /// Is it a name that a machine can have?
 pub(super) fn system_checked(name: &str) -> Result<(), Problem> {
-    let long = name.chars().count() > NAME_CHARS_MAX;
-    if name.trim().is_empty() || long || name.chars().any(char::is_control) {
-        return Err(Problem::Wrong(format!(
-            "system: a name has 1 to {NAME_CHARS_MAX} printable characters"
-        )));
+    if tokens::is_name(name) {
+        return Ok(());
     }
-    Ok(())
+    Err(Problem::Wrong(format!("system: a name has {}", tokens::NAME_RULE)))
 }
 
 async fn taken(
@@ -86,9 +83,9 @@ async fn taken(
     body: Body,
 ) -> Result<(String, Added, String), Problem> {
     // An agent's name is its token's; what the others may does not depend on the name.
-    let named = said.system.or_else(|| who.machine().map(str::to_owned));
+    let named = said.system.clone().or_else(|| who.machine().map(str::to_owned));
     allowed(app, who, Act::HandIn(named.as_deref().unwrap_or_default()))?;
-    named.as_deref().map_or(Ok(()), system_checked)?;
+    said.system.as_deref().map_or(Ok(()), system_checked)?;
     let owner = who.owner();
     let sent = body::taken(app, &owner, body, app.config.upload_bytes_max).await?;
     let time = app.config.request_time;
@@ -123,22 +120,36 @@ async fn judged(
     read.await.map_err(|_| Problem::Ours)?
 }
 
+/// What was sent, watched as it is read: much of it may unpack to nothing.
+struct WatchedBytes<'a> {
+    sent: SentBytes,
+    watch: &'a RefCell<&'a mut JudgeWatch>,
+}
+
+impl Read for WatchedBytes<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.watch.borrow_mut().again()?;
+        self.sent.read(to)
+    }
+}
+
 fn incoming(sent: SentBytes, watch: &mut JudgeWatch) -> Result<Incoming, Problem> {
-    let mut read = |source: &mut dyn Read| {
+    let watch = &RefCell::new(watch);
+    let read = |source: &mut dyn Read| {
         let source = BufReader::with_capacity(PIECE, source);
-        Incoming::read_watched(source, |now| watch.at(now))
+        Incoming::read_watched(source, |now| watch.borrow_mut().at(now))
     };
-    let begin = sent.begin();
-    let read = if begin.starts_with(&ZSTD) {
+    let (is_zstd, is_gzip) = (sent.begin().starts_with(&ZSTD), sent.begin().starts_with(&GZIP));
+    let mut sent = WatchedBytes { sent, watch };
+    let read = if is_zstd {
         zstd::stream::read::Decoder::new(sent)
             .and_then(|mut it| it.window_log_max(WINDOW_LOG_MAX).map(|()| it))
             .map_err(StoreError::from)
             .and_then(|mut it| read(&mut it))
-    } else if begin.starts_with(&GZIP) {
+    } else if is_gzip {
         let sent = BufReader::with_capacity(PIECE, sent);
         read(&mut flate2::bufread::MultiGzDecoder::new(sent))
     } else {
-        let mut sent = sent;
         read(&mut sent)
     };
     // Reading from memory fails by what was sent alone.
@@ -147,4 +158,40 @@ fn incoming(sent: SentBytes, watch: &mut JudgeWatch) -> Result<Incoming, Problem
         (None, Some(e)) => Problem::Wrong(format!("it cannot be unpacked: {e}")),
         (None, None) => Problem::from(e),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::serve::budget::MemoryBudget;
+    use crate::serve::judges::Judges;
+
+    /// What becomes of `sent` when nobody waits for it.
+    fn abandoned(sent: &[u8]) -> Option<Problem> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().ok()?;
+        let (judges, memory) = (Judges::new(1), MemoryBudget::new(1 << 30, 1 << 30));
+        let place = runtime.block_on(judges.small(Duration::from_secs(1))).ok()?;
+        let cancel = Cancellation::default();
+        cancel.cancel();
+        let limits =
+            JudgeLimits { cancel, plain_bytes_max: 1 << 30, patience: Duration::from_secs(1) };
+        let held = memory.reservation("a");
+        let mut watch = JudgeWatch::new(judges, "a".to_owned(), place, held, limits);
+        let sent = SentBytes::of(sent, memory.reservation("a")).ok()?;
+        incoming(sent, &mut watch).err()
+    }
+
+    #[test]
+    fn what_unpacks_to_nothing_is_given_up_with_its_request() {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        let _ = gzip.write_all(&[]);
+        let zstd = zstd::encode_all(&[][..], 3).unwrap_or_default();
+        for nothing in [gzip.finish().unwrap_or_default(), zstd, b"\n".to_vec()] {
+            let told = abandoned(&nothing.repeat(10_000));
+            assert!(matches!(told, Some(Problem::Ending)), "{told:?}");
+        }
+    }
 }

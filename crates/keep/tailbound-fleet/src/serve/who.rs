@@ -19,6 +19,16 @@ use super::hosts::{self, OtherNames};
 use super::problem::Problem;
 use super::{sessions, tokens};
 
+tokio::task_local! {
+    /// Who asks the question that is answered, for what is on every page.
+    static ASKS: Who;
+}
+
+/// Who asks, where that is known.
+pub(super) fn asks() -> Option<Who> {
+    ASKS.try_with(Who::clone).ok()
+}
+
 /// Who asks.
 #[derive(Clone, Debug)]
 pub(super) enum Who {
@@ -129,8 +139,17 @@ pub(super) async fn find(
     }
     match found(&app, request.headers()).await {
         Ok(who) => {
-            request.extensions_mut().insert(who);
-            next.run(request).await
+            let under_way = match who {
+                Who::Anybody => None,
+                Who::Token(_) | Who::Session(_) => match app.under_way.begin(who.owner()) {
+                    Ok(under_way) => Some(under_way),
+                    Err(problem) => return problem.into_response(),
+                },
+            };
+            request.extensions_mut().insert(who.clone());
+            let answer = ASKS.scope(who, next.run(request)).await;
+            drop(under_way);
+            answer
         }
         Err(problem) => {
             count(&app.counters.forbidden);

@@ -42,9 +42,11 @@ const LOOK: Duration = Duration::from_secs(10);
 /// Pieces of a list.
 pub(super) const LISTED: u32 = 200;
 /// Of what an agent says: a line.
-const LINE_CHARS: usize = 600;
+pub(super) const LINE_CHARS: usize = 600;
 const ID_CHARS_MAX: usize = 64;
-const RUNS_MAX: usize = 5_000;
+const RUNS_MAX: usize = 1_000;
+/// Of the name of a run of a campaign.
+const PART_CHARS: usize = 120;
 
 /// What was said, bounded in bytes and in time.
 async fn said<T: DeserializeOwned>(app: &App, who: &Who, body: Body) -> Result<T, Problem> {
@@ -230,6 +232,9 @@ pub(super) async fn hand_out(
             "batch: an id of 1 to {ID_CHARS_MAX} hexadecimal digits, and a place within it"
         )));
     }
+    if new.cpus.as_ref().is_some_and(|cpus| cpus.len() > LINE_CHARS) {
+        return Err(wrong(format!("cpus: a list of at most {LINE_CHARS} characters")));
+    }
     if !(new.scale > 0.0 && new.scale <= 1.0) {
         return Err(wrong("scale: a share above 0 and up to 1".to_owned()));
     }
@@ -303,6 +308,9 @@ pub(super) async fn take(
     AgentStep { app, who, id, said }: AgentStep<Take>,
 ) -> Result<Response, Problem> {
     let Take { lease } = said;
+    if !(1..=ID_CHARS_MAX).contains(&lease.chars().count()) {
+        return Err(Problem::Wrong(format!("lease: 1 to {ID_CHARS_MAX} characters")));
+    }
     let lease_s = app.config.lease.as_secs();
     let until_s = app.now_s().saturating_add_unsigned(lease_s);
     let step = done(&app, &who, move |store, by| store.take_work(&id, &lease, until_s, by)).await?;
@@ -346,9 +354,17 @@ pub(super) async fn end(
     if runs.len() > RUNS_MAX {
         return Err(Problem::Wrong(format!("runs: at most {RUNS_MAX}")));
     }
+    if runs
+        .iter()
+        .any(|m| m.run.len() > ID_CHARS_MAX || !m.run.bytes().all(|b| b.is_ascii_hexdigit()))
+    {
+        return Err(Problem::Wrong("runs: the identity of each is hexadecimal".to_owned()));
+    }
     let reason = reason.map(|r| printable::excerpt(&r, LINE_CHARS));
-    let runs: Vec<WorkRun> =
-        runs.into_iter().map(|m| WorkRun { part: m.part, run: m.run }).collect();
+    let runs: Vec<WorkRun> = runs
+        .into_iter()
+        .map(|m| WorkRun { part: printable::excerpt(&m.part, PART_CHARS), run: m.run })
+        .collect();
     let step = done(&app, &who, move |store, by| {
         let how = Finished { complete, reason: reason.as_deref(), runs: &runs };
         store.end_work(&id, &lease, &how, by)

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use axum::response::Response;
 use tailbound_agent::wire::AgentStatus;
+use tailbound_core::printable::excerpt;
 use tailbound_report::escape::xml;
 use tailbound_store::{Work, WorkState};
 
@@ -19,6 +20,8 @@ use super::page::Page;
 use super::problem::Problem;
 use super::work;
 
+/// Runs of a piece that are named.
+const SHOWN: usize = 20;
 /// The page is as old at most.
 const RENEWED_S: u32 = 5;
 
@@ -150,17 +153,24 @@ fn pieces(body: &mut String, all: &[Work]) {
         Column::Aside("By"),
     ]);
     for w in all {
-        let parts =
-            if w.parts.is_empty() { String::new() } else { format!(": {}", w.parts.join(", ")) };
+        let parts = w.parts.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let parts = match w.parts.len() {
+            0 => String::new(),
+            n if n > SHOWN => format!(": {parts} and {} more", n - SHOWN),
+            _ => format!(": {parts}"),
+        };
         let words = w.reason.as_deref().or(w.progress.as_deref()).unwrap_or_default();
         let mut runs = String::new();
-        for run in &w.runs {
+        for run in w.runs.iter().take(SHOWN) {
             let _ = write!(runs, "<a href=\"/runs/{}\">{}</a> ", xml(&run.run), xml(&run.part));
+        }
+        if w.runs.len() > SHOWN {
+            let _ = write!(runs, "and {} more", w.runs.len() - SHOWN);
         }
         listing.row(&[
             xml(&minute(&w.created)),
             xml(&w.system),
-            format!("{}{}", xml(&w.name), xml(&parts)),
+            xml(&excerpt(&format!("{}{parts}", w.name), work::LINE_CHARS)),
             w.state.as_str().to_owned(),
             xml(words),
             runs,

@@ -376,10 +376,36 @@ fn people_are_told_in_a_page_led_to_the_login_and_back_and_out() {
     // A program is told as before, also one that says what people say, below /api.
     assert!(asked("GET /api/v1/systems/press", &with, "").json()["error"].is_string());
     assert!(asked("GET /login", &with, "").text().contains("action=\"/logout\""));
+    assert!(asked("GET /", &with, "").text().contains(">Log out</a>"));
+    assert!(asked("GET /login", "", "").text().contains(">Log in</a>"));
     let out = asked("POST /logout", &with, "");
     assert!(out.status == 303 && out.head.contains("max-age=0"), "{out:?}");
     assert_eq!(asked("GET /", &with, "").status, 303);
     assert!(asked("GET /", &with, "").head.contains("location: /login"));
+    // What the server's framework says is told as all else, to people and to programs.
+    for (what, status, words) in [
+        ("GET /runs?page=x", 400, "invalid digit"),
+        ("GET /runs?sistem=press", 400, "sistem"),
+        ("POST /runs", 405, "not asked in this way"),
+        ("GET /logout", 405, "nothing is shown"),
+    ] {
+        let again = asked("POST /login", type_of, &format!("token={reader}"));
+        let cookie = again.head.split("set-cookie: ").nth(1).unwrap().split(';').next().unwrap();
+        let told = asked(what, &format!("Cookie: {cookie}\r\n"), "");
+        assert!(told.status == status && told.head.contains("text/html"), "{what}: {told:?}");
+        assert!(told.text().contains(words) && told.text().contains("<nav"), "{what}: {told:?}");
+    }
+    let told = farm.get("/api/v1/runs?page=x", Some(&reader));
+    assert!(told.status == 400 && told.json()["error"].is_string(), "{told:?}");
+    // A wrong token: the form again, with the way back. A session that is over: the way in, and back to the page of the form.
+    let wrong = asked("POST /login", type_of, "token=x&to=%2Fruns");
+    assert!(wrong.status == 401 && wrong.text().contains("no valid token"), "{wrong:?}");
+    assert!(wrong.text().contains("name=\"to\" value=\"/runs\""), "{wrong:?}");
+    let over = asked("POST /systems/press/acknowledge", type_of, "workload=a&message=b");
+    assert!(
+        over.status == 401 && over.text().contains("href=\"/login?to=/systems/press\""),
+        "{over:?}"
+    );
     // The scheme's name is in any case.
     let scheme = |name: &str| {
         asked("GET /api/v1/systems", &format!("Authorization: {name} {reader}\r\n"), "").status

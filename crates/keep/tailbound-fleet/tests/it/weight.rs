@@ -65,6 +65,133 @@ fn what_unpacks_to_much_is_refused_while_it_streams_and_keeps_nobody_waiting() {
 }
 
 #[test]
+fn what_unpacks_to_nothing_is_refused_and_keeps_nobody_waiting() {
+    let farm = Farm::start(|_| {});
+    let press = farm.token_of("press");
+    let mut none = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    none.write_all(&[]).unwrap();
+    let nothing = none.finish().unwrap().repeat(100_000);
+    let answer = farm.post("/api/v1/runs", Some(&press), &nothing);
+    assert!([413, 422].contains(&answer.status), "{answer:?}");
+    let answer = farm.post("/api/v1/runs", Some(&press), &run("Board", 0, "6.12.1", 5_000));
+    assert_eq!(answer.status, 201, "{answer:?}");
+}
+
+#[test]
+fn one_token_does_not_take_all_connections_by_waiting_for_work() {
+    let farm = Farm::start(|_| {});
+    let (press, lathe) = (farm.token_of("press"), farm.token_of("lathe"));
+    let ask = |token: &str| {
+        let path = "/api/v1/work?protocol=1&version=1&architecture=a&kernel=k&wait_s=50";
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
+        );
+        let mut stream = TcpStream::connect(farm.address).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let mut waiting: Vec<TcpStream> = (0..100).map(|_| ask(&press)).collect();
+    let mut refused = 0;
+    for stream in &mut waiting {
+        stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        let mut begin = [0; 12];
+        let told = stream.read_exact(&mut begin).is_ok() && begin.ends_with(b"503");
+        refused += usize::from(told);
+    }
+    assert!((30..=40).contains(&refused), "{refused} of 100 were asked to come again");
+    // Its own are answered again when some are over, and others always.
+    let file = run("Board", 0, "6.12.1", 5_000);
+    assert_eq!(farm.post("/api/v1/runs", Some(&lathe), &file).status, 201);
+    drop(waiting);
+    let (began, file) = (Instant::now(), run("Board", 1, "6.12.1", 5_000));
+    while farm.post("/api/v1/runs", Some(&press), &file).status != 201 {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_run_whose_texts_have_no_end_is_shown_in_pages_of_a_usual_size() {
+    const TEXT: usize = 1 << 20;
+    let farm = Farm::start(|_| {});
+    let operator = farm.token(Role::Operator);
+    let text = "&".repeat(TEXT);
+    let file = run("Board", 0, &text, 5_000);
+    let lines = String::from_utf8(file).unwrap();
+    let mut with = lines.lines().next().unwrap().to_owned();
+    for (known, long) in [
+        ("\"id\":\"Board 0\"", format!("\"id\":\"{text}\"")),
+        ("\"run\"]", format!("\"run\",\"{text}\"]")),
+        ("tailbound 0.1.0", text.clone()),
+    ] {
+        assert!(with.contains(known), "{known}");
+        with = with.replace(known, &long);
+    }
+    with.push('\n');
+    for record in [
+        format!("{{\"type\":\"event\",\"t_ns\":1,\"event\":\"x\",\"text\":\"{text}\"}}\n"),
+        format!(
+            "{{\"type\":\"finding\",\"id\":\"x\",\"impact\":\"doubt\",\"title\":\"{text}\",\"meaning\":\"{text}\"}}\n"
+        ),
+    ] {
+        with.push_str(&record);
+    }
+    with.extend(lines.lines().skip(1).flat_map(|line| [line, "\n"]));
+    let answer = farm.post("/api/v1/runs?system=x", Some(&operator), with.as_bytes());
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let id = answer.json()["run"].as_str().unwrap().to_owned();
+    let other = farm.post("/api/v1/runs?system=x", Some(&operator), &run("x", 1, "6.12", 5_000));
+    let other = other.json()["run"].as_str().unwrap().to_owned();
+    for path in [
+        "/systems/x".to_owned(),
+        "/runs?system=x".to_owned(),
+        format!("/runs/{id}"),
+        format!("/api/v1/runs/{id}/report"),
+        format!("/compare?run={id}&run={other}"),
+        format!("/api/v1/compare?run={id}&run={other}"),
+        format!("/changed?run={id}&run={other}"),
+    ] {
+        let answer = farm.get(&path, None);
+        assert_eq!(answer.status, 200, "{path}");
+        assert!(answer.body.len() < TEXT, "{path}: {} bytes", answer.body.len());
+    }
+    // What was cut is no damage: the file is as it was sent, and the report does not doubt it.
+    assert_eq!(farm.get(&format!("/runs/{id}/file"), None).body, with.as_bytes());
+}
+
+#[test]
+fn a_run_with_more_records_than_a_page_can_show_says_so_and_its_file_is_there() {
+    let farm = Farm::start(|_| {});
+    let operator = farm.token(Role::Operator);
+    let file = run("Board", 0, "6.12.1", 5_000);
+    let end = file.split_inclusive(|b| *b == b'\n').next().unwrap().len();
+    let with = |lines: String| [&file[..end], lines.as_bytes(), &file[end..]].concat();
+    let figures =
+        |n: usize| "{\"type\":\"figure\",\"name\":\"x\",\"value\":1.5,\"unit\":\"1\"}\n".repeat(n);
+    let text = String::from_utf8(file.clone()).unwrap();
+    let thread = text.lines().find(|line| line.contains("\"type\":\"thread\"")).unwrap();
+    let threads = |n: usize| -> String {
+        let one = |i: usize| thread.replace("\"thread\":0", &format!("\"thread\":{i}")) + "\n";
+        (1..n).map(one).collect()
+    };
+    for (lines, status) in
+        [(figures(1_000), 200), (figures(5_000), 413), (threads(100), 200), (threads(3_000), 413)]
+    {
+        let file = with(lines);
+        let answer = farm.post("/api/v1/runs?system=x", Some(&operator), &file);
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let id = answer.json()["run"].as_str().unwrap().to_owned();
+        for path in [format!("/runs/{id}"), format!("/api/v1/runs/{id}/report")] {
+            let told = farm.get(&path, None);
+            assert_eq!(told.status, status, "{path}");
+            assert!(status == 200 || told.text().contains("download"), "{told:?}");
+        }
+        assert_eq!(farm.get(&format!("/runs/{id}/file"), None).body, file);
+        assert_eq!(farm.get("/systems/x", None).status, 200);
+    }
+}
+
+#[test]
 fn uploads_that_do_not_end_take_no_more_than_the_share_of_their_token() {
     const EACH: usize = 8 << 20;
     let farm = Farm::start(|_| {});

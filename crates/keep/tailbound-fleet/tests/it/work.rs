@@ -100,6 +100,34 @@ fn what_is_said_wrongly_is_told_and_words_of_an_agent_are_text() {
 }
 
 #[test]
+fn what_an_agent_says_of_its_runs_is_short_on_pages_and_in_the_store() {
+    let farm = Farm::start(|_| {});
+    let (agent, operator) = (farm.token(Role::Agent), farm.token(Role::Operator));
+    let handed_out = farm.post("/api/v1/work", Some(&operator), work("0a", "press").as_bytes());
+    assert_eq!(handed_out.status, 201);
+    let said = |verb: &str, what: serde_json::Value| {
+        let path = format!("/api/v1/work/0a/{verb}");
+        farm.post(&path, Some(&agent), what.to_string().as_bytes()).status
+    };
+    let long = "x".repeat(100_000);
+    assert_eq!(said("take", serde_json::json!({"lease": long})), 422);
+    assert_eq!(said("take", serde_json::json!({"lease": "L"})), 200);
+    let end =
+        |runs: serde_json::Value| serde_json::json!({"lease": "L", "complete": true, "runs": runs});
+    let wrong = end(serde_json::json!([{"part": "one", "run": "../../login"}]));
+    assert_eq!(said("end", wrong), 422);
+    let one =
+        |n: usize| serde_json::json!({"part": "A\nB".repeat(5_000), "run": format!("{n:064x}")});
+    assert_eq!(said("end", end((0..1_001).map(one).take(1).cycle().take(1_001).collect())), 413);
+    assert_eq!(said("end", end((0..30).map(one).collect())), 200);
+    let page = farm.get("/work", None).text();
+    assert!(page.len() < 64 << 10 && page.contains("and 10 more"), "{} bytes", page.len());
+    let list = farm.get("/api/v1/work", None);
+    assert!(list.body.len() < 64 << 10, "{} bytes", list.body.len());
+    assert!(!list.json()["work"][0]["runs"][0]["part"].as_str().unwrap().contains('\n'));
+}
+
+#[test]
 fn an_agent_that_waits_is_answered_when_work_is_handed_out() {
     let farm = Farm::start(|_| {});
     let (agent, operator) = (farm.token(Role::Agent), farm.token(Role::Operator));

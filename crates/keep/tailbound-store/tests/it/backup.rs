@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_store::{Filter, Store, StoreError, StoreLocation, Value};
+use tailbound_sys::new_file::Existing;
 
 use crate::server::Server;
 use crate::{NOW, added, asked, file, incoming, on_both};
@@ -69,6 +70,17 @@ fn nobody_else_reads_a_backup_and_none_is_overwritten() {
         let mode = std::fs::metadata(&to).unwrap_or_else(|e| panic!("{e}")).permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{place}");
         assert!(store.backup(&to, NOW).is_err(), "{place}");
+        // The verb's way, over a file that everybody could read as well.
+        let by_verb = folder.path().join("verb");
+        std::fs::write(&by_verb, "old").unwrap_or_else(|e| panic!("{e}"));
+        let wide = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(&by_verb, wide).unwrap_or_else(|e| panic!("{e}"));
+        for (name, existing) in [("verb", Existing::Replace), ("new", Existing::Keep)] {
+            let to = folder.path().join(name);
+            store.backup_file(&to, existing, NOW).unwrap_or_else(|e| panic!("{place}: {e}"));
+            let mode = std::fs::metadata(&to).map(|m| m.permissions().mode() & 0o777);
+            assert_eq!(mode.ok(), Some(0o600), "{place}: {name}");
+        }
     });
 }
 

@@ -306,6 +306,8 @@ fn a_new_store_is_its_owners_alone_and_keeps_some_room() {
     let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let path = folder.path().join("s.sqlite");
     let place = StoreLocation::File(path.clone());
+    // Also where somebody made the file, empty, for everybody to read.
+    std::fs::File::create(&path).unwrap_or_else(|e| panic!("{e}"));
     let mut store = Store::open_or_make(&place, NOW).unwrap_or_else(|e| panic!("{e}"));
     added(&mut store, &[file("2026-01-01T00:00:00Z", "6.12.1", 5_000)], None);
     for entry in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {

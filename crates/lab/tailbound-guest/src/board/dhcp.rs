@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An address from a DHCP server, for a board that asks once and is off before it would have to ask again.
 //!
-//! Context: COLD. Source: RFC 2131 (messages), RFC 2132 (options).
+//! Source: RFC 2131 (messages), RFC 2132 (options).
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};

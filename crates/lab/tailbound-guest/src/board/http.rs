@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hands a run in by one request of HTTP: POST to a server of `tailbound serve`, PUT to any other receiver.
 //!
-//! Context: COLD. Without encryption, for a network of one's own. Each request ends after a bounded time.
+//! Without encryption, for a network of one's own. Each request ends after a bounded time.
 //! Not here: HTTPS and the protocol of agents (`tailbound-agent`), which a board that is off after one run does not speak.
 //! Source: RFC 9112.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The network of a board, once it has measured: an address from wherever it was said.
 //!
-//! Context: COLD. Units: s.
+//! Units: s.
 
 use std::fs;
 use std::net::Ipv4Addr;

@@ -14,7 +14,7 @@ use tailbound_host::elf::Elf;
 use tailbound_sys::{given, new_file};
 
 use super::program::{self, BoardProgram};
-use super::{Answer, ReadRun, Words, output};
+use super::{BoardAnswer, BoardWords, ReadRun, output};
 use crate::cpio::Tree;
 use crate::error::{BoardError, FileError, LabError};
 use crate::kernel::modules;
@@ -35,7 +35,7 @@ const NOT_THERE_SHORT: [&str; 2] = ["-c", "-o"];
 ///
 /// # Errors
 /// Words that are not possible; a program or a module that does not fit; a file that cannot be read or written.
-pub(super) fn make(words: &Words, run: &ReadRun<'_>) -> Result<Answer, LabError> {
+pub(super) fn make(words: &BoardWords, run: &ReadRun<'_>) -> Result<BoardAnswer, LabError> {
     let job = job(words, run)?;
     let program = program::find(words.path("program").as_deref(), words.text("arch").as_deref())?;
     let modules: Vec<PathBuf> = words.all("module").iter().map(PathBuf::from).collect();
@@ -58,11 +58,11 @@ pub(super) fn make(words: &Words, run: &ReadRun<'_>) -> Result<Answer, LabError>
         job.send,
         job.then.doing(),
     );
-    Ok(Answer { text, status: 0 })
+    Ok(BoardAnswer { text, status: 0 })
 }
 
 /// What the board is to do.
-fn job(words: &Words, run: &ReadRun<'_>) -> Result<BoardJob, LabError> {
+fn job(words: &BoardWords, run: &ReadRun<'_>) -> Result<BoardJob, LabError> {
     let mut arguments: Vec<OsString> = words.all("run").to_vec();
     if let Some(word) = arguments.iter().find(|word| is_not_there(&word.to_string_lossy())) {
         return Err(BoardError::NotThere(word.to_string_lossy().into_owned()).into());
@@ -159,8 +159,8 @@ fn tree(program: &BoardProgram, modules: &[PathBuf], job: &BoardJob) -> Result<T
 mod tests {
     use super::*;
 
-    fn words(all: &[(&'static str, &str)]) -> Words {
-        Words(all.iter().map(|(name, value)| (*name, vec![OsString::from(value)])).collect())
+    fn words(all: &[(&'static str, &str)]) -> BoardWords {
+        BoardWords(all.iter().map(|(name, value)| (*name, vec![OsString::from(value)])).collect())
     }
 
     fn config(_: &[OsString]) -> Result<RunConfig, LabError> {

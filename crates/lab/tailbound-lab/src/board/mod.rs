@@ -17,12 +17,12 @@ use tailbound_sys::new_file::Existing;
 
 use crate::error::LabError;
 
-pub use self::options::{BoardOption, BoardVerb, Form, VERBS, Words};
+pub use self::options::{BoardOption, BoardVerb, BoardWords, Form, VERBS};
 pub use self::receive::{HandedRun, handed};
 
 /// What a verb did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct BoardAnswer {
     /// For people.
     pub text: String,
     /// The exit status.
@@ -38,10 +38,10 @@ pub type ReadRun<'a> = dyn Fn(&[std::ffi::OsString]) -> Result<RunConfig, LabErr
 /// Words that are not possible, files that cannot be read or written, a log without a board's lines.
 pub fn act(
     verb: &BoardVerb,
-    words: &Words,
+    words: &BoardWords,
     run: &ReadRun<'_>,
     note: &dyn Fn(&str),
-) -> Result<Answer, LabError> {
+) -> Result<BoardAnswer, LabError> {
     match verb.name {
         options::RECEIVE => receive::receive(words, note),
         _ => initramfs::make(words, run),
@@ -49,6 +49,6 @@ pub fn act(
 }
 
 /// Where the result goes, and whether it may replace a file.
-fn output(words: &Words) -> (Option<PathBuf>, Existing) {
+fn output(words: &BoardWords) -> (Option<PathBuf>, Existing) {
     (words.path("out"), Existing::replaced_if(words.is_given("force")))
 }

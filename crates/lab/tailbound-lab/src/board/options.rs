@@ -190,9 +190,9 @@ Examples:\n  tailbound board receive console.log\n  tailbound board receive /dev
 
 /// What was typed: values by the names of their options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Words(pub BTreeMap<&'static str, Vec<OsString>>);
+pub struct BoardWords(pub BTreeMap<&'static str, Vec<OsString>>);
 
-impl Words {
+impl BoardWords {
     pub(super) fn is_given(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }

@@ -15,7 +15,7 @@ use tailbound_sys::serial::{SerialPort, Wanted};
 use tailbound_sys::signal::{self, Signals};
 use tailbound_sys::{free_name, given, new_file};
 
-use super::{Answer, Words, output};
+use super::{BoardAnswer, BoardWords, output};
 use crate::error::{BoardError, LabError};
 
 const OUT: &str = "board.tailbound.jsonl";
@@ -77,7 +77,7 @@ pub fn handed(received: &Received) -> HandedRun {
 ///
 /// # Errors
 /// It cannot be read, or holds no line of a board; a run cannot be written.
-pub(super) fn receive(words: &Words, note: &dyn Fn(&str)) -> Result<Answer, LabError> {
+pub(super) fn receive(words: &BoardWords, note: &dyn Fn(&str)) -> Result<BoardAnswer, LabError> {
     let from = words.path("from").unwrap_or_else(|| PathBuf::from("-"));
     let collector = match is_port(&from) {
         true => of_port(&from, words, note)?,
@@ -112,7 +112,7 @@ pub(super) fn receive(words: &Words, note: &dyn Fn(&str)) -> Result<Answer, LabE
     if damaged > 0 {
         let _ = writeln!(text, "Damaged    {damaged} lines of the log");
     }
-    Ok(Answer { text, status })
+    Ok(BoardAnswer { text, status })
 }
 
 /// What is said of one stream.
@@ -172,7 +172,7 @@ fn of_file(path: &Path) -> Result<Collector, LabError> {
 }
 
 /// Until a board has sent everything, a signal comes, or the time is over.
-fn of_port(path: &Path, words: &Words, note: &dyn Fn(&str)) -> Result<Collector, LabError> {
+fn of_port(path: &Path, words: &BoardWords, note: &dyn Fn(&str)) -> Result<Collector, LabError> {
     let baud = words
         .text("baud")
         .map_or(Ok(BAUD), |text| text.parse().map_err(|_| BoardError::Baud(text)))?;
@@ -214,12 +214,12 @@ mod tests {
         frames::lines(&envelope)
     }
 
-    fn answered(lines: &[String]) -> (Answer, Vec<Vec<u8>>) {
+    fn answered(lines: &[String]) -> (BoardAnswer, Vec<Vec<u8>>) {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).into_os_string();
         std::fs::write(path("log"), lines.join("\r\n")).unwrap();
         let words = [("from", vec![path("log")]), ("out", vec![path("a.tailbound.jsonl")])];
-        let answer = receive(&Words(words.into()), &|_| ()).unwrap();
+        let answer = receive(&BoardWords(words.into()), &|_| ()).unwrap();
         let files = ["a.tailbound.jsonl", "a-2.tailbound.jsonl"].map(|n| std::fs::read(path(n)));
         (answer, files.into_iter().flatten().collect())
     }
