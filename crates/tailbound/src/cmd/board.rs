@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
-use tailbound_lab::board::{self, BoardOption, BoardVerb, Form, VERBS, Words};
+use tailbound_lab::board::{self, BoardOption, BoardVerb, BoardWords, Form, VERBS};
 
 use super::session;
 use crate::run_args;
@@ -13,7 +13,7 @@ use crate::say::{self, Failure};
 
 /// What was typed.
 #[derive(Debug)]
-pub(crate) struct Board(&'static BoardVerb, Words);
+pub(crate) struct Board(&'static BoardVerb, BoardWords);
 
 fn arg(option: &BoardOption) -> Arg {
     let arg = Arg::new(option.name).help(option.about).value_name(option.value);
@@ -49,7 +49,7 @@ impl FromArgMatches for Board {
                 Form::Flag => typed.get_flag(option.name).then(|| (option.name, Vec::new())),
                 _ => Some((option.name, typed.get_many(option.name)?.cloned().collect())),
             });
-            Some(Self(verb, Words(given.collect())))
+            Some(Self(verb, BoardWords(given.collect())))
         });
         found.ok_or_else(|| Error::new(clap::error::ErrorKind::MissingSubcommand))
     }
