@@ -145,7 +145,7 @@ fn read_lines(
         {
             continue;
         }
-        let parsed = read_line(&bytes);
+        let parsed = line_within_limits(&bytes);
         match (&mut run, parsed) {
             // A last line without its newline was cut off, unless it happens to be whole.
             (Some(_), Err(_)) if !whole => break,
@@ -238,7 +238,8 @@ impl Threads {
     fn absorb_into(&mut self, run: &mut Run) -> Result<(), ReadError> {
         self.named.clear();
         for (line, bytes, before) in self.lines.drain(..) {
-            let record = read_line(&bytes).map_err(|reason| ReadError::Line { line, reason })?;
+            let record =
+                line_within_limits(&bytes).map_err(|reason| ReadError::Line { line, reason })?;
             if let Some(Line::Thread(t)) = &record {
                 self.known.know(t, before);
             }
@@ -256,17 +257,19 @@ fn kind_of(line: &[u8]) -> Option<&str> {
     (head.get(end) == Some(&b'"')).then(|| std::str::from_utf8(head.get(..end)?).ok())?
 }
 
-/// Reads one line, within its limits; `None` is a type that this version does not know.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn read_line(bytes: &[u8]) -> Result<Option<Line>, LineFault> {
-    let line = typed_line(bytes)?;
+/// One line within its limits; `None` is a type that this version does not know.
+fn line_within_limits(bytes: &[u8]) -> Result<Option<Line>, LineFault> {
+    let line = read_line(bytes)?;
     line.as_ref().map_or(Ok(()), line_limits::check)?;
     Ok(line)
 }
 
-fn typed_line(bytes: &[u8]) -> Result<Option<Line>, LineFault> {
+/// Reads one line; `None` is a type that this version does not know. Its values have no limits; those of a file's lines are
+/// [`line_limits::check`]'s.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_line(bytes: &[u8]) -> Result<Option<Line>, LineFault> {
     #[derive(Deserialize)]
     struct Tag {
         #[serde(rename = "type", default)]

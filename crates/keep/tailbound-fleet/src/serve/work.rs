@@ -207,27 +207,20 @@ async fn waited(app: &Arc<App>, machine: &str, wait: Duration) -> Result<Option<
     }
 }
 
-/// `POST /api/v1/work`
-pub(super) async fn hand_out(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-    body: Body,
-) -> Result<Response, Problem> {
-    allowed(&app, &who, Act::HandOut)?;
-    let new: HandOut = said(&app, &who, body).await?;
+/// What is handed out has an identity, a machine, a place in its batch and a scale, within their limits.
+fn checked(new: &HandOut) -> Result<(), Problem> {
     let wrong = |why: String| Problem::Wrong(why);
     if !(1..=ID_CHARS_MAX).contains(&new.id.len()) || !new.id.bytes().all(|b| b.is_ascii_hexdigit())
     {
         return Err(wrong(format!("id: 1 to {ID_CHARS_MAX} hexadecimal digits")));
     }
     system_checked(&new.system)?;
-    let batch = new.batch;
     let is_one = |b: &wire::Batch| {
         (1..=ID_CHARS_MAX).contains(&b.id.len())
             && b.id.bytes().all(|c| c.is_ascii_hexdigit())
             && (1..=b.of).contains(&b.at)
     };
-    if batch.as_ref().is_some_and(|b| !is_one(b)) {
+    if new.batch.as_ref().is_some_and(|b| !is_one(b)) {
         return Err(wrong(format!(
             "batch: an id of 1 to {ID_CHARS_MAX} hexadecimal digits, and a place within it"
         )));
@@ -238,6 +231,19 @@ pub(super) async fn hand_out(
     if !(new.scale > 0.0 && new.scale <= 1.0) {
         return Err(wrong("scale: a share above 0 and up to 1".to_owned()));
     }
+    Ok(())
+}
+
+/// `POST /api/v1/work`
+pub(super) async fn hand_out(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    body: Body,
+) -> Result<Response, Problem> {
+    allowed(&app, &who, Act::HandOut)?;
+    let new: HandOut = said(&app, &who, body).await?;
+    checked(&new)?;
+    let wrong = |why: String| Problem::Wrong(why);
     let chosen = campaign::parse("campaign", new.campaign).map_err(|e| wrong(e.to_string()))?;
     campaign::wanted(&chosen, &new.parts).map_err(|e| wrong(e.to_string()))?;
     let work = Work {
@@ -257,7 +263,7 @@ pub(super) async fn hand_out(
         ended: None,
         progress: None,
         runs: Vec::new(),
-        batch: batch.map(|b| Batch { id: b.id, at: b.at.into(), of: b.of.into() }),
+        batch: new.batch.map(|b| Batch { id: b.id, at: b.at.into(), of: b.of.into() }),
     };
     let machine = work.system.clone();
     let has_agent = app

@@ -55,7 +55,7 @@ pub(super) fn hand_in(
             Err(why) if left == 0 => return Err(GuestError::File { path, why }),
             Err(_) => {}
         }
-        std::thread::sleep(PAUSE);
+        std::thread::park_timeout(PAUSE);
     }
     Err(GuestError::NotTaken { status: 0, said: String::new() })
 }

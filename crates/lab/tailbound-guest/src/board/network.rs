@@ -64,7 +64,7 @@ fn with_carrier(devices: &[String]) -> &str {
         if let Some(device) = devices.iter().find(wired) {
             return device;
         }
-        std::thread::sleep(PAUSE);
+        std::thread::park_timeout(PAUSE);
     }
     devices.first().map_or("", String::as_str)
 }
@@ -85,7 +85,7 @@ fn by_dhcp(devices: &[String], patience: &Patience) -> Result<(), GuestError> {
                 Err(e) => why = e,
             }
         }
-        std::thread::sleep(PAUSE);
+        std::thread::park_timeout(PAUSE);
     }
     Err(why)
 }

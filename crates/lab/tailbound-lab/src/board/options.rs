@@ -132,7 +132,7 @@ tailbound board initramfs --module e1000.ko --ip dhcp --send http://192.168.1.9:
                 One,
                 "ip",
                 None,
-                "HOW",
+                "IP",
                 "How the board gets an address: `kernel` (`ip=` on its command line), `dhcp`, or ADDRESS/BITS[,GATEWAY] [default: kernel]",
             ),
             option(
