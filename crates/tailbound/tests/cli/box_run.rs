@@ -43,7 +43,13 @@ fn a_machine_in_time_is_met_and_its_run_is_like_any_other() {
     assert_eq!((thread.context, thread.missed.n), (Context::External, 0));
     assert!(thread.wakeup.max_ns <= Some(40_000) && thread.wakeup.min_ns >= Some(6_400));
     assert_eq!(run.end.as_ref().map(|e| e.reason), Some(EndReason::Complete));
-    assert!(run.header.tool.starts_with("tailbound-box 0.1"), "{}", run.header.tool);
+    let firmware = concat!(
+        "tailbound-box ",
+        env!("CARGO_PKG_VERSION_MAJOR"),
+        ".",
+        env!("CARGO_PKG_VERSION_MINOR")
+    );
+    assert!(run.header.tool.starts_with(firmware), "{}", run.header.tool);
     for verb in [&["report", "run.jsonl"][..], &["bound", "run.jsonl"], &["show", "run.jsonl"]] {
         let out = call(here.path(), verb);
         assert!([0, 5].contains(&status(&out)), "{verb:?}: {}", stderr(&out));

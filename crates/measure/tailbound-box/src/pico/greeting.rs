@@ -6,7 +6,15 @@ use tailbound_wire::{BoxFault, Chip, Hello, VERSION};
 use crate::stimulus::LinkLosses;
 
 /// Of the firmware that this program has and speaks with: major and minor.
-pub const FIRMWARE: [u8; 2] = [0, 1];
+pub const FIRMWARE: [u8; 2] =
+    [number(env!("CARGO_PKG_VERSION_MAJOR")), number(env!("CARGO_PKG_VERSION_MINOR"))];
+
+const fn number(digits: &str) -> u8 {
+    match u8::from_str_radix(digits, 10) {
+        Ok(number) => number,
+        Err(_) => panic!("a version of cargo's has numbers of one byte"),
+    }
+}
 
 /// Why a box cannot be measured with. What to do is in the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

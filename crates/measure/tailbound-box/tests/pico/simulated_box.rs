@@ -63,10 +63,20 @@ pub(crate) struct SimulatedBox {
     out: Vec<u8>,
 }
 
+/// Of the firmware: that of all crates.
+fn version() -> [u8; 3] {
+    [
+        env!("CARGO_PKG_VERSION_MAJOR"),
+        env!("CARGO_PKG_VERSION_MINOR"),
+        env!("CARGO_PKG_VERSION_PATCH"),
+    ]
+    .map(|number| number.parse().expect("a number of one byte"))
+}
+
 impl SimulatedBox {
     pub(crate) fn new(machine: Machine) -> Self {
         Self {
-            firmware: [0, 1, 0],
+            firmware: version(),
             machine,
             wires: vec![Some(1); CHANNELS.into()],
             slips_ticks: None,
