@@ -93,20 +93,12 @@ impl Lab {
 
     /// On an ARM board of QEMU.
     pub(super) fn booted_on_arm(&self, project: &Path, board: &Board) -> anyhow::Result<Tally> {
-        let (arch, emulator, kernel, target) = board;
+        let (arch, emulator, kernel, _) = board;
         let mut tally = Tally::default();
         let name = format!("{kernel} on {arch} boots the initramfs of a board and ends");
-        let program = target().trial(project);
-        if !program.is_file() {
-            let why = format!("{} is missing: run the stage `arm` first", program.display());
-            tally.skip(&name, arch, &why);
-        } else if !exec::exists(emulator) {
-            let why = format!("there is no {emulator} (Debian package qemu-system-arm)");
-            tally.skip(&name, "lab-arm", &why);
-        } else if let Err(e) = self.fetch(&["lab", "kernel", "fetch", "--arch", arch, kernel]) {
-            tally.skip(&name, "kernels", &format!("{kernel} for {arch} cannot be had: {e:#}"));
-        } else {
-            tally.add(&name, self.on_arm(arch, emulator, kernel, &program));
+        match self.program_for(project, board) {
+            Err(lack) => tally.skip(&name, lack.word, &lack.why),
+            Ok(program) => tally.add(&name, self.on_arm(arch, emulator, kernel, &program)),
         }
         Ok(tally)
     }
