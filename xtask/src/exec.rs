@@ -51,6 +51,14 @@ pub(crate) fn compiled_for(project: &Path, test: &str) -> anyhow::Result<()> {
     succeed(cargo(project).args(["test", "--quiet", "--workspace", "--no-run", "--test", test]))
 }
 
+/// This program again, with the tool's own command line and catalogues compiled in (feature `pages`), and its words.
+pub(crate) fn with_pages(project: &Path, words: &[&OsStr]) -> anyhow::Result<()> {
+    let mut again = cargo(project);
+    // The profile of the tests: they compile the same crates.
+    again.args(["run", "--quiet", "--profile", "test", "-p", "xtask", "--features", "pages", "--"]);
+    succeed(again.args(words))
+}
+
 /// A command line as a person would type it.
 pub(crate) fn shown(c: &Command) -> String {
     let words = std::iter::once(c.get_program()).chain(c.get_args());

@@ -35,11 +35,7 @@ pub(crate) fn command(kind: Kind, rest: &[&str]) -> anyhow::Result<()> {
 
 #[cfg(not(feature = "pages"))]
 fn write(kind: Kind, project: &std::path::Path, dir: &std::path::Path) -> anyhow::Result<()> {
-    let mut again = crate::exec::cargo(project);
-    // The profile of the tests: they compile the same crates.
-    again.args(["run", "--quiet", "--profile", "test", "-p", "xtask", "--features", "pages"]);
-    again.args(["--", kind.word()]);
-    crate::exec::succeed(again.arg(dir))
+    crate::exec::with_pages(project, &[kind.word().as_ref(), dir.as_ref()])
 }
 
 #[cfg(feature = "pages")]

@@ -86,10 +86,7 @@ pub(super) fn read(project: &Path) -> anyhow::Result<SiteFacts> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let mut again = exec::cargo(project);
-    // The profile of the tests: they compile the same crates.
-    again.args(["run", "--quiet", "--profile", "test", "-p", "xtask", "--features", "pages"]);
-    exec::succeed(again.args(["--", "site-facts"]).arg(&file))?;
+    exec::with_pages(project, &["site-facts".as_ref(), file.as_ref()])?;
     let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     serde_json::from_str(&text).with_context(|| file.display().to_string())
 }

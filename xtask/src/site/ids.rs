@@ -5,30 +5,59 @@ use super::facts::{Content, Id};
 use super::manual::ManualPage;
 use super::markdown::{block, cell, code, names, text};
 
-/// Subjects, what they are called together, what one is called, and what they are.
-const SUBJECTS: [(&str, &str, &str, &str); 9] = [
-    ("probe", "Probes", "probe", "What `tailbound measure` and `run --probe` measure."),
-    ("load", "Loads", "load", "What `run --load` and `tailbound load` put on the machine."),
-    ("check", "Checks", "check", "What `tailbound check` looks for."),
-    ("rule", "Rules", "rule", "What `tailbound watch --rules` looks for in a real-time program."),
-    ("finding", "Findings", "finding", "What a report says that it noticed."),
-    ("cause", "Causes", "cause", "What `tailbound blame` says that made a wake-up late."),
-    (
+/// What an id is of.
+struct Subject {
+    /// In paths, as `tailbound_core::id_page` has it.
+    name: &'static str,
+    /// What its ids are called together.
+    all: &'static str,
+    /// What one of them is called.
+    one: &'static str,
+    /// What they are.
+    about: &'static str,
+}
+
+const fn subject(
+    name: &'static str,
+    all: &'static str,
+    one: &'static str,
+    about: &'static str,
+) -> Subject {
+    Subject { name, all, one, about }
+}
+
+const SUBJECTS: [Subject; 9] = [
+    subject("probe", "Probes", "probe", "What `tailbound measure` and `run --probe` measure."),
+    subject("load", "Loads", "load", "What `run --load` and `tailbound load` put on the machine."),
+    subject("check", "Checks", "check", "What `tailbound check` looks for."),
+    subject(
+        "rule",
+        "Rules",
+        "rule",
+        "What `tailbound watch --rules` looks for in a real-time program.",
+    ),
+    subject("finding", "Findings", "finding", "What a report says that it noticed."),
+    subject("cause", "Causes", "cause", "What `tailbound blame` says that made a wake-up late."),
+    subject(
         "no-bound",
         "Reasons against a bound",
         "reason against a bound",
         "Why `tailbound bound` gives none.",
     ),
-    ("outcome", "Answers", "answer", "The answer of a run in a word."),
-    ("impact", "Impacts", "impact of a finding", "What a finding does to the answer."),
+    subject("outcome", "Answers", "answer", "The answer of a run in a word."),
+    subject("impact", "Impacts", "impact of a finding", "What a finding does to the answer."),
 ];
+
+fn known(name: &str) -> Option<&'static Subject> {
+    SUBJECTS.iter().find(|subject| subject.name == name)
+}
 
 /// A word that more pages have means something else in most of them.
 const PAGES_MAX: usize = 6;
 
 /// The name of a subject's ids together.
 pub(super) fn title(subject: &str) -> Option<&'static str> {
-    SUBJECTS.iter().find(|s| s.0 == subject).map(|s| s.1)
+    known(subject).map(|subject| subject.all)
 }
 
 /// The source of an id's page.
@@ -50,8 +79,7 @@ pub(super) fn pages(subject: &str, ids: &[Id], manual: &[ManualPage]) -> Vec<(St
 }
 
 fn list(subject: &str, ids: &[&Id]) -> String {
-    let known = SUBJECTS.iter().find(|s| s.0 == subject);
-    let (title, what) = known.map_or((subject, ""), |s| (s.1, s.3));
+    let (title, what) = known(subject).map_or((subject, ""), |known| (known.all, known.about));
     let mut out = format!("# {title}\n\n{what}\n");
     let mut groups: Vec<&str> = Vec::new();
     for id in ids {
@@ -71,7 +99,7 @@ fn list(subject: &str, ids: &[&Id]) -> String {
 }
 
 fn page(id: &Id, manual: &[ManualPage]) -> String {
-    let kind = SUBJECTS.iter().find(|s| s.0 == id.subject).map_or("", |s| s.2);
+    let kind = known(&id.subject).map_or("", |subject| subject.one);
     let mut out = format!("# {}\n\n*{kind}*\n\n{}\n", code(&id.id), text(&id.about));
     for section in &id.sections {
         out.push_str(&format!("\n## {}\n\n", text(&section.title)));

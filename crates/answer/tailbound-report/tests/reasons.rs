@@ -71,17 +71,11 @@ fn blamed(t_ns: i64, who: &str) -> BlameRecord {
         ..BlamePart::default()
     };
     BlameRecord {
-        thread: 0,
-        name: String::new(),
         t_ns,
         latency_ns: 200_000,
         cpu: Some(0),
         parts: vec![part],
-        chain: Vec::new(),
-        lanes: Vec::new(),
-        tracing_ns: 0,
-        near: false,
-        lost: false,
+        ..BlameRecord::default()
     }
 }
 

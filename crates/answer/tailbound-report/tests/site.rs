@@ -21,17 +21,11 @@ const ADDRESS: &str = "https://site.invalid/docs";
 fn blamed(cause: Cause) -> BlameRecord {
     let part = BlamePart { ns: 200_000, cause, who: "w".into(), ..BlamePart::default() };
     BlameRecord {
-        thread: 0,
-        name: String::new(),
         t_ns: 1_000_000,
         latency_ns: 200_000,
         cpu: Some(0),
         parts: vec![part],
-        chain: Vec::new(),
-        lanes: Vec::new(),
-        tracing_ns: 0,
-        near: false,
-        lost: false,
+        ..BlameRecord::default()
     }
 }
 

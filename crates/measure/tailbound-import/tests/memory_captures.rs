@@ -6,6 +6,7 @@
 
 use std::io::Read;
 
+use tailbound_core::crc32;
 use tailbound_import::{CaptureOptions, EdgeRule, Format, Options, Wiring, import_from};
 
 /// The process's highest resident size so far.
@@ -47,14 +48,6 @@ fn parts(head: String, n: u64, part: impl Fn(u64) -> Vec<u8> + Send) -> impl Rea
         })
     };
     Parts { next, part: Vec::new(), at: 0 }
-}
-
-fn crc(bytes: &[u8]) -> u32 {
-    let mut table = [0u32; 256];
-    for (i, cell) in (0u32..).zip(&mut table) {
-        *cell = (0..8).fold(i, |c, _| if c & 1 == 1 { 0xedb8_8320 ^ (c >> 1) } else { c >> 1 });
-    }
-    !bytes.iter().fold(!0, |c, b| table[((c ^ u32::from(*b)) & 0xff) as usize] ^ (c >> 8))
 }
 
 /// A stored member of a zip archive.
@@ -113,9 +106,9 @@ fn memory_is_bounded_whatever_the_length() {
         (0..4u32 << 20).map(|k| [0b01, 0b11, 0b10, 0b00][(k >> 10) as usize % 4]).collect();
     let (text, sum) = (
         "[device 1]\ncapturefile=logic-1\nsamplerate=10 MHz\nprobe1=a\nprobe2=b\nunitsize=1\n",
-        crc(&chunk),
+        crc32::of(&chunk),
     );
-    let metadata = member("metadata", text.as_bytes(), crc(text.as_bytes()));
+    let metadata = member("metadata", text.as_bytes(), crc32::of(text.as_bytes()));
     let head = String::from_utf8(metadata);
     let session = parts(String::new(), 101, move |k| match k {
         0 => {
