@@ -446,19 +446,21 @@ fn drifted(drift: f64, since_ns: i64) -> i64 {
     whole(drift * since_ns as f64)
 }
 
-/// Interrupts that are in time lie so close together.
+/// Interrupts that are in time lie so close together, or a step of the guest's clock.
 const IN_TIME_NS: i64 = 16;
 
 /// From the due time by the samples' line to the interrupt, of interrupts that were in time: `apart_ns` has it of all wake-ups. At
-/// least a twentieth of them is in time. An earlier one was under way already when the timer fell due.
+/// least a twentieth of them is in time. An earlier one was under way already when the timer fell due. The guest's clock advances in
+/// steps of `clock_step_ns`.
 #[must_use]
-pub fn in_time(mut apart_ns: Vec<i64>) -> i64 {
+pub fn in_time(mut apart_ns: Vec<i64>, clock_step_ns: i64) -> i64 {
     apart_ns.sort_unstable();
+    let in_time_ns = IN_TIME_NS.max(clock_step_ns);
     // Those that another timer's interrupt served, always the same time before, lie close together too: a tick's, each fourth one.
-    let within = |from: i64| apart_ns.partition_point(|at| at - from <= IN_TIME_NS);
+    let within = |from: i64| apart_ns.partition_point(|at| at - from <= in_time_ns);
     let most = apart_ns.iter().enumerate().map(|(at, from)| within(*from) - at).max().unwrap_or(0);
     let some = (apart_ns.len() / 20).max(most * 3 / 5).max(1);
-    let close = |pair: &(&i64, &i64)| *pair.1 - *pair.0 <= IN_TIME_NS;
+    let close = |pair: &(&i64, &i64)| *pair.1 - *pair.0 <= in_time_ns;
     let found = apart_ns.iter().zip(apart_ns.iter().skip(some)).find(close);
     found.map_or_else(|| apart_ns.first().copied().unwrap_or(0), |(first, _)| *first)
 }
@@ -596,11 +598,20 @@ mod tests {
     fn the_time_of_an_interrupt_is_not_that_of_one_under_way() {
         let mut apart = vec![-900, -70, 5000];
         apart.extend([3; 50]);
-        assert_eq!(in_time(apart.clone()), 3);
+        assert_eq!(in_time(apart.clone(), 1), 3);
         apart.extend([-1500; 20]);
-        assert_eq!(in_time(apart), 3);
-        assert_eq!(in_time(vec![7]), 7);
-        assert_eq!(in_time(Vec::new()), 0);
+        assert_eq!(in_time(apart, 1), 3);
+        assert_eq!(in_time(vec![7], 1), 7);
+        assert_eq!(in_time(Vec::new(), 1), 0);
+    }
+
+    #[test]
+    fn interrupts_in_time_are_as_far_apart_as_the_steps_of_the_clock() {
+        // A clock of 1 MHz: 100 that lie anywhere within a step, 60 late ones, one that was under way.
+        let in_a_step = (0..100).map(|n| n * 370 % 1_000);
+        let late = (0..60).map(|n| 1_000 + n * n);
+        let apart: Vec<i64> = in_a_step.chain(late).chain([-1_860]).collect();
+        assert_eq!(in_time(apart, 1_000), 0);
     }
 
     #[test]

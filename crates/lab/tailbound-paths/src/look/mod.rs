@@ -94,12 +94,12 @@ pub struct Sparse {
 }
 
 /// From the due time by the samples' line to that by QEMU's clock.
-fn apart_ns(wakeups: &[WakeUp], turns: &Turns, fit: &Fit) -> i64 {
+fn apart_ns(wakeups: &[WakeUp], turns: &Turns, fit: &Fit, clock_step_ns: i64) -> i64 {
     if turns.several() {
         // The readings of the clock were seen: that is what the line is.
         return fit.constant_ns;
     }
-    wakeups::in_time(wakeups.iter().map(|w| apart(w, fit)).collect())
+    wakeups::in_time(wakeups.iter().map(|w| apart(w, fit)).collect(), clock_step_ns)
 }
 
 /// From the due time by the samples' line to the interrupt.
@@ -125,7 +125,7 @@ impl Sparse {
         }
         let fit = wakeups::fit(&wakeups, samples.latencies_ns, samples.guest.clock_step_ns())?;
         // Due times by QEMU's clock.
-        let apart_ns = apart_ns(&wakeups, &turns, &fit);
+        let apart_ns = apart_ns(&wakeups, &turns, &fit, samples.guest.clock_step_ns());
         let due = |w: &WakeUp| fit.on_line(w).saturating_add(apart_ns).max(0).cast_unsigned();
         let early_ns = EARLY_NS.max(samples.guest.clock_step_ns().unsigned_abs());
         let early = wakeups.iter().filter(|w| w.woken_ns + early_ns < due(w)).count();
