@@ -17,8 +17,8 @@ metrics() {
     wget -q -O - http://127.0.0.1:9732/metrics | grep '^tailbound_monitor_'
 }
 
-# A thread of fifo:95 that wakes a thousand times a second on CPU 1, until a window has counted it: on a slow guest one run may
-# be too few. What the run said is kept for whoever looks for why it was not.
+# A thread of fifo:95 that wakes a thousand times a second on CPU 1, until a window has counted it (as `measures` of monitored.rs): one run may
+# be too few on a slow guest. What a run said that failed is kept.
 measure() {
     from=$(wc -l < m.jsonl)
     tries=0
