@@ -67,7 +67,7 @@ board: ## static tailbound for boards, in dist/
 	@$(CARGO) xtask build board
 
 arm: ## static programs for 64-bit and 32-bit ARM, in dist/
-	@scripts/deps build
+	@scripts/deps arm
 	@$(CARGO) xtask build arm64 arm32
 
 release: ## all that is given to others, in dist/: tarballs, .deb, .rpm, container, wheel, sums; minutes for each architecture

@@ -14,7 +14,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 use crate::{elf, exec, root, site};
 
@@ -33,8 +33,18 @@ pub(crate) struct Target {
     file: &'static str,
     /// Without server and laboratory; with these features, and for others with the agent.
     for_boards: Option<&'static str>,
-    /// The C compiler for what is given to others: variable of the build, program, Debian package.
-    c_compiler: Option<(&'static str, &'static str, &'static str)>,
+    /// The C compiler for what is given to others.
+    c_compiler: Option<CCompiler>,
+}
+
+/// What compiles the C of the agent's HTTPS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct CCompiler {
+    /// Variable of the build.
+    variable: &'static str,
+    program: &'static str,
+    /// Debian packages of the program and of its C library's headers.
+    packages: (&'static str, &'static str),
 }
 
 impl Target {
@@ -68,7 +78,11 @@ impl Target {
                 "-C relocation-model=static",
             )],
             // No C library is called, so that the one of this machine does.
-            c_compiler: Some(("TARGET_CC", "cc", "gcc")),
+            c_compiler: Some(CCompiler {
+                variable: "TARGET_CC",
+                program: "cc",
+                packages: ("gcc", "libc6-dev"),
+            }),
             ..Self::native()
         }
     }
@@ -84,7 +98,11 @@ impl Target {
             glibc: None,
             file: "tailbound-aarch64",
             for_boards: Some("guest"),
-            c_compiler: Some(("TARGET_CC", "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")),
+            c_compiler: Some(CCompiler {
+                variable: "TARGET_CC",
+                program: "aarch64-linux-gnu-gcc",
+                packages: ("gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"),
+            }),
         }
     }
 
@@ -253,7 +271,7 @@ impl Target {
         let mut cargo = exec::cargo(project);
         cargo.args([what, "--target", &self.triple]);
         if self.is_for_boards() {
-            cargo.envs(self.c_compiler.map(|(variable, program, _)| (variable, program)));
+            cargo.envs(self.c_compiler.map(|c| (c.variable, c.program)));
         }
         // Where gcc finds Rust's `ld.lld`.
         cargo.env("COMPILER_PATH", libraries(None)?.join("../bin/gcc-ld"));
@@ -288,8 +306,8 @@ impl Target {
 
     /// Builds what is given to others, checks that it is static, and copies it to its place.
     pub(crate) fn build(&self, project: &Path) -> anyhow::Result<PathBuf> {
-        if let Some((_, program, package)) = self.c_compiler.filter(|c| !exec::exists(c.1)) {
-            anyhow::bail!("no `{program}` for the agent's HTTPS (Debian package {package})");
+        if let Some(compiler) = self.c_compiler {
+            compiles_c(compiler)?;
         }
         let profile = if self.for_boards.is_some() { "board" } else { "dist" };
         let built = self.compiled(project, profile, Some("board"))?;
@@ -307,6 +325,17 @@ impl Target {
         }
         Ok(self.product(project))
     }
+}
+
+/// Is it there, with a C library's headers? Debian's cross compilers only recommend them.
+fn compiles_c(CCompiler { program, packages, .. }: CCompiler) -> anyhow::Result<()> {
+    let why = "for the agent's HTTPS";
+    ensure!(exec::exists(program), "no `{program}` {why} (Debian package {})", packages.0);
+    let mut compiler = exec::command(program);
+    compiler.args(["-fsyntax-only", "-include", "stdint.h", "-x", "c", "/dev/null"]);
+    let has_headers = exec::output(&mut compiler)?.status.success();
+    ensure!(has_headers, "`{program}` finds no stdint.h {why} (Debian package {})", packages.1);
+    Ok(())
 }
 
 /// A variable of cargo's for an architecture.
@@ -394,6 +423,15 @@ mod tests {
         assert!(flags.contains("--remap-path-prefix=/home/a/tailbound=/tailbound"), "{flags}");
         let (_, spaced) = Target::native().flags_of_anywhere(Path::new("/home/a b/tailbound"));
         assert!(!spaced.contains("/home/a b"), "{spaced}");
+    }
+
+    #[test]
+    fn a_c_compiler_that_is_missing_or_has_no_headers_is_told_by_its_package() {
+        let compiler = |program| CCompiler { variable: "TARGET_CC", program, packages: ("a", "b") };
+        let said = |program| compiles_c(compiler(program)).unwrap_err().to_string();
+        assert!(said("no-such-compiler").ends_with("(Debian package a)"));
+        assert!(said("false").contains("stdint.h") && said("false").contains("package b"));
+        assert!(compiles_c(compiler("cc")).is_ok());
     }
 
     #[test]

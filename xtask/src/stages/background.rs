@@ -86,7 +86,11 @@ impl Background {
         let mut tally: Tally =
             serde_json::from_str(&text).with_context(|| record.display().to_string())?;
         tally.absorb(self.extent.lab_left_out());
-        tally.absorb(lab::some(project, lab::ON_THIS_MACHINE)?);
+        let on_this_machine = self.extent.lab(lab::ON_THIS_MACHINE.to_vec());
+        // No names would be all of them.
+        if !on_this_machine.is_empty() {
+            tally.absorb(lab::some(project, &on_this_machine)?);
+        }
         Ok(tally)
     }
 }

@@ -11,8 +11,8 @@ use tailbound_testing::required;
 use super::lab;
 use super::tally::Tally;
 
-/// The stages that are left out unless they are asked for: what is built for other machines, and packed for them; the site, whose tool is compiled first; the crates, compiled once more.
-const LONG_STAGES: [&str; 5] = ["boards", "firmware", "packages", "registry", "site"];
+/// The stages that are left out unless they are asked for: what is built for other machines, and packed for them; the site, whose tool is compiled first; the crates, compiled once more; kills at any instant.
+const LONG_STAGES: [&str; 6] = ["boards", "faults", "firmware", "packages", "registry", "site"];
 
 /// How much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

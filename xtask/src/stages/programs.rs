@@ -24,8 +24,9 @@ use crate::exec::{self, Line};
 /// Test programs that change settings of the machine and look whether they are put back.
 const SETTINGS: &[&str] =
     &["tailbound::cli", "tailbound::knobs", "tailbound-tune (lib)", "tailbound-tune::it"];
-/// What waits longest of the others: begun first.
-const LONG: &[&str] = &["tailbound::engines", "tailbound::agent", "tailbound-fleet::it"];
+/// What takes longest of the others, most of it waiting: begun first.
+const LONG: &[&str] =
+    &["tailbound::engines", "tailbound::agent", "tailbound-fleet::it", "tailbound-import::memory"];
 /// So many of the others run at once.
 const OTHERS: usize = 2;
 

@@ -43,6 +43,14 @@ impl Times {
         Beginning(Instant::now(), cpu_ticks())
     }
 
+    /// How long all stages took until now, for the line with which one begins; nothing within the first minute.
+    pub(super) fn so_far(&self) -> String {
+        match self.begun.elapsed().as_secs() / 60 {
+            0 => String::new(),
+            minutes => format!(" (after {minutes} min)"),
+        }
+    }
+
     /// Notes the stage; gives how long it took, for people.
     pub(super) fn end(&mut self, name: &str, from: &Beginning) -> String {
         let wall_s = from.0.elapsed().as_secs();

@@ -68,6 +68,10 @@ const RESTLESS: &str = "the same bytes with a main loop that never rests";
 const DAMAGED: &str = "a damaged snapshot is noticed and made again";
 const FARM: &str = "a farm finds the regression that was planted";
 const TUTORIALS: &str = "the tutorials' commands";
+const HUNT: &str = "a hunt repeats, goes on, and leaves a command that shows the same";
+const PROVERS: &str = "probes that prove a property";
+const BOOTED: &str = "a board boots, measures, hands in over its console and powers off";
+const HANDED_IN: &str = "a board hands in by HTTP";
 
 /// The tool alone, and what it does in real kernels.
 struct Lab {
@@ -85,7 +89,12 @@ pub(crate) fn names(project: &Path) -> Vec<&'static str> {
 pub(crate) const ON_THIS_MACHINE: &[&str] = &[FARM];
 
 /// Those of more than a minute on a machine of two cores, which only CI runs unasked (`stages::extent`).
-pub(crate) const LONG: [&str; 14] = [
+pub(crate) const LONG: [&str; 19] = [
+    FARM,
+    HUNT,
+    PROVERS,
+    BOOTED,
+    HANDED_IN,
     "aarch64",
     "arm",
     "an initramfs on a board of aarch64",
@@ -187,7 +196,7 @@ impl Lab {
             one("a planted section is named at its instant", Lab::why),
             ("the monitor beside a CPU that goes", Box::new(|| self.monitored())),
             one("paths of a run are exact", Lab::paths),
-            one("a hunt repeats, goes on, and leaves a command that shows the same", Lab::hunted),
+            one(HUNT, Lab::hunted),
             one("the theoretical bound holds", Lab::theory),
             (
                 "the bound from a kernel's own events",
@@ -200,7 +209,7 @@ impl Lab {
             one("the boot option that made it later is found among 17", Lab::option_found),
             ("the commit that made it later", Box::new(|| self.commits())),
             ("golden figures", Box::new(move || some(self.golden(project)))),
-            ("probes that prove a property", Box::new(move || some(self.provers()))),
+            (PROVERS, Box::new(move || some(self.provers()))),
             one("a CPU that is isolated is left alone, and all is undone", Lab::isolated),
             one("timerlat and tracepoints agree within what they cost", Lab::ways),
             one("a matrix goes on where it was", Lab::matrix),
@@ -208,8 +217,8 @@ impl Lab {
             one("a guest that dies says why", Lab::deaths),
             one("a guest that does not end is ended", Lab::hang),
             ("an ordinary user without network", Box::new(|| self.ordinary_user())),
-            one("a board boots, measures, hands in over its console and powers off", Lab::booted),
-            one("a board hands in by HTTP", Lab::handed_in),
+            one(BOOTED, Lab::booted),
+            one(HANDED_IN, Lab::handed_in),
             one("a running QEMU has no rights", Lab::walls),
             one("repeated from its own record", Lab::recorded),
             ("its run file", Box::new(move || Tally::one("its run file", self.checked(project)))),
