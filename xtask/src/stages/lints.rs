@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
-use super::libtest;
+use super::{completed, libtest};
 use super::tally::Tally;
 use crate::{exec, link_probe, pages, root, tidy};
 
@@ -75,6 +75,7 @@ pub(crate) fn pages(project: &Path) -> anyhow::Result<Tally> {
         let made = pages::command(kind, &[&dir.to_string_lossy()]);
         tally.add(word, made.and_then(|()| all_hold(&dir, marks)));
     }
+    tally.absorb(completed::all(&dir.join("completions")));
     Ok(tally)
 }
 

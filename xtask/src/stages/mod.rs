@@ -9,6 +9,7 @@ mod begin_cost;
 mod budget;
 mod capi;
 mod commands;
+mod completed;
 pub(crate) mod deadline;
 mod disk;
 mod examples;

@@ -43,27 +43,46 @@ impl Lab {
         self.damaged(&said)
     }
 
-    /// By HTTP, to a receiver that the guest's network leads to and nothing else.
+    /// By HTTP, with an address that the network gives.
     pub(super) fn handed_in(&self) -> anyhow::Result<()> {
+        let (said, taken) = self.sends("http", "dhcp", "201 Created")?;
+        ensure!(taken.head.starts_with("POST /api/v1/runs HTTP/1.1"), "{}", taken.head);
+        ensure!(said.contains("the run is at http://") && said.contains(POWERS_OFF), "{said}");
+        let file = "handed-in.tailbound.jsonl";
+        fs::write(self.folder.join(file), taken.run)?;
+        self.answers(&["verify", file], 0).map(drop)
+    }
+
+    /// With an address of its own, to a receiver that does not take the run: that goes over the console.
+    pub(super) fn refused(&self) -> anyhow::Result<()> {
+        let (said, taken) = self.sends("refused", "10.0.2.20/24", "401 Unauthorized")?;
+        ensure!(said.contains("401") && said.contains("; it goes to the console"), "{said}");
+        ensure!(said.contains(POWERS_OFF), "{said}");
+        let file = "refused.tailbound.jsonl";
+        self.received("refused.log", file)?;
+        ensure!(fs::read(self.folder.join(file))? == taken.run, "the console brought another run");
+        Ok(())
+    }
+
+    /// Boots a board with this address; a receiver, to which its network leads and nothing else, answers with this status. What the
+    /// console said, and the request.
+    fn sends(&self, name: &str, ip: &str, status: &str) -> anyhow::Result<(String, Request)> {
         let found = self.kernel(STOCK, &[])?;
         let modules = PathBuf::from(found["modules"].as_str().context("no modules")?);
         let driver = modules.join("kernel/drivers/net/ethernet/intel/e1000/e1000.ko.xz");
         let driver = driver.display().to_string();
         let to = format!("http://{RECEIVER}");
-        let words = ["--module", &driver, "--ip", "dhcp", "--send", &to];
-        self.makes("http.cpio.gz", &[&words[..], &RUN].concat())?;
+        let words = ["--module", &driver, "--ip", ip, "--send", &to];
+        let initramfs = format!("{name}.cpio.gz");
+        self.makes(&initramfs, &[&words[..], &RUN].concat())?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let network = format!("user,id=n,restrict=on,guestfwd=tcp:{RECEIVER}-tcp:{address}");
-        let taking = thread::spawn(move || taken(&listener));
-        let qemu = self.pc("http.cpio.gz", &["-netdev", &network, "-device", "e1000,netdev=n"])?;
-        let said = self.boots(qemu, "http.log")?;
-        let (request, run) = taking.join().ok().context("the receiver")??;
-        ensure!(request.starts_with("POST /api/v1/runs HTTP/1.1"), "{request}");
-        ensure!(said.contains("the run is at http://") && said.contains(POWERS_OFF), "{said}");
-        let file = "handed-in.tailbound.jsonl";
-        fs::write(self.folder.join(file), run)?;
-        self.answers(&["verify", file], 0).map(drop)
+        let answer = format!("HTTP/1.1 {status}\r\nConnection: close\r\n\r\nread\n");
+        let taking = thread::spawn(move || taken(&listener, &answer));
+        let qemu = self.pc(&initramfs, &["-netdev", &network, "-device", "e1000,netdev=n"])?;
+        let said = self.boots(qemu, &format!("{name}.log"))?;
+        Ok((said, taking.join().ok().context("the receiver")??))
     }
 
     /// A log with lines that are lost.
@@ -178,8 +197,14 @@ impl Lab {
     }
 }
 
-/// One request: its first line, and what it brought.
-fn taken(listener: &TcpListener) -> anyhow::Result<(String, Vec<u8>)> {
+/// What a board sent.
+struct Request {
+    head: String,
+    run: Vec<u8>,
+}
+
+/// One request, which gets this answer.
+fn taken(listener: &TcpListener, answer: &str) -> anyhow::Result<Request> {
     let (mut stream, _) = listener.accept()?;
     stream.set_read_timeout(Some(LIMIT))?;
     let mut reader = BufReader::new(stream.try_clone()?);
@@ -191,10 +216,10 @@ fn taken(listener: &TcpListener) -> anyhow::Result<(String, Vec<u8>)> {
             length = number.trim().parse()?;
         }
         if line.trim().is_empty() {
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body)?;
-            stream.write_all(b"HTTP/1.1 201 Created\r\nConnection: close\r\n\r\ntaken\n")?;
-            return Ok((head, body));
+            let mut run = vec![0; length];
+            reader.read_exact(&mut run)?;
+            stream.write_all(answer.as_bytes())?;
+            return Ok(Request { head, run });
         }
         head.push_str(&line);
     }

@@ -72,6 +72,7 @@ const HUNT: &str = "a hunt repeats, goes on, and leaves a command that shows the
 const PROVERS: &str = "probes that prove a property";
 const BOOTED: &str = "a board boots, measures, hands in over its console and powers off";
 const HANDED_IN: &str = "a board hands in by HTTP";
+const REFUSED: &str = "a board that is refused hands in over its console";
 
 /// The tool alone, and what it does in real kernels.
 struct Lab {
@@ -89,12 +90,13 @@ pub(crate) fn names(project: &Path) -> Vec<&'static str> {
 pub(crate) const ON_THIS_MACHINE: &[&str] = &[FARM];
 
 /// Those of more than a minute on a machine of two cores, which only CI runs unasked (`stages::extent`).
-pub(crate) const LONG: [&str; 19] = [
+pub(crate) const LONG: [&str; 20] = [
     FARM,
     HUNT,
     PROVERS,
     BOOTED,
     HANDED_IN,
+    REFUSED,
     "aarch64",
     "arm",
     "an initramfs on a board of aarch64",
@@ -219,6 +221,7 @@ impl Lab {
             ("an ordinary user without network", Box::new(|| self.ordinary_user())),
             one(BOOTED, Lab::booted),
             one(HANDED_IN, Lab::handed_in),
+            one(REFUSED, Lab::refused),
             one("a running QEMU has no rights", Lab::walls),
             one("repeated from its own record", Lab::recorded),
             ("its run file", Box::new(move || Tally::one("its run file", self.checked(project)))),
