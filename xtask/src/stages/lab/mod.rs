@@ -41,7 +41,7 @@ use crate::cross::Target;
 use crate::{exec, root, schema};
 
 /// The longest any of these runs may take, on a loaded machine.
-const LIMIT: Duration = Duration::from_secs(900);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// The file of a snapshot that is written anew whenever a run goes on from it.
 const MARK: &str = "check.json";
