@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
-use super::{completed, libtest};
 use super::tally::Tally;
+use super::{completed, libtest};
 use crate::{exec, link_probe, pages, root, tidy};
 
 pub(crate) fn tidy(_: &Path) -> anyhow::Result<Tally> {
