@@ -78,7 +78,8 @@ impl Lab {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let network = format!("user,id=n,restrict=on,guestfwd=tcp:{RECEIVER}-tcp:{address}");
-        let answer = format!("HTTP/1.1 {status}\r\nConnection: close\r\n\r\nread\n");
+        // With its length: QEMU keeps from the guest that this side closes.
+        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\n\r\nread\n");
         let taking = thread::spawn(move || taken(&listener, &answer));
         let qemu = self.pc(&initramfs, &["-netdev", &network, "-device", "e1000,netdev=n"])?;
         let said = self.boots(qemu, &format!("{name}.log"))?;
@@ -151,8 +152,9 @@ impl Lab {
         self.received(&log, &format!("{arch}.tailbound.jsonl"))
     }
 
+    /// Its limit is longer than a check waits: a board ends with its measurement.
     fn makes(&self, out: &str, more: &[&str]) -> anyhow::Result<()> {
-        let words = ["board", "initramfs", "--force", "-o", out];
+        let words = ["board", "initramfs", "--force", "--limit", "1h", "-o", out];
         self.answers(&[&words[..], more].concat(), 0).map(drop)
     }
 

@@ -5,7 +5,7 @@
 //! Not here: HTTPS and the protocol of agents (`tailbound-agent`), which a board that is off after one run does not speak.
 //! Source: RFC 9112.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 const TRIES: u32 = 6;
 /// For one try.
 const TRY_S: u64 = 900;
-const ANSWER_BYTES_MAX: u64 = 16 << 10;
+const ANSWER_BYTES_MAX: usize = 16 << 10;
 const SAID_CHARS_MAX: usize = 200;
 
 /// What the receiver answered.
@@ -80,7 +80,7 @@ fn asked(to: &HttpReceiver, token: Option<&str>, run: &[u8]) -> io::Result<Answe
     // A receiver that refuses may answer before it has everything.
     let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(run));
     let mut bytes = Vec::new();
-    let read = (&stream).take(ANSWER_BYTES_MAX).read_to_end(&mut bytes);
+    let read = read_answer(&mut stream, &mut bytes);
     match answer(&bytes) {
         Some(answer) => Ok(answer),
         None => {
@@ -92,6 +92,32 @@ fn asked(to: &HttpReceiver, token: Option<&str>, run: &[u8]) -> io::Result<Answe
             ))
         }
     }
+}
+
+/// Reads until the other side closes, or the answer has the length it says: not everything between lets a close through.
+fn read_answer(stream: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let mut part = [0; 1 << 10];
+    while !is_whole(bytes) && bytes.len() < ANSWER_BYTES_MAX {
+        match stream.read(&mut part) {
+            Ok(0) => break,
+            Ok(n) => bytes.extend_from_slice(part.get(..n).unwrap_or_default()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Has it as many bytes as its head says? Without a word of that only the close tells.
+fn is_whole(bytes: &[u8]) -> bool {
+    let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
+    let (head, body) = bytes.split_at(end + 4);
+    let head = String::from_utf8_lossy(head);
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    length.is_some_and(|length| body.len() >= length)
 }
 
 fn answer(bytes: &[u8]) -> Option<Answer> {
@@ -119,6 +145,35 @@ mod tests {
         assert!(read.said.contains("token") && !read.said.contains('\x1b'), "{}", read.said);
         for none in [&b""[..], b"SSH-2.0-x\r\n", b"HTTP/1.1\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n"] {
             assert!(answer(none).is_none());
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read_to_its_length_or_to_the_close() {
+        let text =
+            b"HTTP/1.1 201 Created\r\ncontent-LENGTH: 5\r\n\r\ntaken, and what comes no more";
+        // A byte at a time: the sixth of the body would be asked for.
+        let mut bytes = Vec::new();
+        read_answer(&mut OneByOne(text), &mut bytes).unwrap();
+        assert!(bytes.ends_with(b"\r\n\r\ntaken"), "{}", bytes.escape_ascii());
+        for closed in [&b"HTTP/1.1 201 Created\r\n\r\ntaken"[..], b"SSH-2.0-x\r\n", b""] {
+            let mut bytes = Vec::new();
+            read_answer(&mut OneByOne(closed), &mut bytes).unwrap();
+            assert_eq!(bytes, closed);
+        }
+        let mut bytes = Vec::new();
+        read_answer(&mut io::repeat(b'x'), &mut bytes).unwrap();
+        assert_eq!(bytes.len(), ANSWER_BYTES_MAX);
+    }
+
+    struct OneByOne(&'static [u8]);
+
+    impl Read for OneByOne {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+            to[0] = *first;
+            self.0 = rest;
+            Ok(1)
         }
     }
 }
