@@ -70,9 +70,6 @@ const FARM: &str = "a farm finds the regression that was planted";
 const TUTORIALS: &str = "the tutorials' commands";
 const HUNT: &str = "a hunt repeats, goes on, and leaves a command that shows the same";
 const PROVERS: &str = "probes that prove a property";
-const BOOTED: &str = "a board boots, measures, hands in over its console and powers off";
-const HANDED_IN: &str = "a board hands in by HTTP";
-const REFUSED: &str = "a board that is refused hands in over its console";
 
 /// The tool alone, and what it does in real kernels.
 struct Lab {
@@ -90,13 +87,10 @@ pub(crate) fn names(project: &Path) -> Vec<&'static str> {
 pub(crate) const ON_THIS_MACHINE: &[&str] = &[FARM];
 
 /// Those of more than a minute on a machine of two cores, which only CI runs unasked (`stages::extent`).
-pub(crate) const LONG: [&str; 20] = [
+pub(crate) const LONG: [&str; 17] = [
     FARM,
     HUNT,
     PROVERS,
-    BOOTED,
-    HANDED_IN,
-    REFUSED,
     "aarch64",
     "arm",
     "an initramfs on a board of aarch64",
@@ -219,9 +213,9 @@ impl Lab {
             one("a guest that dies says why", Lab::deaths),
             one("a guest that does not end is ended", Lab::hang),
             ("an ordinary user without network", Box::new(|| self.ordinary_user())),
-            one(BOOTED, Lab::booted),
-            one(HANDED_IN, Lab::handed_in),
-            one(REFUSED, Lab::refused),
+            one("a board boots, measures, hands in over its console and powers off", Lab::booted),
+            one("a board hands in by HTTP", Lab::handed_in),
+            one("a board that is refused hands in over its console", Lab::refused),
             one("a running QEMU has no rights", Lab::walls),
             one("repeated from its own record", Lab::recorded),
             ("its run file", Box::new(move || Tally::one("its run file", self.checked(project)))),
