@@ -323,8 +323,8 @@ pub fn inherited(raw: i32) -> Result<OwnedFd, SysError> {
 pub struct ChildSignals(OwnedFd);
 
 impl ChildSignals {
-    /// Blocks the signals in the calling thread, and those it starts later, and opens a descriptor for them. Another thread of the
-    /// process must not be there: it would take them (signal(7)).
+    /// Blocks the signals in the calling thread, and in those it starts later, and opens a descriptor for them. A thread that was there
+    /// before and does not block them takes them away (signal(7)).
     ///
     /// # Errors
     /// When the kernel has no signalfd.
