@@ -31,10 +31,20 @@ pub(crate) struct Target {
     /// Where it is linked with glibc: the compiler that has the static one, and its Debian package.
     glibc: Option<(&'static str, &'static str)>,
     file: &'static str,
-    /// Without server and laboratory; with these features, and for others with the agent.
-    for_boards: Option<&'static str>,
+    contents: Contents,
     /// The C compiler for what is given to others.
     c_compiler: Option<CCompiler>,
+}
+
+/// What is built of the tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contents {
+    /// `tailbound` and `tailbound-server`.
+    Whole,
+    /// `tailbound` alone.
+    Machine,
+    /// `tailbound` without laboratory; with these features, and for others with the agent.
+    Board(&'static str),
 }
 
 /// What compiles the C of the agent's HTTPS.
@@ -57,9 +67,14 @@ impl Target {
             programs: vec![("musl-gcc", "musl-tools")],
             glibc: None,
             file: "tailbound",
-            for_boards: None,
+            contents: Contents::Whole,
             c_compiler: None,
         }
+    }
+
+    /// This architecture, without `tailbound-server`, whose database is a third of the work.
+    pub(crate) fn machine() -> Self {
+        Self { name: "machine", contents: Contents::Machine, ..Self::native() }
     }
 
     /// This architecture, what is copied to a board.
@@ -68,7 +83,7 @@ impl Target {
             name: "board",
             programs: Vec::new(),
             file: "tailbound-board",
-            for_boards: Some(""),
+            contents: Contents::Board(""),
             // Without relocations, which are a third of a megabyte, and memory that is changed at each start.
             env: vec![(
                 format!(
@@ -97,7 +112,7 @@ impl Target {
             programs: Vec::new(),
             glibc: None,
             file: "tailbound-aarch64",
-            for_boards: Some("guest"),
+            contents: Contents::Board("guest"),
             c_compiler: Some(CCompiler {
                 variable: "TARGET_CC",
                 program: "aarch64-linux-gnu-gcc",
@@ -142,13 +157,14 @@ impl Target {
             programs: vec![(compiler, package)],
             glibc: Some((compiler, library)),
             file,
-            for_boards: Some("guest"),
+            contents: Contents::Board("guest"),
             c_compiler: None,
         }
     }
 
-    fn all() -> [Self; 5] {
-        [Self::native(), Self::board(), Self::arm64(), Self::arm32(), Self::riscv64()]
+    fn all() -> [Self; 6] {
+        let [arm64, arm32, riscv64] = [Self::arm64(), Self::arm32(), Self::riscv64()];
+        [Self::native(), Self::machine(), Self::board(), arm64, arm32, riscv64]
     }
 
     /// What a release has.
@@ -167,7 +183,7 @@ impl Target {
 
     /// Has it the tool alone, without server and laboratory?
     pub(crate) fn is_for_boards(&self) -> bool {
-        self.for_boards.is_some()
+        matches!(self.contents, Contents::Board(_))
     }
 
     /// Words for cargo that choose the features of what is given to others.
@@ -176,8 +192,11 @@ impl Target {
     }
 
     fn chosen(&self, more: &str) -> Vec<String> {
-        let Some(features) = self.for_boards else { return Vec::new() };
-        let features = format!("{features} {more}").trim().to_owned();
+        let features = match self.contents {
+            Contents::Whole => return Vec::new(),
+            Contents::Machine => "machine".to_owned(),
+            Contents::Board(features) => format!("{features} {more}").trim().to_owned(),
+        };
         ["--no-default-features", "--features", &features].map(str::to_owned).into()
     }
 
@@ -301,7 +320,10 @@ impl Target {
 
     /// `tailbound`, and what goes with it.
     fn programs_built(&self) -> &'static [&'static str] {
-        if self.for_boards.is_some() { &["tailbound"] } else { &["tailbound", "tailbound-server"] }
+        match self.contents {
+            Contents::Whole => &["tailbound", "tailbound-server"],
+            Contents::Machine | Contents::Board(_) => &["tailbound"],
+        }
     }
 
     /// Builds what is given to others, checks that it is static, and copies it to its place.
@@ -309,7 +331,7 @@ impl Target {
         if let Some(compiler) = self.c_compiler {
             compiles_c(compiler)?;
         }
-        let profile = if self.for_boards.is_some() { "board" } else { "dist" };
+        let profile = if self.is_for_boards() { "board" } else { "dist" };
         let built = self.compiled(project, profile, Some("board"))?;
         std::fs::create_dir_all(project.join("dist"))?;
         for name in self.programs_built() {
@@ -398,8 +420,9 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
     };
     for name in names {
         let known = Target::all().into_iter().find(|t| t.name == *name);
-        let target = known
-            .with_context(|| format!("`{name}` is not static, board, arm64, arm32 or riscv64"))?;
+        let target = known.with_context(|| {
+            format!("`{name}` is not static, machine, board, arm64, arm32 or riscv64")
+        })?;
         if let Some(why) = target.missing() {
             anyhow::bail!("cannot build {name}: {why}");
         }

@@ -35,7 +35,7 @@ Development tasks.
   cargo xtask bare [--suite S] [--user U] [--command C]
                                    make demo and make test where there is nothing but Rust (root; long)
   cargo xtask build [--trial] NAME...
-                                   static programs into dist/: static, board, arm64, arm32, riscv64;
+                                   static programs into dist/: static, machine, board, arm64, arm32, riscv64;
                                    --trial: as the tests try them, less optimised, below target/
   cargo xtask release [--programs FOLDER] [--out FOLDER]
                                    tarballs, packages, container, sums and their signature into dist/

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The flag `--color`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    // Without comments for help: the words say it.
+    Auto,
+    Always,
+    Never,
+}
 
 /// When to colour, the same everywhere.
 #[derive(Debug, Args)]
@@ -10,9 +19,9 @@ pub(crate) struct ColorArg {
     #[arg(
         long = "color",
         value_name = "WHEN",
-        default_value = "auto",
-        value_parser = ["auto", "always", "never"],
+        value_enum,
+        default_value_t = ColorChoice::Auto,
         help_heading = "Output"
     )]
-    pub(crate) when: String,
+    pub(crate) when: ColorChoice,
 }

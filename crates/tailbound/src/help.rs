@@ -7,6 +7,7 @@
 use clap::Command;
 use tailbound_report::table::wrap;
 
+use crate::cli_color::ColorChoice;
 use crate::say;
 
 /// Most columns that are used, as in the help of a verb.
@@ -111,7 +112,7 @@ fn of_measure(command: &Command) -> String {
 }
 
 fn width() -> usize {
-    say::style("never").width.clamp(INDENT + 20, WIDTH_MAX)
+    say::style(ColorChoice::Never).width.clamp(INDENT + 20, WIDTH_MAX)
 }
 
 /// What it is, and how it is called.

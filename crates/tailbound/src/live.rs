@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
+use crate::cli_color::ColorChoice;
 use tailbound_core::TerminalSize;
 use tailbound_report::Color;
 use tailbound_report::live::{FrameView, plain_line};
@@ -31,11 +32,11 @@ pub(crate) enum Live {
 }
 
 impl Live {
-    pub(crate) fn new(quiet: bool, color: &str) -> Self {
+    pub(crate) fn new(quiet: bool, color: ColorChoice) -> Self {
         if quiet {
             Self::Quiet
         } else if io::stderr().is_terminal() {
-            let color = Color::on_if(color != "never" && crate::say::colors_may_be());
+            let color = Color::on_if(color != ColorChoice::Never && crate::say::colors_may_be());
             Self::Frame(FrameView::default(), color)
         } else {
             Self::Lines { last: Instant::now(), said: BTreeSet::new() }

@@ -12,7 +12,10 @@ use std::process::ExitCode;
 
 use tailbound_core::progress_writer::ProgressWriter;
 use tailbound_core::{FailureKind, TerminalSize, printable};
+use tailbound_report::site::TerminalLinks;
 use tailbound_report::{Color, Style};
+
+use crate::cli_color::ColorChoice;
 
 /// Why there is no answer, and who can mend it, from which the exit status is made.
 #[derive(Debug)]
@@ -83,7 +86,20 @@ pub(crate) fn answer(text: &str) -> Result<(), Failure> {
 
 /// Prints an answer that was made in `style`.
 pub(crate) fn answer_in(text: &str, style: Style) -> Result<(), Failure> {
-    if style.color == Color::On { print(&tailbound_report::own_colors(text)) } else { answer(text) }
+    match style.color {
+        Color::On => print(&tailbound_report::own_colors(text, links())),
+        Color::Off => answer(text),
+    }
+}
+
+/// A terminal of today passes over links that it does not show; the kernel's and `dumb` are older.
+fn links() -> TerminalLinks {
+    let term = std::env::var("TERM").unwrap_or_default();
+    if io::stdout().is_terminal() && !["", "dumb", "linux"].contains(&term.as_str()) {
+        TerminalLinks::Known
+    } else {
+        TerminalLinks::Unknown
+    }
 }
 
 fn print(text: &str) -> Result<(), Failure> {
@@ -129,7 +145,7 @@ pub(crate) enum Form {
 
 impl Form {
     /// As `--json` and `--color` ask for it.
-    pub(crate) fn of(json: bool, color: &str) -> Self {
+    pub(crate) fn of(json: bool, color: ColorChoice) -> Self {
         if json { Self::Json } else { Self::Text(style(color)) }
     }
 
@@ -177,9 +193,12 @@ pub(crate) fn writer() -> ProgressWriter {
 }
 
 /// Is colour wanted on standard output?
-fn color(when: &str) -> Color {
-    let by_itself = || io::stdout().is_terminal() && colors_may_be();
-    Color::on_if(when == "always" || when != "never" && by_itself())
+fn color(when: ColorChoice) -> Color {
+    Color::on_if(match when {
+        ColorChoice::Auto => io::stdout().is_terminal() && colors_may_be(),
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+    })
 }
 
 /// Does the environment leave it to us?
@@ -195,7 +214,7 @@ fn width() -> usize {
         .unwrap_or(80)
 }
 
-/// How an answer is rendered for standard output; `when` is the word given to --color.
-pub(crate) fn style(when: &str) -> Style {
+/// How an answer is rendered for standard output.
+pub(crate) fn style(when: ColorChoice) -> Style {
     Style { color: color(when), width: width() }
 }

@@ -17,9 +17,8 @@ use super::run::TALLY;
 use super::tally::Tally;
 use crate::{exec, root};
 
-/// A stage, and the programs it builds.
-const BUILDS: &[(&str, &[&str])] =
-    &[("static", &["static"]), ("boards", &["arm64", "arm32", "riscv64"])];
+/// The programs that the stage `boards` builds.
+const BOARDS: [&str; 3] = ["arm64", "arm32", "riscv64"];
 
 /// Some of the CPUs, while others want both.
 const NICE: &str = "10";
@@ -44,8 +43,10 @@ pub(super) fn begin(
     stages: &[&str],
     extent: Extent,
 ) -> anyhow::Result<Option<Background>> {
-    let wanted = BUILDS.iter().filter(|(stage, _)| stages.contains(stage));
-    let names: Vec<&str> = wanted.flat_map(|(_, names)| *names).copied().collect();
+    let own = [extent.static_programs().name];
+    let builds = [("static", &own[..]), ("boards", &BOARDS)].into_iter();
+    let wanted = builds.filter(|(stage, _)| stages.contains(stage));
+    let names: Vec<&str> = wanted.flat_map(|(_, names)| names).copied().collect();
     if names.is_empty() || !exec::exists("nice") {
         return Ok(None);
     }

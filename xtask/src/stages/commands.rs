@@ -2,7 +2,7 @@
 //! Every command that README, the site's landing page, docs and their example files show, run in its order in one folder, shortened.
 //! A tutorial has a folder of its own with nothing in it, as its reader has.
 //!
-//! The program is the one of the stage `static`. A command passes with an exit
+//! The programs are those that the tests use. A command passes with an exit
 //! status that is an answer, whatever this host's latencies are; a panic, a refusal (2) or a bug
 //! (4) fails. What cannot run here is in [`NOT_HERE`] with its reason, and must be understood by
 //! the program at least. A command that is neither run nor listed fails.
@@ -15,9 +15,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use super::examples;
 use super::tally::Tally;
-use crate::cross::Target;
+use super::{examples, programs};
 use crate::{exec, root};
 
 /// Answers: met, not met, cannot here, undecided.
@@ -149,13 +148,7 @@ struct Shown {
 /// The stage.
 pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
-    let program = Target::native().trial(project);
-    if !program.is_file() {
-        let why = "there is no static program: run the stage `static` first";
-        tally.skip("commands of the documentation", "static", why);
-        return Ok(tally);
-    }
-    let folder = prepare(project, &program)?;
+    let folder = prepare(project, &programs::own(project)?)?;
     let mut all: Vec<Shown> =
         pages(project)?.iter().flat_map(|(name, text)| commands(name, text)).collect();
     for (page, text) in examples::files(project)? {
@@ -245,13 +238,15 @@ fn pages(project: &Path) -> anyhow::Result<Vec<(String, String)>> {
 }
 
 /// A folder with the program and the files that a reader has.
-fn prepare(project: &Path, program: &Path) -> anyhow::Result<PathBuf> {
+fn prepare(project: &Path, programs: &Path) -> anyhow::Result<PathBuf> {
     let folder = root::target(project).join("xtask/commands");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(folder.join("bin"))?;
-    std::os::unix::fs::symlink(program, folder.join("bin/tailbound"))?;
+    for name in ["tailbound", "tailbound-server"] {
+        std::os::unix::fs::symlink(programs.join(name), folder.join("bin").join(name))?;
+    }
     std::os::unix::fs::symlink(project.join("docs"), folder.join("docs"))?;
     std::os::unix::fs::symlink(project.join("campaigns"), folder.join("campaigns"))?;
     fs::copy(project.join(CYCLICTEST), folder.join("cyclictest.json"))?;

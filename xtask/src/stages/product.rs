@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use super::extent::Extent;
 use super::tally::Tally;
 use super::{budget, libtest};
 use crate::cross::{self, Target};
@@ -25,9 +26,9 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 const RUN_FILE: &str = "run.tailbound.jsonl";
 
-/// The static program, alone in an empty root directory.
-pub(crate) fn static_binary(project: &Path) -> anyhow::Result<Tally> {
-    let target = Target::native();
+/// The static program, alone in an empty root directory; the server where the longest tests, which start it, are run.
+pub(super) fn static_binary(project: &Path, extent: Extent) -> anyhow::Result<Tally> {
+    let target = extent.static_programs();
     let mut tally = Tally::default();
     if let Some(why) = target.missing() {
         tally.skip("static build", "static", &why);
@@ -47,9 +48,13 @@ pub(crate) fn static_binary(project: &Path) -> anyhow::Result<Tally> {
     tally.absorb(budget::check(project, "static: tailbound", &program));
     let trial = fresh(project, "begin-cost")?;
     tally.absorb(budget::check_begin(project, "static: tailbound", &program, &trial));
-    let server = program.with_file_name("tailbound-server");
-    tally.absorb(budget::check(project, "static: tailbound-server", &server));
-    tally.add("it names no folder of this machine", names_none(project, &[&program, &server]));
+    let mut programs = vec![program.clone()];
+    if extent == Extent::Everything {
+        let server = program.with_file_name("tailbound-server");
+        tally.absorb(budget::check(project, "static: tailbound-server", &server));
+        programs.push(server);
+    }
+    tally.add("it names no folder of this machine", names_none(project, &programs));
     let dir = fresh(project, "chroot")?;
     fs::copy(&program, dir.join("tailbound"))?;
     let Some(mut chroot) = enter(&dir)? else {
@@ -88,7 +93,7 @@ pub(crate) fn boards(project: &Path) -> anyhow::Result<Tally> {
         tally.absorb(budget::check(project, &format!("{name}: tailbound"), &program));
         tally.add(
             &format!("{name}: it names no folder of this machine"),
-            names_none(project, &[&program]),
+            names_none(project, std::slice::from_ref(&program)),
         );
         let Some(emulator) = emulators.into_iter().find(|e| exec::exists(e)) else {
             let why = "there is no qemu user-mode emulator (Debian package qemu-user-static)";
@@ -105,7 +110,7 @@ pub(crate) fn boards(project: &Path) -> anyhow::Result<Tally> {
 }
 
 /// What is built elsewhere from the same sources is to have the same bytes.
-fn names_none(project: &Path, programs: &[&Path]) -> anyhow::Result<()> {
+fn names_none(project: &Path, programs: &[PathBuf]) -> anyhow::Result<()> {
     for program in programs {
         if let Some(folder) = cross::named(project, program)? {
             bail!("{} names {}", program.display(), folder.display());

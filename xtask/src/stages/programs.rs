@@ -20,6 +20,7 @@ use super::libtest::{self, Reader, SILENCE};
 use super::stuck;
 use super::tally::Tally;
 use crate::exec::{self, Line};
+use crate::root;
 
 /// Test programs that change settings of the machine and look whether they are put back.
 const SETTINGS: &[&str] =
@@ -58,6 +59,13 @@ pub(crate) fn build(project: &Path) -> anyhow::Result<Tally> {
     let mut cargo = exec::cargo(project);
     cargo.args(["test", "--workspace", "--no-run"]);
     Ok(Tally::one("the tests compile", exec::succeed(&mut cargo)))
+}
+
+/// The folder of `tailbound` and `tailbound-server`, as they are compiled for the tests.
+pub(super) fn own(project: &Path) -> anyhow::Result<PathBuf> {
+    let mut cargo = exec::cargo(project);
+    exec::succeed(cargo.args(["test", "--workspace", "--no-run", "--quiet"]))?;
+    Ok(root::target(project).join("debug"))
 }
 
 /// All of them, and the examples of the documentation.

@@ -23,20 +23,23 @@ use crate::{bare, root};
 enum Work {
     /// As a whole.
     Whole(fn(&Path) -> anyhow::Result<Tally>),
+    /// As a whole, with more or less of it.
+    Extended(fn(&Path, Extent) -> anyhow::Result<Tally>),
     /// As a whole, or the checks whose name has a word in it; and the names.
     Parts(fn(&Path, &[&str]) -> anyhow::Result<Tally>, fn(&Path) -> Vec<&'static str>),
 }
 
 impl Work {
-    fn run(self, project: &Path, parts: &[&str]) -> anyhow::Result<Tally> {
+    fn run(self, project: &Path, parts: &[&str], extent: Extent) -> anyhow::Result<Tally> {
         match self {
             Self::Whole(work) => work(project),
+            Self::Extended(work) => work(project, extent),
             Self::Parts(work, _) => work(project, parts),
         }
     }
 }
 
-use Work::{Parts, Whole};
+use Work::{Extended, Parts, Whole};
 
 /// Name, what it checks, and how.
 const STAGES: &[(&str, &str, Work)] = &[
@@ -45,12 +48,12 @@ const STAGES: &[(&str, &str, Work)] = &[
     ("link-probe", "what the measuring loop can reach", Whole(lints::link_probe)),
     ("build", "the tests compile", Whole(programs::build)),
     ("tests", "unit, integration and documentation tests", Whole(programs::all)),
+    ("commands", "every command that README and docs show", Whole(commands::all)),
     (
         "static",
         "the static program, alone in an empty root directory",
-        Whole(product::static_binary),
+        Extended(product::static_binary),
     ),
-    ("commands", "every command that README and docs show", Whole(commands::all)),
     ("clippy", "the lints of the workspace", Whole(lints::clippy)),
     ("docs", "the documentation builds without warnings", Whole(lints::documentation)),
     ("pages", "man pages and completions", Whole(lints::pages)),
@@ -139,7 +142,7 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
             None if extent.leaves_out(name) => Ok(Extent::stage(name)),
             None if deadline::is_over() => Ok(deadline::left_out(name)),
             None if words.is_empty() && *name == "lab" => extent.whole_lab(&project),
-            None => work.run(&project, &asked(name)),
+            None => work.run(&project, &asked(name), extent),
         };
         let tally = tally.unwrap_or_else(|e| Tally::one(name, Err(e)));
         for (name, why) in tally.failed() {
@@ -179,8 +182,8 @@ fn parted<'a>(project: &Path, words: &[&'a str]) -> anyhow::Result<Vec<(&'a str,
             Parts(..) => bail!(
                 "no check of `{stage}` has `{part}` in its name; `cargo xtask test --list {stage}` names them"
             ),
-            Whole(_) if part.is_empty() => {}
-            Whole(_) => bail!("`{stage}` has no parts"),
+            Whole(_) | Extended(_) if part.is_empty() => {}
+            Whole(_) | Extended(_) => bail!("`{stage}` has no parts"),
         }
         all.push((stage, part));
     }

@@ -13,7 +13,8 @@ use tailbound_core::blame::{BlamePart, BlameRecord, Cause};
 use tailbound_core::id_page::{IdPage, Subject};
 use tailbound_core::rules::{Occurrence, Rule, ViolationRecord};
 use tailbound_core::{Finding, Impact, finding_kinds};
-use tailbound_report::{html, site};
+use tailbound_report::site::TerminalLinks;
+use tailbound_report::{html, own_colors, site};
 use tailbound_stats::Analysis;
 
 const ADDRESS: &str = "https://site.invalid/docs";
@@ -91,6 +92,23 @@ fn every_link_leads_to_a_page_and_every_id_has_its_link() {
         assert!(linked.contains(&format!("{ADDRESS}/ids/cause/{cause}.html")), "{linked}");
     }
     assert_eq!(site::linked(Subject::Probe, "no<such", "no<such"), "no&lt;such");
+    // On a terminal as well; a word that is no id, or an id of two things, stays as it is.
+    let said =
+        "(app.mlock, no.such-id) memory: \u{1b}[1mlock-spin.\u{1b}[0m \u{1b}]8;;http://x\u{1b}\\";
+    let linked = own_colors(said, TerminalLinks::Known);
+    let link = |path: &str, id: &str| {
+        format!("\u{1b}]8;;{ADDRESS}/ids/{path}/{id}.html\u{1b}\\{id}\u{1b}]8;;\u{1b}\\")
+    };
+    assert!(
+        linked.starts_with(&format!("({}, no.such-id) memory", link("check", "app.mlock"))),
+        "{linked:?}"
+    );
+    assert_eq!(linked.matches("\u{1b}]8;;https").count(), 2, "{linked:?}");
+    assert!(
+        !linked.contains("\u{1b}]8;;http:"),
+        "what was not ours is shown, not obeyed: {linked:?}"
+    );
+    assert!(!own_colors(said, TerminalLinks::Unknown).contains("\u{1b}]8"));
     // The page is what it was but for the links, and for terms of the glossary that are in their titles.
     let bare = |markup: &str| {
         let body = markup.split("<h2>Glossary").next().unwrap_or_default().to_owned();

@@ -3,16 +3,28 @@
 //!
 //! Source: RFC 1952, section 8.
 
+/// What each value of a byte does to the checksum.
+static TABLE: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut first: u32 = 0;
+    while first < 256 {
+        let (mut c, mut bit) = (first, 0);
+        while bit < 8 {
+            c = if c & 1 == 1 { 0xedb8_8320 ^ (c >> 1) } else { c >> 1 };
+            bit += 1;
+        }
+        table[first as usize] = c;
+        first += 1;
+    }
+    table
+};
+
 /// The checksum of `bytes`.
 #[must_use]
 pub fn of(bytes: &[u8]) -> u32 {
-    let table: [u32; 256] = std::array::from_fn(|n| {
-        let first = u32::try_from(n).unwrap_or_default();
-        (0..8).fold(first, |c, _| if c & 1 == 1 { 0xedb8_8320 ^ (c >> 1) } else { c >> 1 })
-    });
     !bytes.iter().fold(!0, |c: u32, b| {
-        let at = usize::try_from((c ^ u32::from(*b)) & 0xff).unwrap_or_default();
-        table.get(at).copied().unwrap_or_default() ^ (c >> 8)
+        let [low, ..] = c.to_le_bytes();
+        TABLE.get(usize::from(low ^ b)).copied().unwrap_or_default() ^ (c >> 8)
     })
 }
 

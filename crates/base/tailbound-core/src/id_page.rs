@@ -35,6 +35,19 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Probe,
+        Self::Load,
+        Self::Check,
+        Self::Rule,
+        Self::Finding,
+        Self::Cause,
+        Self::NoBound,
+        Self::Outcome,
+        Self::Impact,
+    ];
+
     /// The folder of their pages.
     #[must_use]
     pub fn folder(self) -> &'static str {

@@ -27,6 +27,7 @@ pub mod environment;
 pub mod error;
 pub mod evl;
 pub mod file;
+pub mod file_lock;
 pub mod first_heap;
 pub mod free_name;
 pub mod futex;

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use crate::clock;
 use crate::error::{SysError, check};
+use crate::file_lock::FileLock;
 
 /// The speeds that a port may have, in baud.
 pub const SPEEDS: [u32; 13] = [
@@ -59,7 +60,7 @@ pub(crate) enum Reads {
 /// An open port. No other program that asks for it so gets it.
 #[derive(Debug)]
 pub struct SerialPort {
-    port: File,
+    port: FileLock,
     before: libc::termios,
 }
 
@@ -93,11 +94,9 @@ impl SerialPort {
             .open(path)
             .map_err(|e| refused("open", &e))?;
         let fd = port.as_raw_fd();
-        // SAFETY: integer arguments only. Root is not refused by TIOCEXCL, by a lock it is.
-        let locked = unsafe { libc::flock(fd, libc::LOCK_EX | libc::LOCK_NB) };
-        if locked < 0 {
-            return Err(SysError::code("flock", name(), libc::EBUSY));
-        }
+        // Root is not refused by TIOCEXCL, by a lock it is.
+        let port = FileLock::try_exclusive(port)
+            .map_err(|_| SysError::code("flock", name(), libc::EBUSY))?;
         // SAFETY: all-zero bytes are a valid termios.
         let mut before: libc::termios = unsafe { std::mem::zeroed() };
         // SAFETY: writes one live termios.
@@ -182,7 +181,7 @@ impl SerialPort {
     /// # Errors
     /// EIO, ENXIO, ENODEV where the port is gone.
     pub fn read<'a>(&mut self, into: &'a mut [u8]) -> Result<&'a [u8], SysError> {
-        match self.port.read(into) {
+        match (&*self.port).read(into) {
             Ok(0) if self.is_hung_up() => Err(SysError::code("read", "", libc::EIO)),
             Ok(n) => Ok(into.get(..n).unwrap_or_default()),
             Err(e) => self.refused("read", &e).map(|()| &[][..]),
@@ -194,7 +193,7 @@ impl SerialPort {
     /// # Errors
     /// EIO, ENXIO, ENODEV where the port is gone.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, SysError> {
-        match self.port.write(bytes) {
+        match (&*self.port).write(bytes) {
             Ok(n) => Ok(n),
             Err(e) => self.refused("write", &e).map(|()| 0),
         }

@@ -13,7 +13,7 @@
 //! SPOOL/dropped              how many had to go
 //! ```
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,7 @@ use tailbound_core::order;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tailbound_monitor::OutboxState;
+use tailbound_sys::file_lock::FileLock;
 use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::{given, owner};
 
@@ -56,7 +57,7 @@ struct Shared {
     /// A file came, or the stage is another one.
     changed: Condvar,
     stage: Mutex<Stage>,
-    _lock: File,
+    _lock: FileLock,
 }
 
 /// See the module.
@@ -103,14 +104,13 @@ impl Outbox {
         if let Some(foreign) = foreign.first() {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, unbelieved(foreign)));
         }
-        let lock = new_file::open_lock(&folder.join("lock"))?;
-        match lock.try_lock() {
-            Ok(()) => {}
+        let lock = match FileLock::try_exclusive(new_file::open_lock(&folder.join("lock"))?) {
+            Ok(lock) => lock,
             Err(TryLockError::WouldBlock) => {
                 return Err(io::Error::other("another process has this spool"));
             }
             Err(TryLockError::Error(e)) => return Err(e),
-        }
+        };
         let dropped = given::text(&folder.join(DROPPED), 64).unwrap_or_default();
         let standing =
             OutboxState { dropped: dropped.trim().parse().unwrap_or(0), ..OutboxState::default() };
@@ -360,7 +360,7 @@ mod tests {
 
     fn text(path: &Path) -> String {
         let mut text = String::new();
-        let file = File::open(path).unwrap();
+        let file = fs::File::open(path).unwrap();
         flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
         text
     }

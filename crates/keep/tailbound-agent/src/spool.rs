@@ -15,7 +15,7 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, TryLockError};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,7 @@ use tailbound_core::order;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tailbound_core::limits::TEXT_BYTES_MAX;
+use tailbound_sys::file_lock::FileLock;
 use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::{given, owner};
 
@@ -77,7 +78,7 @@ pub(crate) struct OrderLease {
 #[derive(Debug)]
 pub(crate) struct Spool {
     root: PathBuf,
-    _lock: File,
+    _lock: FileLock,
 }
 
 /// One piece of work in it.
@@ -97,8 +98,8 @@ impl Spool {
             .map_err(|foreign| at(&root)(io::Error::other(unbelieved(&foreign))))?;
         let path = root.join("lock");
         let lock = new_file::open_lock(&path).map_err(at(&path))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { root, _lock: lock }),
+        match FileLock::try_exclusive(lock) {
+            Ok(lock) => Ok(Self { root, _lock: lock }),
             Err(TryLockError::WouldBlock) => {
                 let source = io::Error::other("another agent has this spool");
                 Err(SpoolError { path, source })

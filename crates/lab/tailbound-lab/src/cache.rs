@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime};
 use tailbound_core::order;
 
 use serde::Serialize;
+use tailbound_sys::file_lock::FileLock;
 use tailbound_sys::new_file;
 
 use crate::build;
@@ -328,7 +329,7 @@ const USERS: &str = ".users";
 /// Works in the folder until dropped.
 #[derive(Debug)]
 pub struct Working {
-    _file: File,
+    _lock: FileLock,
 }
 
 /// Says that the caller works in the folder, among others.
@@ -337,8 +338,9 @@ pub struct Working {
 /// Somebody is removing things just now and does not end; the folder cannot be written.
 pub fn working(store: &Store) -> Result<Working, LabError> {
     let file = mark(store)?;
-    file.lock_shared().map_err(|e| LabError::file(&store.folder().join(USERS), e))?;
-    Ok(Working { _file: file })
+    let lock = FileLock::shared(file);
+    lock.map(|lock| Working { _lock: lock })
+        .map_err(|e| LabError::file(&store.folder().join(USERS), e))
 }
 
 fn mark(store: &Store) -> Result<File, LabError> {
@@ -348,8 +350,8 @@ fn mark(store: &Store) -> Result<File, LabError> {
 
 fn alone(store: &Store) -> Result<Working, LabError> {
     let file = mark(store)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Working { _file: file }),
+    match FileLock::try_exclusive(file) {
+        Ok(lock) => Ok(Working { _lock: lock }),
         Err(TryLockError::WouldBlock) => {
             Err(StoreError::InUse { folder: store.folder().to_owned() }.into())
         }

@@ -4,12 +4,13 @@
 //! Everything here may be deleted at any time and is made again.
 //! Things appear whole or not at all: made in a folder beside, then renamed.
 
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, DirBuilder, TryLockError};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use tailbound_sys::file_lock::FileLock;
 use tailbound_sys::new_file::{self, Existing};
 use tailbound_sys::owner;
 
@@ -86,22 +87,22 @@ impl Store {
         let folder = self.room(room)?;
         let path = folder.join(".lock");
         let failed = |e: io::Error| LabError::file(&path, e);
-        let file = new_file::open_lock(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
+        let open = || new_file::open_lock(&path).map_err(failed);
+        let lock = match FileLock::try_exclusive(open()?) {
+            Ok(lock) => lock,
             Err(TryLockError::WouldBlock) => {
                 note(&format!("waiting for another tailbound that works in {}", folder.display()));
-                file.lock().map_err(failed)?;
+                FileLock::exclusive(open()?).map_err(failed)?
             }
             Err(TryLockError::Error(e)) => return Err(failed(e)),
-        }
+        };
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(PART) {
                 // What cannot be removed is in nobody's way.
                 let _left = fs::remove_dir_all(entry.path());
             }
         }
-        Ok(Lock { _file: file })
+        Ok(Lock { _lock: lock })
     }
 
     /// An empty folder in a room to make something in, for its user alone; it is removed when dropped, or by the next
@@ -162,7 +163,7 @@ pub(crate) const PART: &str = ".part-";
 /// A room of the store, ours alone until dropped or this process ends.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    _lock: FileLock,
 }
 
 /// A folder to make something in.

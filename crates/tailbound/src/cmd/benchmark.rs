@@ -11,6 +11,7 @@ use tailbound_report::decide::benchmarks;
 use tailbound_run::{Output, Request, Session, resolve};
 use tailbound_sys::signal::Signals;
 
+use crate::cli_color::ColorChoice;
 use crate::cli_decide::MeasureBenchmarkArgs;
 use crate::live::Live;
 use crate::machine::{self, WhileHeld};
@@ -33,7 +34,7 @@ pub(crate) fn measure(args: &MeasureBenchmarkArgs) -> Result<ExitCode, Failure> 
         None => Output::none(),
     };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
-    let mut live = Live::new(args.quiet, "never");
+    let mut live = Live::new(args.quiet, ColorChoice::Never);
     let exe = std::env::current_exe().map_err(|e| {
         Failure::cannot(format!(
             "benchmarks are started from this program, whose path is unknown: {e}"

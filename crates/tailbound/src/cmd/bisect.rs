@@ -53,7 +53,7 @@ fn answered(
         read: &|path| Ok(input::run(path)?),
         profile: &|name, settings| Ok(recipes::profile_of(name, settings)?),
     })?;
-    Form::of(host.json, &host.color.when).answer(|| json(&answer), |style| text(&answer, style))?;
+    Form::of(host.json, host.color.when).answer(|| json(&answer), |style| text(&answer, style))?;
     Ok(ExitCode::from(match end {
         BisectEnd::Found => 0,
         BisectEnd::Open => 1,

@@ -144,7 +144,7 @@ fn tell(args: &BlameArgs, answer: &LateWakeups) -> Result<(), Failure> {
     if args.json {
         return say::answer_json(&told.json());
     }
-    let style = say::style(&args.color.when);
+    let style = say::style(args.color.when);
     let mut text = told.text(args.worst, style);
     if let Some(page) = &args.html {
         text.push_str(&format!("\nPage  {}\n", page.display()));

@@ -64,7 +64,7 @@ pub(crate) fn bound(args: &BoundArgs) -> Result<ExitCode, Failure> {
         }
         say::answer_json(&answer)?;
     } else {
-        let style = say::style(&args.color.when);
+        let style = say::style(args.color.when);
         let mut texts: Vec<String> =
             statements.iter().map(|(n, rate, s)| words::text(s, n, *rate, style)).collect();
         if let (Some(t), Some(file)) = (&theory, &args.theory) {

@@ -12,6 +12,7 @@ use tailbound_stimulus::{Answerer, StimulusPlan, Streaming, Via};
 use super::{import, run as runs};
 use crate::cli::ImportArgs;
 use crate::cli_box::{BoxFlashArgs, BoxJoinArgs, BoxLatmonArgs, BoxRunArgs, ViaArgs};
+use crate::cli_color::ColorChoice;
 use crate::flags;
 use crate::input::{self, Existing};
 use crate::names;
@@ -93,7 +94,7 @@ pub(super) fn join(args: &BoxJoinArgs) -> Result<ExitCode, Failure> {
 pub(super) fn check(args: &ViaArgs) -> Result<ExitCode, Failure> {
     let via: Via = args.via.parse().map_err(flags::refused("--via"))?;
     let report = tailbound_stimulus::check(&via, args.channels)?;
-    Form::of(args.json, "never").answer(
+    Form::of(args.json, ColorChoice::Never).answer(
         || tailbound_stimulus::check_json(&report),
         |_| tailbound_stimulus::check_text(&report),
     )?;

@@ -48,7 +48,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     if args.json {
         say::answer_json(&answers.json())?;
     } else {
-        let style = say::style(&args.color.when);
+        let style = say::style(args.color.when);
         let text = answers.text(ShownChecks::all_if(args.all), |level, word| {
             style.color.paint(level.color_code(), word)
         });

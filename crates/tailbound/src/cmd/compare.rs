@@ -59,7 +59,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failure> {
         if let Some(out) = &args.out {
             input::write(out, &tailbound_report::html::comparison(&answer), existing)?;
         }
-        let form = Form::of(args.json, &args.color.when);
+        let form = Form::of(args.json, args.color.when);
         form.answer(|| answer.json(), |style| answer.text(style))?;
     }
     Ok(ExitCode::from(answer.exit_status(Proof::equivalence_if(args.judge.require_equivalent))))

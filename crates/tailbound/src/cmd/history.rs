@@ -33,7 +33,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode, Failure> {
             .ok_or_else(|| Failure::usage("--svg: no run has enough activations for a quantile"))?;
         say::answer(&figure.standalone())?;
     } else {
-        let form = Form::of(args.json, &args.color.when);
+        let form = Form::of(args.json, args.color.when);
         form.answer(|| history::json(&groups), |style| history::text(&groups, style))?;
     }
     let regressed = groups.iter().any(|g| g.history.regressed());

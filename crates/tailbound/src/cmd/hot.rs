@@ -112,7 +112,7 @@ fn tell(
     if args.json {
         return say::answer_json(&hot.json());
     }
-    let style = say::style(&args.color.when);
+    let style = say::style(args.color.when);
     let mut text = hot.text(args.top, style);
     if let Some(page) = &args.html {
         text.push_str(&format!("\nPage  {}\n", page.display()));

@@ -34,7 +34,7 @@ pub(crate) fn hunt(args: &HuntArgs) -> Result<ExitCode, Failure> {
             runs: &|folder| Ok(input::runs(&input::in_folder(folder)?)?),
         },
     )?;
-    Form::of(args.host.json, &args.host.color.when)
+    Form::of(args.host.json, args.host.color.when)
         .answer(|| found.json(), |style| found.text(style))?;
     Ok(ExitCode::from(match found.end() {
         HuntEnd::Done => 0,

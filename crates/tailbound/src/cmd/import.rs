@@ -10,6 +10,7 @@ use tailbound_stats::Analysis;
 use tailbound_sys::signal::Signals;
 
 use crate::cli::ImportArgs;
+use crate::cli_color::ColorChoice;
 use crate::flags;
 use crate::input::{self, Existing};
 use crate::names;
@@ -124,7 +125,7 @@ pub(super) fn written(args: &ImportArgs, run: &Run, part: String) -> Result<(), 
     if args.json {
         say::answer_json(&tailbound_report::json(&Analysis::of(run)))?;
     } else if out != Path::new("-") {
-        let style = say::style("auto");
+        let style = say::style(ColorChoice::Auto);
         say::answer_in(&tailbound_report::text(&Analysis::of(run), style), style)?;
         say::answer(&format!("\nRun file  {}", out.display()))?;
     }

@@ -39,7 +39,7 @@ pub(crate) fn interruptions(args: &InterruptionsArgs) -> Result<ExitCode, Failur
         say::answer_json(&value)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let style = say::style(&args.color.when);
+    let style = say::style(args.color.when);
     let mut out = text(&found, style);
     for note in &notes {
         out.push_str(&format!("Note: {}.\n", note.trim_end_matches('.')));

@@ -25,7 +25,7 @@ pub(crate) fn plan(args: &PlanVerbArgs) -> Result<ExitCode, Failure> {
             "plan: name what is to be shown: --rate 1/24h, --share 99.999%, --quantile p99.999, or --duration 12h for what a run of that length shows",
         ));
     }
-    Form::of(args.json, &args.color.when)
+    Form::of(args.json, args.color.when)
         .answer(|| words::json(&means, &sections), |style| words::text(&sections, style))?;
     Ok(ExitCode::SUCCESS)
 }

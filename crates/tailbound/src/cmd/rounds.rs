@@ -98,7 +98,7 @@ pub(crate) fn rounds(args: &RunArgs, rounds: u32) -> Result<ExitCode, Failure> {
         )?;
     let answer = Answer::of(systems, settings);
     input::write(&page, &tailbound_report::html::comparison(&answer), Existing::Replace)?;
-    let form = Form::of(args.plan.json, &args.plan.color.when);
+    let form = Form::of(args.plan.json, args.plan.color.when);
     form.answer(|| answer.json(), |style| answer.text(style))?;
     if !args.plan.json {
         let shown = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());

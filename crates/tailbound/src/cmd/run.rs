@@ -128,7 +128,7 @@ pub(crate) fn measured(
         None => Output::none(),
     };
     let signals = Signals::block_and_open().map_err(Failure::cannot)?;
-    let mut live = Live::new(args.quiet, &args.color.when);
+    let mut live = Live::new(args.quiet, args.color.when);
     session.refresh_ms = live.refresh_ms();
     let made = tailbound_run::run(session, probe, output, &signals, &mut |view| live.show(&view));
     live.clear();
@@ -139,7 +139,7 @@ fn answer(analysis: &Analysis<'_>, args: &PlanArgs) -> Result<(), Failure> {
     if args.brief {
         return say::answer(&tailbound_report::brief(analysis));
     }
-    let form = Form::of(args.json, &args.color.when);
+    let form = Form::of(args.json, args.color.when);
     form.answer(
         || tailbound_report::json(analysis),
         |style| tailbound_report::text(analysis, style),

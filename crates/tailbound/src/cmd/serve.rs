@@ -11,6 +11,7 @@ use tailbound_fleet::serve::{self, Clock, Config, ServeError, tokens};
 use tailbound_store::{Role, Token};
 
 use super::store::place::{made, now, now_s, opened};
+use crate::cli_color::ColorChoice;
 use crate::cli_serve::{
     AuditArgs, RoleWord, ServeArgs, ServeVerb, TokenAddArgs, TokenLsArgs, TokenRevokeArgs,
     TokenVerb,
@@ -101,7 +102,7 @@ fn ls(args: &TokenLsArgs) -> Result<ExitCode, Failure> {
         say::answer_json(&json!({"tokens": all}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let style = say::style("auto");
+    let style = say::style(ColorChoice::Auto);
     say::answer_in(&tokens::text(all, style.width), style)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -125,6 +126,6 @@ fn audit(args: &AuditArgs) -> Result<ExitCode, Failure> {
     let text: Vec<String> =
         lines.iter().map(|l| format!("{} {}: {}", l.at, l.who, l.what)).collect();
     // Names in it are those of strangers.
-    say::answer_in(&text.join("\n"), say::style("auto"))?;
+    say::answer_in(&text.join("\n"), say::style(ColorChoice::Auto))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,7 @@ use crate::say::{self, Failure, Form};
 pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let run = input::run(&args.run)?;
     let analysis = Analysis::of(&run);
-    let form = Form::of(args.json, &args.color.when);
+    let form = Form::of(args.json, args.color.when);
     if args.brief {
         say::answer(&report::brief(&analysis))?;
     } else if let Some(most) = args.worst {

@@ -53,7 +53,7 @@ pub(crate) fn tasks(args: &TasksArgs) -> Result<ExitCode, Failure> {
         what_if: after.as_ref().map(|a| (changes.iter().map(ToString::to_string).collect(), a)),
         latency,
     };
-    Form::of(args.json, &args.color.when)
+    Form::of(args.json, args.color.when)
         .answer(|| words::json(&told), |style| words::text(&told, style))?;
     // With a change the question was about what it leads to.
     let outcome = after.as_ref().unwrap_or(&answer).outcome();

@@ -146,7 +146,7 @@ fn tell(args: &WatchArgs, told: &WatchAnswer<'_>) -> Result<(), Failure> {
     if args.json {
         return say::answer_json(&told.json());
     }
-    let style = say::style(&args.color.when);
+    let style = say::style(args.color.when);
     let mut text = told.text(args.worst, style);
     let files = [("Page", &args.html), ("Run file", &args.out)];
     for (what, file) in files.iter().filter_map(|(w, f)| Some((w, f.as_ref()?))) {

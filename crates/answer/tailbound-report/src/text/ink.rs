@@ -8,6 +8,7 @@
 use tailbound_core::printable;
 
 use crate::escape::terminal;
+use crate::site::TerminalLinks;
 use crate::table::{columns, cut};
 
 /// Whether text has escape sequences for colour.
@@ -82,13 +83,15 @@ pub fn paint(text: &str, ink: Ink, color: Color) -> String {
     }
 }
 
-/// Text that was written by [`paint`], free of everything else that a terminal would obey.
+/// Text that was written by [`paint`], free of everything else that a terminal would obey; its ids are links where the
+/// terminal knows links.
 #[must_use]
-pub fn own_colors(text: &str) -> String {
+pub fn own_colors(text: &str, links: TerminalLinks) -> String {
     const INKS: [Ink; 7] =
         [Ink::Bold, Ink::Dim, Ink::Good, Ink::Bad, Ink::Warn, Ink::Accent, Ink::Chosen];
     let mut pieces = text.split('\u{1b}');
-    let mut out = printable::text(pieces.next().unwrap_or("")).into_owned();
+    let harmless = |piece| links.within(printable::text(piece));
+    let mut out = harmless(pieces.next().unwrap_or(""));
     for piece in pieces {
         let code = piece.strip_prefix('[').and_then(|rest| rest.split_once('m'));
         let rest = match code {
@@ -103,7 +106,7 @@ pub fn own_colors(text: &str) -> String {
                 piece
             }
         };
-        out.push_str(&printable::text(rest));
+        out.push_str(&harmless(rest));
     }
     out
 }
@@ -160,11 +163,11 @@ mod tests {
             paint("good", Ink::Good, Color::On),
             paint("x", Ink::Dim, Color::On)
         );
-        assert_eq!(own_colors(&own), own);
+        assert_eq!(own_colors(&own, TerminalLinks::Known), own);
         for hostile in
             ["\u{1b}[2J", "\u{1b}]0;t\u{7}", "\u{1b}[8m", "\u{1b}", "\u{9b}2J", "a\u{202e}"]
         {
-            let shown = own_colors(&format!("{own}{hostile}"));
+            let shown = own_colors(&format!("{own}{hostile}"), TerminalLinks::Known);
             let rest = shown.strip_prefix(&own).unwrap_or_else(|| panic!("{shown:?}"));
             assert!(!rest.contains(printable::is_harmful), "{rest:?}");
         }

@@ -82,31 +82,26 @@ pub fn read_run_without(input: impl BufRead, skip: &[&str]) -> Result<Run, ReadE
 /// # Errors
 /// As [`read_run_without`].
 pub fn read_run_shortened(
-    input: impl BufRead,
+    mut input: impl BufRead,
     skip: &[&str],
     text_bytes: usize,
 ) -> Result<Run, ReadError> {
-    read(input, skip, Some(text_bytes)).map(|(run, _)| run)
+    read(&mut input, skip, Some(text_bytes)).map(|(run, _)| run)
 }
 
 /// Reads a run without the line types in `skip`, and what its file is.
 ///
 /// # Errors
 /// As [`read_run_without`].
-pub fn read_run_checked(input: impl BufRead, skip: &[&str]) -> Result<(Run, Integrity), ReadError> {
-    read(input, skip, None)
-}
-
-fn read(
+pub fn read_run_checked(
     mut input: impl BufRead,
     skip: &[&str],
-    text_bytes: Option<usize>,
 ) -> Result<(Run, Integrity), ReadError> {
-    read_lines(&mut input, skip, text_bytes)
+    read(&mut input, skip, None)
 }
 
 /// One copy for all kinds of input.
-fn read_lines(
+fn read(
     mut input: &mut dyn BufRead,
     skip: &[&str],
     text_bytes: Option<usize>,

@@ -38,8 +38,9 @@ pub(super) fn hand_in(
     run: &[u8],
     patience: &Patience,
 ) -> Result<String, GuestError> {
-    let path = to.address.to_string();
-    for left in (0..TRIES).rev() {
+    let mut left = TRIES;
+    loop {
+        left -= 1;
         patience.allow(TRY_S);
         match asked(to, token, run) {
             Ok(Answer { status, said }) if (200..300).contains(&status) => {
@@ -52,12 +53,13 @@ pub(super) fn hand_in(
             // It may be up in a moment.
             Ok(Answer { status, .. }) if status >= 500 && left > 0 => {}
             Ok(Answer { status, said }) => return Err(GuestError::NotTaken { status, said }),
-            Err(why) if left == 0 => return Err(GuestError::File { path, why }),
+            Err(why) if left == 0 => {
+                return Err(GuestError::File { path: to.address.to_string(), why });
+            }
             Err(_) => {}
         }
         std::thread::park_timeout(PAUSE);
     }
-    Err(GuestError::NotTaken { status: 0, said: String::new() })
 }
 
 fn asked(to: &HttpReceiver, token: Option<&str>, run: &[u8]) -> io::Result<Answer> {

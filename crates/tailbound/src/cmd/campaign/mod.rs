@@ -22,6 +22,7 @@ use tailbound_series::SeriesError;
 use tailbound_series::campaign::{self as series, CampaignEnd, Chosen, Folder};
 
 use crate::cli_campaign::{Campaign, CampaignRunArgs};
+use crate::cli_color::ColorChoice;
 use crate::consent::{self, Agreement};
 use crate::input::{self, Existing};
 use crate::machine::{self, WhileHeld};
@@ -31,7 +32,7 @@ use crate::say::{self, Failure, Form};
 /// `tailbound campaign`
 pub(crate) fn campaign(what: &Campaign) -> Result<ExitCode, Failure> {
     match what {
-        Campaign::List { json } => show::list(Form::of(*json, "never")),
+        Campaign::List { json } => show::list(Form::of(*json, ColorChoice::Never)),
         Campaign::Show(args) => show::show(args),
         Campaign::Run(args) => run(args),
         Campaign::Page(args) => page::page(args),
@@ -115,6 +116,6 @@ fn run_in(
         say::note("Ended by a signal: the page shows the runs so far; the same command resumes.");
     }
     let (folders, file) = ([out.to_owned()], chosen.file.clone());
-    let form = Form::of(args.host.json, &args.host.color.when);
+    let form = Form::of(args.host.json, args.host.color.when);
     page::finish(&folders, file, None, form).map(Ok)
 }

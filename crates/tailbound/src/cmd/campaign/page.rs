@@ -18,7 +18,7 @@ use crate::say::{self, Failure, Form};
 /// `tailbound campaign page`
 pub(super) fn page(args: &CampaignPageArgs) -> Result<ExitCode, Failure> {
     let chosen = campaign_of(&args.folders, args.campaign.as_deref())?;
-    let form = Form::of(args.json, &args.color.when);
+    let form = Form::of(args.json, args.color.when);
     finish(&args.folders, chosen.file, args.out.as_deref(), form)
 }
 

@@ -8,6 +8,7 @@ use tailbound_report::campaign::{contents_json, contents_text, list_json, list_t
 use tailbound_series::campaign::{SHIPPED, find};
 
 use crate::cli_campaign::CampaignShowArgs;
+use crate::cli_color::ColorChoice;
 use crate::say::{self, Failure, Form};
 
 /// `tailbound campaign list`
@@ -26,7 +27,7 @@ pub(super) fn show(args: &CampaignShowArgs) -> Result<ExitCode, Failure> {
     } else if args.json {
         say::answer_json(&contents_json(&chosen.file))?;
     } else {
-        say::answer(&contents_text(&chosen.file, say::style("never").width))?;
+        say::answer(&contents_text(&chosen.file, say::style(ColorChoice::Never).width))?;
     }
     Ok(ExitCode::SUCCESS)
 }

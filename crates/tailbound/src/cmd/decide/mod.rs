@@ -48,7 +48,7 @@ pub(crate) fn decide(args: &DecideArgs) -> Result<ExitCode, Failure> {
         })?;
         say::answer(&found.standalone())?;
     } else {
-        let form = Form::of(args.json, &args.color.when);
+        let form = Form::of(args.json, args.color.when);
         form.answer(|| report::json(&choice), |style| report::text(&choice, style))?;
     }
     Ok(ExitCode::from(if choice.path.certain { 0 } else { OPEN }))

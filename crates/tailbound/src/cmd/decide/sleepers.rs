@@ -20,6 +20,7 @@ use tailbound_series::sleepers as series;
 use tailbound_stats::decide::of_runs;
 use tailbound_sys::signal::Signals;
 
+use crate::cli_color::ColorChoice;
 use crate::cli_decide::SleepersArgs;
 use crate::machine::{self, WhileHeld};
 use crate::names;
@@ -107,7 +108,7 @@ pub(super) fn sleepers(args: &SleepersArgs) -> Result<ExitCode, Failure> {
             "sleepers": side.sleepers,
         }))?;
     } else {
-        let mut text = figure.table.text(say::style("never").width).join("\n");
+        let mut text = figure.table.text(say::style(ColorChoice::Never).width).join("\n");
         text.push_str(&format!("\n\nRun files in {}\n", out.display()));
         say::answer(&text)?;
     }

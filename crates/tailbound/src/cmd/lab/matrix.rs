@@ -50,7 +50,7 @@ fn show(args: &LabMatrixArgs, out: &Path, made: &[matrix::Cell]) -> Result<(), F
     }
     let report = out.join("matrix.html");
     input::write(&report, &matrix::html(made), Existing::Replace)?;
-    let form = Form::of(args.host.json, &args.host.color.when);
+    let form = Form::of(args.host.json, args.host.color.when);
     form.answer(|| matrix::json(made), |style| matrix::text(made, style))?;
     if !form.is_json() {
         say::answer(&format!("\nRun files  {}\nReport     {}", out.display(), report.display()))?;

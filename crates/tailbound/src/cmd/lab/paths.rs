@@ -40,7 +40,7 @@ pub(super) fn paths(args: &LabPathsArgs) -> Result<ExitCode, Failure> {
         }
         say::answer_json(&answer)?;
     } else {
-        let style = say::style(&args.host.color.when);
+        let style = say::style(args.host.color.when);
         let (record, bound) = (&watched.record, watched.bound.as_ref());
         let text = tailbound_report::paths::text(record, bound, &one.kernel, style);
         say::answer_in(&text, style)?;

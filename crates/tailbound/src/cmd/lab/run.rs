@@ -113,7 +113,7 @@ fn answer(
         return Err(Failure::cannot(&failure.why));
     }
     if files.first().is_none_or(|f| f != Path::new("-")) {
-        let form = Form::of(args.host.json, &args.host.color.when);
+        let form = Form::of(args.host.json, args.host.color.when);
         let json = || matrix::answer_json(made, costs);
         form.answer(json, |style| matrix::answer_text(made, style))?;
         if !form.is_json() {

@@ -76,7 +76,7 @@ fn answer(args: &LabWhyArgs, base: &Base<'_>, found: &WhyRecord) -> Result<(), F
         let html = tailbound_report::why::html(found, base.kernel());
         input::write(page, &html, Existing::replaced_if(args.force))?;
     }
-    let form = Form::of(args.host.json, &args.host.color.when);
+    let form = Form::of(args.host.json, args.host.color.when);
     let json = || tailbound_report::why::json(found, base.kernel());
     form.answer(json, |style| tailbound_report::why::text(found, style))
 }

@@ -98,7 +98,7 @@ fn ls(args: &StoreLsArgs) -> Result<ExitCode, Failure> {
     }
     let mut table = Table::new(&Listed::HEADS).with_words(&Listed::WORDS);
     list.iter().for_each(|run| table.row(run.cells()));
-    let style = say::style(&args.color.when);
+    let style = say::style(args.color.when);
     let mut text = table.text(style.width).join("\n");
     let all = store.count()?;
     if (list.len() as u64) < all {
@@ -159,7 +159,7 @@ fn query(args: &StoreQueryArgs) -> Result<ExitCode, Failure> {
         let heads: Vec<&str> = rows.names.iter().map(String::as_str).collect();
         let mut table = Table::new(&heads).with_words(&rows.words());
         rows.cells().for_each(|cells| table.row(cells));
-        let style = say::style(&args.color.when);
+        let style = say::style(args.color.when);
         say::answer_in(&table.text(style.width).join("\n"), style)?;
     }
     Ok(ExitCode::SUCCESS)

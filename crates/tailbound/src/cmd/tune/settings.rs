@@ -7,6 +7,7 @@ use tailbound_tune::offered::{
     profile_text, profiles_json, profiles_text, settings_json, settings_text,
 };
 
+use crate::cli_color::ColorChoice;
 use crate::cli_tune::{JsonArg, ProfilesArgs};
 use crate::say::{self, Failure, Form};
 
@@ -22,6 +23,7 @@ pub(super) fn profiles(args: &ProfilesArgs) -> Result<ExitCode, Failure> {
 
 /// `tailbound tune settings`
 pub(super) fn settings(args: &JsonArg) -> Result<ExitCode, Failure> {
-    Form::of(args.json, "auto").answer(settings_json, |style| settings_text(style.width))?;
+    Form::of(args.json, ColorChoice::Auto)
+        .answer(settings_json, |style| settings_text(style.width))?;
     Ok(ExitCode::SUCCESS)
 }

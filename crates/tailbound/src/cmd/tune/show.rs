@@ -26,7 +26,7 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
     let asked = Asked::of(args)?;
     let root = Root::real();
     if args.live {
-        return live(asked, say::style(&args.color.when));
+        return live(asked, say::style(args.color.when));
     }
     let before = look_now(&root, asked.which)?;
     let shown = match asked.interval_ns {
@@ -44,7 +44,7 @@ pub(crate) fn show(args: &TuneShowArgs) -> Result<ExitCode, Failure> {
     // Into a pipe nothing is cut.
     let has_width = io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some();
     let fit = if has_width { Fit::Terminal } else { Fit::Whole };
-    Form::of(args.json, &args.color.when).answer(
+    Form::of(args.json, args.color.when).answer(
         || machine::json(&shown, asked.which),
         |style| machine::text(&shown, asked.which, style, fit),
     )?;

@@ -10,6 +10,7 @@ use tailbound_tune::journal::{self, Places, Transaction};
 use tailbound_tune::status::{Verification, changes_json, changes_text};
 use tailbound_tune::{chosen, needs_root};
 
+use crate::cli_color::ColorChoice;
 use crate::cli_tune::{JsonArg, WhichJsonArgs};
 use crate::say::{self, Failure, Form};
 
@@ -33,14 +34,18 @@ fn list(all: &[&Transaction], form: Form, none: &str) -> Result<ExitCode, Failur
 /// `tailbound tune history`
 pub(super) fn history(args: &JsonArg) -> Result<ExitCode, Failure> {
     let all = read()?;
-    list(&all.iter().collect::<Vec<_>>(), Form::of(args.json, "auto"), "Nothing was ever changed")
+    list(
+        &all.iter().collect::<Vec<_>>(),
+        Form::of(args.json, ColorChoice::Auto),
+        "Nothing was ever changed",
+    )
 }
 
 /// `tailbound tune status`
 pub(super) fn status(args: &JsonArg) -> Result<ExitCode, Failure> {
     let all = read()?;
     let now: Vec<&Transaction> = all.iter().filter(|t| !t.has_ended()).collect();
-    list(&now, Form::of(args.json, "auto"), "Nothing is changed")
+    list(&now, Form::of(args.json, ColorChoice::Auto), "Nothing is changed")
 }
 
 /// `tailbound tune verify`

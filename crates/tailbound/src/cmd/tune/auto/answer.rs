@@ -85,7 +85,7 @@ pub(super) fn answer(asked: &Asked<'_>, found: &ExperimentResult) -> Result<Exit
     if asked.args.host.json {
         say::answer_json(&experiment.json)?;
     } else {
-        let style = say::style(&asked.args.host.color.when);
+        let style = say::style(asked.args.host.color.when);
         say::answer_in(&experiment.text(style), style)?;
         let profile =
             written.map_or_else(String::new, |_| format!("\nProfile   {}", file.display()));
