@@ -6,15 +6,16 @@
 /// What each value of a byte does to the checksum.
 static TABLE: [u32; 256] = {
     let mut table = [0; 256];
-    let mut first: u32 = 0;
-    while first < 256 {
-        let (mut c, mut bit) = (first, 0);
-        while bit < 8 {
+    let (mut rest, mut byte): (&mut [u32], u32) = (&mut table, 0);
+    while let Some((entry, after)) = rest.split_first_mut() {
+        let (mut c, mut bits) = (byte, u8::MAX);
+        while bits != 0 {
             c = if c & 1 == 1 { 0xedb8_8320 ^ (c >> 1) } else { c >> 1 };
-            bit += 1;
+            bits >>= 1;
         }
-        table[first as usize] = c;
-        first += 1;
+        *entry = c;
+        byte = byte.wrapping_add(1);
+        rest = after;
     }
     table
 };

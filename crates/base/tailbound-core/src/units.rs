@@ -5,6 +5,7 @@
 //! A bare number is refused: of all mistakes with latencies, a lost factor of 1000 is
 //! the most common.
 
+use crate::limits::NS_MAX;
 use crate::number::{Real as _, Whole as _};
 
 /// Why a text is not a time.
@@ -22,8 +23,8 @@ pub enum ParseTimeError {
     /// Not a number.
     #[error("`{0}` is not a time: write a number and a unit, for example `100us`")]
     NotANumber(String),
-    /// More than 292 years, or less than a nanosecond.
-    #[error("`{0}` is out of range (1 ns to 292 years)")]
+    /// More than 36 years, or less than a nanosecond.
+    #[error("`{0}` is out of range (1 ns to 36 years)")]
     OutOfRange(String),
 }
 
@@ -41,8 +42,8 @@ const UNITS: [(&str, i64); 12] = [
     ("d", 86_400_000_000_000),
     ("w", 604_800_000_000_000),
 ];
-/// Times from here on, and before its negative, are out of range.
-const LIMIT_NS: i64 = 9_200_000_000_000_000_000;
+/// Times from here on, and before its negative, are out of range: a run file would not be read again.
+const LIMIT_NS: i64 = NS_MAX;
 
 /// Parses a time such as `100us`, `1.5ms`, `60s`, `12h` into ns; `0` with any unit is 0.
 ///
@@ -222,7 +223,10 @@ mod tests {
         assert!(matches!(parse_ns("100"), Err(ParseTimeError::NoUnit(_))));
         assert!(matches!(parse_ns("100xs"), Err(ParseTimeError::UnknownUnit(_))));
         assert!(matches!(parse_ns("us"), Err(ParseTimeError::NotANumber(_))));
-        assert!(matches!(parse_ns("1e30s"), Err(ParseTimeError::OutOfRange(_))));
+        for long in ["1e30s", "20000d", "-20000d", "1e5d", "365000d"] {
+            assert!(matches!(parse_ns(long), Err(ParseTimeError::OutOfRange(_))), "{long}");
+        }
+        assert_eq!(parse_ns("10000d"), Ok(864_000_000_000_000_000));
         assert!(matches!(parse_ns("0.0001ns"), Err(ParseTimeError::OutOfRange(_))));
         assert!(parse_ns("").is_err() && parse_ns("nans").is_err());
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The lock of an open file, given back when it is dropped.
 //!
-//! Context: COLD. A child has the open file, and with it the lock, from fork(2) to execve(2): a close in that instant gives
+//! A child has the open file, and with it the lock, from fork(2) to execve(2): a close in that instant gives
 //! nothing back, an unlock does. Not here: locks that a child is to keep (`tailbound-host`, `machine_lock`; the journal of
 //! `tailbound-tune`). Source: flock(2).
 
