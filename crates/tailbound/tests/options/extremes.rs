@@ -27,7 +27,7 @@ type Case = (&'static str, &'static [&'static str], Fate);
 const DEADLINE: &[&str] = &["deadline=100us"];
 const SHOWN: &[&str] = &["deadline=100us", "rate=1/1h"];
 const MILLION: &[&str] = &["interval=10us"];
-const HUGE_NS: i64 = 9_199_999_999_999_999_999;
+const HUGE_NS: i64 = 1_152_921_504_606_846_975;
 
 fn cases(flag: &str) -> Option<Vec<Case>> {
     [requirement, length, ending, threads, sleeping, beside].iter().find_map(|of| of(flag))
@@ -41,9 +41,9 @@ fn requirement(flag: &str) -> Option<Vec<Case>> {
     const CONFIDENCE: &str = "/plan/requirement/confidence";
     Some(match flag {
         "deadline" => vec![
-            ("9199999999999999999ns", &[], At(LATE, json!(HUGE_NS))),
+            ("1152921504606846975ns", &[], At(LATE, json!(HUGE_NS))),
             ("100ns", &[], AsAllowed(LATE, json!(100))),
-            ("9200000000000000000ns", &[], Refused),
+            ("1152921504606846976ns", &[], Refused),
             ("99ns", &[], Refused),
             ("0us", &[], Refused),
             ("-100us", &[], Refused),
@@ -52,7 +52,7 @@ fn requirement(flag: &str) -> Option<Vec<Case>> {
             ("", &[], Refused),
         ],
         "early" => vec![
-            ("9199999999999999999ns", DEADLINE, At(EARLY, json!(HUGE_NS))),
+            ("1152921504606846975ns", DEADLINE, At(EARLY, json!(HUGE_NS))),
             ("0us", DEADLINE, Refused),
             ("-1us", DEADLINE, Refused),
             ("1us", &[], Refused),
@@ -67,7 +67,7 @@ fn requirement(flag: &str) -> Option<Vec<Case>> {
         ],
         "rate" => vec![
             ("4294967295/1ns", DEADLINE, At(RATE, json!("4294967295/1ns"))),
-            ("1/9199999999999999999ns", DEADLINE, At(RATE, json!("1/9199999999999999999ns"))),
+            ("1/1152921504606846975ns", DEADLINE, At(RATE, json!("1/1152921504606846975ns"))),
             ("4294967296/1h", DEADLINE, Refused),
             ("0/1h", DEADLINE, Refused),
             ("1/0h", DEADLINE, Refused),
@@ -174,7 +174,7 @@ fn ending(flag: &str) -> Option<Vec<Case>> {
             ("5%", &["until=exceedance", "deadline=1ms"], Refused),
         ],
         "break" => vec![
-            ("9199999999999999999ns", &[], At("/plan/requirement/deadline_ns", json!(HUGE_NS))),
+            ("1152921504606846975ns", &[], At("/plan/requirement/deadline_ns", json!(HUGE_NS))),
             ("1ms", &[], At(RULE, json!("exceedance"))),
             ("0us", &[], Refused),
             ("-1us", &[], Refused),
@@ -211,9 +211,9 @@ fn threads(flag: &str) -> Option<Vec<Case>> {
             ("99", &[], AsAllowed(POLICY, json!("fifo:99"))),
             ("rr:1", &[], AsAllowed(POLICY, json!("rr:1"))),
             (
-                "deadline:1024ns/9199999999999999999ns",
+                "deadline:1024ns/1152921504606846975ns",
                 &[],
-                AsAllowed(POLICY, json!("deadline:1024ns/9199999999999999999ns")),
+                AsAllowed(POLICY, json!("deadline:1024ns/1152921504606846975ns")),
             ),
             ("fifo:0", &[], Refused),
             ("fifo:100", &[], Refused),
@@ -278,7 +278,7 @@ fn sleeping(flag: &str) -> Option<Vec<Case>> {
         ],
         "timer-slack" => vec![
             ("1ns", &[], At(SLACK, json!(1))),
-            ("9199999999999999999ns", &[], At(SLACK, json!(HUGE_NS))),
+            ("1152921504606846975ns", &[], At(SLACK, json!(HUGE_NS))),
             ("0ns", &[], Refused),
             ("-1ns", &[], Refused),
             ("1", &[], Refused),
@@ -348,7 +348,7 @@ fn beside(flag: &str) -> Option<Vec<Case>> {
         ],
         "blame" => vec![
             ("auto", &[], AsAllowed("/plan/blame", json!({}))),
-            ("9199999999999999999ns", &[], AsAllowed("/plan/blame/above_ns", json!(HUGE_NS))),
+            ("1152921504606846975ns", &[], AsAllowed("/plan/blame/above_ns", json!(HUGE_NS))),
             ("9", &[], Refused),
             ("", &[], Refused),
         ],
