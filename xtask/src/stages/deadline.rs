@@ -22,6 +22,16 @@ pub(crate) fn left_out(name: &str) -> Tally {
     tally
 }
 
+/// A stage that does not begin, told. A run without its tests is no run that passed.
+pub(super) fn stage_left_out(name: &str) -> Tally {
+    if name != "tests" {
+        return left_out(name);
+    }
+    let mut tally = Tally::default();
+    tally.fail(name, format!("they could not begin by {VARIABLE}"));
+    tally
+}
+
 /// A value that is no time never passes.
 fn is_before(value: &str, now: SystemTime) -> bool {
     let deadline = value.trim().parse().ok().map(Duration::from_secs);
@@ -41,5 +51,7 @@ mod tests {
         }
         let tally = left_out("lab");
         assert_eq!(tally.line(), "0 passed, 0 failed, 1 skipped");
+        assert_eq!(stage_left_out("lab"), tally);
+        assert!(stage_left_out("tests").has_failed());
     }
 }

@@ -140,7 +140,7 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
         let tally = match beside.take_if(|beside| beside.has_lab && *name == "lab") {
             Some(beside) => beside.lab(&project),
             None if extent.leaves_out(name) => Ok(Extent::stage(name)),
-            None if deadline::is_over() => Ok(deadline::left_out(name)),
+            None if deadline::is_over() => Ok(deadline::stage_left_out(name)),
             None if words.is_empty() && *name == "lab" => extent.whole_lab(&project),
             None => work.run(&project, &asked(name), extent),
         };
