@@ -42,19 +42,6 @@ impl Level {
             Self::NotApplicable => "not applicable",
         }
     }
-
-    /// The colour of the word on a terminal.
-    ///
-    /// Source: ECMA-48, Select Graphic Rendition.
-    #[must_use]
-    pub fn color_code(self) -> &'static str {
-        match self {
-            Self::Bad => "31",
-            Self::Warn | Self::NeedsReboot => "33",
-            Self::Ok => "32",
-            Self::Unknown | Self::NotApplicable => "2",
-        }
-    }
 }
 
 /// What was seen, and how it is judged.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tailbound_archive::{ArchiveError, Kind, Limits};
 use tailbound_core::CpuSet;
 use tailbound_host::{Root, Tree, TreeError};
+use tailbound_report::text::ink::{self, Ink};
 use tailbound_rules::{Answers, CheckScope, Glance, Level, Machine, Sample, ShownChecks, Workload};
 use tailbound_sys::given;
 use tailbound_sys::signal::Signals;
@@ -50,11 +51,20 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     } else {
         let style = say::style(args.color.when);
         let text = answers.text(ShownChecks::all_if(args.all), |level, word| {
-            style.color.paint(level.color_code(), word)
+            ink::paint(word, ink_of(level), style.color)
         });
         say::answer_in(text.trim_start_matches('\n'), style)?;
     }
     Ok(ExitCode::from(if answers.count(Level::Bad) == 0 { 0 } else { BAD }))
+}
+
+fn ink_of(level: Level) -> Ink {
+    match level {
+        Level::Bad => Ink::Bad,
+        Level::Warn | Level::NeedsReboot => Ink::Warn,
+        Level::Ok => Ink::Good,
+        Level::Unknown | Level::NotApplicable => Ink::Dim,
+    }
 }
 
 /// A list of CPUs that was typed.

@@ -46,6 +46,13 @@ fn captured(folder: &Path, words: &[&str]) {
 }
 
 #[test]
+fn its_colours_reach_the_terminal() {
+    let folder = folder();
+    let text = stdout(&call(folder.path(), &["check", "--all", "--color", "always"]));
+    assert!(text.contains("\u{1b}[") && !text.contains('\u{fffd}'), "{text:?}");
+}
+
+#[test]
 fn every_check_answers_says_why_and_the_exit_status_follows() {
     let folder = folder();
     let known: BTreeSet<&str> = tailbound_rules::catalogue().iter().map(|c| c.id).collect();

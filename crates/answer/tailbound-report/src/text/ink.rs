@@ -27,15 +27,6 @@ impl Color {
     pub fn on_if(wanted: bool) -> Self {
         if wanted { Self::On } else { Self::Off }
     }
-
-    /// `text` in the colour of a code (Select Graphic Rendition).
-    #[must_use]
-    pub fn paint(self, code: &str, text: &str) -> String {
-        match self {
-            Self::On => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-            Self::Off => text.to_owned(),
-        }
-    }
 }
 
 /// How a piece is written.
@@ -60,6 +51,10 @@ pub enum Ink {
 }
 
 impl Ink {
+    /// Those that have a colour or a weight.
+    const SEEN: [Self; 7] =
+        [Self::Bold, Self::Dim, Self::Good, Self::Bad, Self::Warn, Self::Accent, Self::Chosen];
+
     fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -77,9 +72,9 @@ impl Ink {
 /// Writes `text` in `ink`.
 #[must_use]
 pub fn paint(text: &str, ink: Ink, color: Color) -> String {
-    match (ink, text) {
-        (Ink::Plain, _) | (_, "") => text.to_owned(),
-        _ => color.paint(ink.code(), text),
+    match (ink, text, color) {
+        (Ink::Plain, ..) | (_, "", _) | (.., Color::Off) => text.to_owned(),
+        _ => format!("\u{1b}[{}m{text}\u{1b}[0m", ink.code()),
     }
 }
 
@@ -87,15 +82,13 @@ pub fn paint(text: &str, ink: Ink, color: Color) -> String {
 /// terminal knows links.
 #[must_use]
 pub fn own_colors(text: &str, links: TerminalLinks) -> String {
-    const INKS: [Ink; 7] =
-        [Ink::Bold, Ink::Dim, Ink::Good, Ink::Bad, Ink::Warn, Ink::Accent, Ink::Chosen];
     let mut pieces = text.split('\u{1b}');
     let harmless = |piece| links.within(printable::text(piece));
     let mut out = harmless(pieces.next().unwrap_or(""));
     for piece in pieces {
         let code = piece.strip_prefix('[').and_then(|rest| rest.split_once('m'));
         let rest = match code {
-            Some((code, rest)) if code == "0" || INKS.iter().any(|i| i.code() == code) => {
+            Some((code, rest)) if code == "0" || Ink::SEEN.iter().any(|i| i.code() == code) => {
                 out.push_str("\u{1b}[");
                 out.push_str(code);
                 out.push('m');
@@ -158,11 +151,7 @@ mod tests {
 
     #[test]
     fn only_the_houses_colours_pass() {
-        let own = format!(
-            "{} and {}",
-            paint("good", Ink::Good, Color::On),
-            paint("x", Ink::Dim, Color::On)
-        );
+        let own: String = Ink::SEEN.iter().map(|ink| paint("x", *ink, Color::On)).collect();
         assert_eq!(own_colors(&own, TerminalLinks::Known), own);
         for hostile in
             ["\u{1b}[2J", "\u{1b}]0;t\u{7}", "\u{1b}[8m", "\u{1b}", "\u{9b}2J", "a\u{202e}"]
