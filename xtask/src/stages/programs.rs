@@ -54,17 +54,21 @@ struct TestProgram {
     folder: PathBuf,
 }
 
-/// The test programs of the workspace compile.
-pub(crate) fn build(project: &Path) -> anyhow::Result<Tally> {
+/// Compiles the test programs of the workspace, and the programs that they start.
+fn compiling(project: &Path) -> Command {
     let mut cargo = exec::cargo(project);
     cargo.args(["test", "--workspace", "--no-run"]);
-    Ok(Tally::one("the tests compile", exec::succeed(&mut cargo)))
+    cargo
+}
+
+/// The test programs of the workspace compile.
+pub(crate) fn build(project: &Path) -> anyhow::Result<Tally> {
+    Ok(Tally::one("the tests compile", exec::succeed(&mut compiling(project))))
 }
 
 /// The folder of `tailbound` and `tailbound-server`, as they are compiled for the tests.
 pub(super) fn own(project: &Path) -> anyhow::Result<PathBuf> {
-    let mut cargo = exec::cargo(project);
-    exec::succeed(cargo.args(["test", "--workspace", "--no-run", "--quiet"]))?;
+    exec::succeed(compiling(project).arg("--quiet"))?;
     Ok(root::target(project).join("debug"))
 }
 
@@ -97,9 +101,8 @@ pub(crate) fn all(project: &Path) -> anyhow::Result<Tally> {
 
 /// What cargo built, from its messages.
 fn built(project: &Path) -> anyhow::Result<Vec<TestProgram>> {
-    let mut cargo = exec::cargo(project);
-    cargo.args(["test", "--workspace", "--no-run", "--quiet"]);
-    cargo.arg("--message-format=json-render-diagnostics");
+    let mut cargo = compiling(project);
+    cargo.args(["--quiet", "--message-format=json-render-diagnostics"]);
     let out = exec::output(&mut cargo)?;
     ensure!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8_lossy(&out.stdout);
