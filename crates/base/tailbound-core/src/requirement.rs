@@ -97,7 +97,7 @@ impl FromStr for Rate {
         } else {
             format!("1{}", per.trim())
         };
-        let per_ns = units::parse_rate_ns(&per).map_err(|e| wrong(e.into()))?;
+        let per_ns = units::parse_ns(&per).map_err(|e| wrong(e.into()))?;
         if per_ns <= 0 {
             return Err(wrong(RateFault::NoTime));
         }

@@ -26,9 +26,6 @@ pub enum ParseTimeError {
     /// More than 36 years, or less than a nanosecond.
     #[error("`{0}` is out of range (1 ns to 36 years)")]
     OutOfRange(String),
-    /// More than 292 years, or less than a nanosecond, of a time that is a rate's.
-    #[error("`{0}` is out of range (1 ns to 292 years)")]
-    OutOfRateRange(String),
 }
 
 const UNITS: [(&str, i64); 12] = [
@@ -45,30 +42,14 @@ const UNITS: [(&str, i64); 12] = [
     ("d", 86_400_000_000_000),
     ("w", 604_800_000_000_000),
 ];
-/// Times of a rate from here on are out of range.
-const RATE_LIMIT_NS: i64 = 9_200_000_000_000_000_000;
+/// Times from here on, and before its negative, are out of range: a run file would not be read again.
+const LIMIT_NS: i64 = NS_MAX;
 
 /// Parses a time such as `100us`, `1.5ms`, `60s`, `12h` into ns; `0` with any unit is 0.
 ///
 /// # Errors
-/// [`ParseTimeError`], worded for the person who typed it. From [`NS_MAX`] on a run file would not be read again.
+/// [`ParseTimeError`], worded for the person who typed it.
 pub fn parse_ns(text: &str) -> Result<i64, ParseTimeError> {
-    parse_below(text, NS_MAX, ParseTimeError::OutOfRange)
-}
-
-/// Parses the time of a rate, which may be longer than any that is measured.
-///
-/// # Errors
-/// [`ParseTimeError`].
-pub(crate) fn parse_rate_ns(text: &str) -> Result<i64, ParseTimeError> {
-    parse_below(text, RATE_LIMIT_NS, ParseTimeError::OutOfRateRange)
-}
-
-fn parse_below(
-    text: &str,
-    limit_ns: i64,
-    beyond: fn(String) -> ParseTimeError,
-) -> Result<i64, ParseTimeError> {
     let text = text.trim();
     let split =
         text.find(|c: char| c.is_alphabetic() || c == 'µ' || c == 'μ').unwrap_or(text.len());
@@ -90,18 +71,18 @@ fn parse_below(
         .iter()
         .find(|(name, _)| *name == unit)
         .ok_or_else(|| ParseTimeError::UnknownUnit(unit.to_owned()))?;
-    let out_of_range = || beyond(text.to_owned());
+    let out_of_range = || ParseTimeError::OutOfRange(text.to_owned());
     // A whole number is kept to the nanosecond; a float holds only 104 days of them.
     if let Ok(whole) = number.trim().parse::<i64>() {
         let ns = whole.checked_mul(*factor).ok_or_else(out_of_range)?;
-        return if ns.unsigned_abs() < limit_ns.unsigned_abs() {
+        return if ns.unsigned_abs() < LIMIT_NS.unsigned_abs() {
             Ok(ns)
         } else {
             Err(out_of_range())
         };
     }
     let ns = (value * factor.real()).round();
-    if !ns.is_finite() || ns.abs() >= limit_ns.real() || (ns == 0.0 && value != 0.0) {
+    if !ns.is_finite() || ns.abs() >= LIMIT_NS.real() || (ns == 0.0 && value != 0.0) {
         return Err(out_of_range());
     }
     Ok(ns.whole_i64())
@@ -246,8 +227,6 @@ mod tests {
             assert!(matches!(parse_ns(long), Err(ParseTimeError::OutOfRange(_))), "{long}");
         }
         assert_eq!(parse_ns("10000d"), Ok(864_000_000_000_000_000));
-        assert_eq!(parse_rate_ns("36500d"), Ok(3_153_600_000_000_000_000));
-        assert!(parse_rate_ns("9200000000000000000ns").is_err());
         assert!(matches!(parse_ns("0.0001ns"), Err(ParseTimeError::OutOfRange(_))));
         assert!(parse_ns("").is_err() && parse_ns("nans").is_err());
     }

@@ -67,7 +67,7 @@ fn requirement(flag: &str) -> Option<Vec<Case>> {
         ],
         "rate" => vec![
             ("4294967295/1ns", DEADLINE, At(RATE, json!("4294967295/1ns"))),
-            ("1/9199999999999999999ns", DEADLINE, At(RATE, json!("1/9199999999999999999ns"))),
+            ("1/1152921504606846975ns", DEADLINE, At(RATE, json!("1/1152921504606846975ns"))),
             ("4294967296/1h", DEADLINE, Refused),
             ("0/1h", DEADLINE, Refused),
             ("1/0h", DEADLINE, Refused),
