@@ -309,14 +309,12 @@ impl Guest<'_> {
             resumed = false;
             booted = self.boot(make(), progress);
         }
-        let mut booted = booted?;
-        if booted.ended == Ended::Standstill {
-            // An emulator that hangs (seen once in some hundred boots) says nothing about the
-            // guest: what it executes is the same the second time, or it stands still again.
+        if let Some(why) = emulator_failed(&booted) {
+            notes.push(begun_anew(&why));
             resumed = false;
-            booted = self.boot(Snapshot::None, progress)?;
+            booted = self.boot(Snapshot::None, progress);
         }
-        Ok((booted, resumed))
+        Ok((booted?, resumed))
     }
 
     /// As [`Self::at_once`], where slices are short from the job on: what made the snapshot ends there, as only a QEMU that
@@ -335,13 +333,18 @@ impl Guest<'_> {
         };
         let mut resumed = true;
         // The second time after a snapshot that was not taken, the third after a standstill.
-        for _ in 0..2 {
+        for nth in 0..2 {
             let there = place.open(&mut |note| notes.push(note));
             let file = match there {
                 Some(file) => file,
                 None => {
                     resumed = false;
-                    let booted = self.boot(Snapshot::Only(store, &place), progress)?;
+                    let booted = self.boot(Snapshot::Only(store, &place), progress);
+                    if let Some(why) = emulator_failed(&booted).filter(|_| nth == 0) {
+                        notes.push(begun_anew(&why));
+                        continue;
+                    }
+                    let booted = booted?;
                     match (&booted.ended, place.open(&mut |note| notes.push(note))) {
                         (Ended::Saved, Some(file)) => file,
                         // Another run, whose limit is lower, has removed it already.
@@ -375,6 +378,31 @@ fn refused(booted: &Result<Booted, LabError>) -> Option<String> {
         Ok(Booted { ended: Ended::Quit(why), .. }) => Some(why.clone()),
         Ok(_) => None,
     }
+}
+
+/// Why the emulator did not bring a guest to its end. It hangs once in some hundred boots, and a host that is short of memory
+/// kills it: that says nothing of the guest. What a guest executes is the same the second time, or it fails again.
+fn emulator_failed(booted: &Result<Booted, LabError>) -> Option<String> {
+    match booted {
+        Ok(Booted { ended: Ended::Quit(said), .. }) if said.is_empty() => {
+            Some("QEMU ended by itself".to_owned())
+        }
+        Ok(Booted { ended: Ended::Quit(said), .. }) => {
+            Some(format!("QEMU ended by itself: {said}"))
+        }
+        Ok(Booted { ended: Ended::Standstill, .. }) => {
+            Some("QEMU executed nothing for a minute".to_owned())
+        }
+        Err(
+            e @ (LabError::Qemu(_)
+            | LabError::Snapshot(SnapshotError::Unsaved(_) | SnapshotError::Unsent)),
+        ) => Some(e.to_string()),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+fn begun_anew(why: &str) -> String {
+    format!("{why}; the guest is booted once more")
 }
 
 fn not_taken(why: &str) -> String {

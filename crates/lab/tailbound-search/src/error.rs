@@ -346,11 +346,15 @@ pub enum SearchError {
         /// Why.
         why: String,
     },
-    /// What was seen has no such figure.
-    #[error("{why}")]
-    NotSeen {
-        /// Why.
-        why: String,
+    /// A variant was not measured, for a reason that is not its own.
+    #[error("{title}: {source}\n  What was measured is kept in {}: the same command goes on", .folder.display())]
+    HostFailed {
+        /// What a reader calls it.
+        title: String,
+        /// Where the search goes on.
+        folder: PathBuf,
+        /// What failed.
+        source: Box<LabError>,
     },
     /// A variant cannot be measured.
     #[error("{why}")]
@@ -396,6 +400,7 @@ impl SearchError {
         match self {
             Self::Caller { kind, .. } => *kind,
             Self::Lab(e) => e.kind(),
+            Self::HostFailed { source, .. } => source.kind(),
             Self::Run(e) => e.kind(),
             Self::Series(e) => e.kind(),
             Self::Tune(e) => e.kind(),
@@ -417,7 +422,6 @@ impl SearchError {
             | Self::ControlMissed { .. }
             | Self::Plan(_)
             | Self::Look(_)
-            | Self::NotSeen { .. }
             | Self::Unfit { .. }
             | Self::EndUnfit { .. } => FailureKind::Cannot,
             Self::TooLong { .. }

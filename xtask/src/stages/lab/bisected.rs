@@ -19,6 +19,13 @@ const CULPRIT: &str = "slub_debug=FZPU";
 const LATER: usize = 41;
 const COMMITS: usize = 64;
 
+/// The questions that had no answer, and why: each makes more questions.
+fn passed_over(found: &Value) -> String {
+    let steps = found.get("steps").and_then(Value::as_array).into_iter().flatten();
+    let skipped = steps.filter(|step| step.get("answer").is_some_and(|a| a == "skip"));
+    skipped.map(|step| format!("; {}: {}", step["title"], step["note"])).collect()
+}
+
 impl Lab {
     fn bisects(&self, words: &[&str]) -> anyhow::Result<Value> {
         let more = ["--quiet", "--json", "--no-paths"];
@@ -47,7 +54,7 @@ impl Lab {
         ensure!(after * 2 > before * 3, "{before} ns before, {after} ns with it");
         let steps = at("/steps").as_array().map_or(0, Vec::len);
         // Two at a time divide 17 in three rounds; the option alone, and all others.
-        ensure!((1..=8).contains(&steps), "{steps} questions");
+        ensure!((1..=8).contains(&steps), "{steps} questions{}", passed_over(&found));
         let journal = fs::read(self.folder.join("bisected/journal.jsonl"))?;
         let again = self.bisects(&words)?;
         ensure!(again.get("sentence") == found.get("sentence"), "another answer: {again}");
@@ -92,7 +99,7 @@ impl Lab {
         let ends = format!(" commit {LATER}");
         ensure!(member.is_some_and(|m| m.ends_with(&ends)), "{found}");
         let steps = found.get("steps").and_then(Value::as_array).map_or(0, Vec::len);
-        ensure!(steps == 6, "{steps} questions: {found}");
+        ensure!(steps == 6, "{steps} questions{}: {found}", passed_over(&found));
         Ok(())
     }
 }

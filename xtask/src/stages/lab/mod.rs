@@ -77,6 +77,19 @@ struct Lab {
     folder: PathBuf,
 }
 
+/// Why a command failed, in one line: its first, or where it answered as JSON what that says for people.
+fn reason(said: &str) -> String {
+    let is_telling = |line: &&str| ["\"sentence\":", "\"note\":"].iter().any(|k| line.contains(k));
+    let telling: Vec<&str> = said.lines().map(str::trim).filter(is_telling).collect();
+    match said.trim_start().starts_with('{') {
+        true if !telling.is_empty() => telling.join(" "),
+        _ => {
+            let first = said.lines().find(|line| !line.trim().is_empty());
+            first.unwrap_or("it said nothing").to_owned()
+        }
+    }
+}
+
 /// The names of its checks.
 pub(crate) fn names(project: &Path) -> Vec<&'static str> {
     let none = Lab { program: PathBuf::new(), folder: PathBuf::new() };
@@ -212,6 +225,7 @@ impl Lab {
             one("a seed is another run, the same each time", Lab::seeds),
             one("a guest that dies says why", Lab::deaths),
             one("a guest that does not end is ended", Lab::hang),
+            one("a QEMU that was killed is started once more", Lab::killed),
             ("an ordinary user without network", Box::new(|| self.ordinary_user())),
             one("a board boots, measures, hands in over its console and powers off", Lab::booted),
             one("a board hands in by HTTP", Lab::handed_in),
@@ -277,9 +291,7 @@ impl Lab {
             Some(s) if s.code() == Some(status) => Ok(said),
             Some(s) => {
                 // The list of what failed has the first line of this.
-                let first =
-                    said.lines().find(|l| !l.trim().is_empty()).unwrap_or("it said nothing");
-                bail!("`{line}`: {s}, expected {status}: {first}\n{said}")
+                bail!("`{line}`: {s}, expected {status}: {}\n{said}", reason(&said))
             }
             None => bail!("`{line}` still ran after {} s:\n{said}", LIMIT.as_secs()),
         }

@@ -2,8 +2,8 @@
 //! What is around a guest: QEMU without rights and with a main loop that is woken all the time, a user without any, guests that
 //! die or do not end.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -87,6 +87,37 @@ impl Lab {
         ];
         let said = self.answers(&words, 3)?;
         ensure!(said.contains("--host-limit"), "{said}");
+        Ok(())
+    }
+
+    /// What a host that is short of memory does to it is no answer about the guest.
+    pub(super) fn killed(&self) -> anyhow::Result<()> {
+        let folder = self.folder.join("killed");
+        fs::create_dir(&folder)?;
+        // QEMU's user may write here.
+        fs::set_permissions(&folder, Permissions::from_mode(0o777))?;
+        let emulator = folder.join("qemu");
+        let mark = folder.join("was-killed");
+        let script = format!(
+            "#!/bin/sh\ncase $* in *-qmp*) if mkdir '{}' 2>/dev/null; then kill -KILL $$; fi;; esac\n\
+             exec qemu-system-x86_64 \"$@\"\n",
+            mark.display()
+        );
+        fs::write(&emulator, script)?;
+        fs::set_permissions(&emulator, Permissions::from_mode(0o755))?;
+        let emulator = emulator.display().to_string();
+        let run = |out: &str| {
+            let words = ["lab", "run", "--no-snapshot", "-k", RT, "-l", "100", "--qemu", &emulator];
+            self.answers(&[&words[..], &["-o", out]].concat(), 0)
+        };
+        let said = run("once-killed.jsonl")?;
+        ensure!(mark.exists(), "QEMU was not killed");
+        ensure!(said.contains("the guest is booted once more"), "{said}");
+        let said = run("not-killed.jsonl")?;
+        ensure!(!said.contains("once more"), "{said}");
+        let [once, never] =
+            ["once-killed.jsonl", "not-killed.jsonl"].map(|name| fs::read(self.folder.join(name)));
+        ensure!(once? == never?, "the second boot made another run");
         Ok(())
     }
 

@@ -319,6 +319,9 @@ pub enum SourceError {
     Content(Box<LabError>),
 }
 
+/// What every tool says of a full disk: strerror(3) of ENOSPC.
+const FULL: &str = "No space left on device";
+
 fn or_none(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
@@ -332,6 +335,17 @@ fn builds(names: &[String]) -> String {
 }
 
 impl BuildError {
+    /// Does this source not compile, on a host with room for it?
+    pub(super) fn is_of_kernel(&self) -> bool {
+        match self {
+            Self::PatchFailed { complaint, .. }
+            | Self::Make { complaint, .. }
+            | Self::Compilation { complaint, .. } => !complaint.contains(FULL),
+            Self::Command { last_line, .. } => !last_line.contains(FULL),
+            _ => false,
+        }
+    }
+
     /// Who can mend it.
     #[must_use]
     pub fn kind(&self) -> FailureKind {

@@ -143,6 +143,27 @@ fn list(folders: &[PathBuf]) -> String {
 }
 
 impl GuestError {
+    /// Did a guest begin, and did nothing but its own doing end it?
+    pub(super) fn is_of_kernel(&self) -> bool {
+        match self {
+            Self::NoResult { .. }
+            | Self::TesterResult { .. }
+            | Self::TooMuch { .. }
+            | Self::NotSent { .. }
+            | Self::QemuEnded { .. }
+            | Self::NoSample { .. } => true,
+            Self::OwnProgram(_)
+            | Self::NoProgram { .. }
+            | Self::OtherProgram { .. }
+            | Self::NoLoader { .. }
+            | Self::NoLibrary { .. }
+            | Self::Hidden { .. }
+            | Self::TooLarge { .. }
+            | Self::NoCell
+            | Self::NotRun => false,
+        }
+    }
+
     /// Who can mend it.
     #[must_use]
     pub fn kind(&self) -> FailureKind {

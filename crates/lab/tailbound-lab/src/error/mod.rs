@@ -128,6 +128,31 @@ impl LabError {
         self.kind() == FailureKind::CutOff
     }
 
+    /// Is it the doing of the kernel that was to be built or booted, and so the same on another host? A full disk and a
+    /// QEMU that does not answer are the host's.
+    #[must_use]
+    pub fn is_of_kernel(&self) -> bool {
+        match self {
+            Self::Build(e) => e.is_of_kernel(),
+            Self::Qemu(e) => e.is_of_kernel(),
+            Self::Snapshot(e) => e.is_of_kernel(),
+            Self::Guest(e) => e.is_of_kernel(),
+            Self::Watch(_) => true,
+            Self::Caller { .. }
+            | Self::File(_)
+            | Self::Store(_)
+            | Self::Tool(_)
+            | Self::Kernel(_)
+            | Self::Board(_)
+            | Self::Option(_)
+            | Self::Target(_)
+            | Self::Repeat(_)
+            | Self::Interrupted
+            | Self::Ended
+            | Self::Bug => false,
+        }
+    }
+
     /// Who can mend it.
     #[must_use]
     pub fn kind(&self) -> FailureKind {

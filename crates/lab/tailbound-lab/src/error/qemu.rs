@@ -159,6 +159,11 @@ pub enum QemuError {
 }
 
 impl QemuError {
+    /// Did it end by itself, as it does where it cannot load the kernel?
+    pub(super) fn is_of_kernel(&self) -> bool {
+        matches!(self, Self::Complaint { .. } | Self::Ended { .. })
+    }
+
     /// Who can mend it.
     #[must_use]
     pub fn kind(&self) -> FailureKind {

@@ -42,6 +42,11 @@ pub enum SnapshotError {
 }
 
 impl SnapshotError {
+    /// Did the guest not come where its state is saved, or was it not asleep there?
+    pub(super) fn is_of_kernel(&self) -> bool {
+        matches!(self, Self::Awake | Self::Over | Self::NotReached { .. })
+    }
+
     /// Who can mend it.
     #[must_use]
     pub fn kind(&self) -> FailureKind {

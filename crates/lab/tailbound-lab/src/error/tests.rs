@@ -596,6 +596,43 @@ fn snapshots_are_the_machines() {
 }
 
 #[test]
+fn a_full_disk_is_no_kernels_doing() {
+    let dead = || GuestError::NoResult { kernel: text("a"), why: text("it panicked") };
+    let compiled = |complaint: &str| BuildError::Compilation {
+        targets: text("bzImage"),
+        seconds: 1.0,
+        status: text("exit status 2"),
+        complaint: text(complaint),
+        log: "log".into(),
+    };
+    let command = |last_line: &str| BuildError::Command {
+        status: text("exit status 1"),
+        last_line: text(last_line),
+    };
+    let full = "a.o: fatal error: error writing to /tmp/a.s: No space left on device";
+    let of_kernel: [LabError; 6] = [
+        dead().into(),
+        SnapshotError::Awake.into(),
+        QemuError::Complaint { said: text("no kernel") }.into(),
+        QemuError::Ended { command: text("cont") }.into(),
+        compiled("a.c:1: error: no b").into(),
+        command("no such file").into(),
+    ];
+    let of_host: [LabError; 8] = [
+        LabError::file(Path::new("a"), gone()),
+        StoreError::NoHome.into(),
+        SnapshotError::Unsaved(gone()).into(),
+        QemuError::Silent { command: text("cont") }.into(),
+        GuestError::OwnProgram(gone()).into(),
+        compiled(full).into(),
+        command(full).into(),
+        LabError::Bug,
+    ];
+    assert!(of_kernel.iter().all(LabError::is_of_kernel), "{of_kernel:?}");
+    assert!(!of_host.iter().any(LabError::is_of_kernel), "{of_host:?}");
+}
+
+#[test]
 fn files_for_a_guest_are_the_users_and_its_end_the_machines() {
     are(
         FailureKind::Usage,

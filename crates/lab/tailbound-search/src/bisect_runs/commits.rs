@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tailbound_core::FailureKind;
 use tailbound_lab::build::{self, Commit, Commits, Compiling, Workshop, script};
 use tailbound_lab::keep::write_text;
 use tailbound_lab::kernel::Config;
@@ -44,10 +43,7 @@ pub(super) struct Builder<'a> {
 
 /// What fails for one variant alone, and what for all of them.
 fn unmade(e: LabError) -> Unmade {
-    match e.kind() {
-        FailureKind::Cannot => Unmade::Unfit(e.to_string()),
-        FailureKind::Usage | FailureKind::CutOff | FailureKind::Bug => Unmade::Failed(e.into()),
-    }
+    if e.is_of_kernel() { Unmade::Unfit(e.to_string()) } else { Unmade::Failed(e.into()) }
 }
 
 impl Builder<'_> {

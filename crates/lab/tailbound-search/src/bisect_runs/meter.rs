@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use tailbound_core::Run;
 use tailbound_core::units::format_ns_i64;
-use tailbound_core::{FailureKind, Run};
 use tailbound_lab::matrix::RunReader;
 use tailbound_lab::watching::{self, Depth};
 use tailbound_lab::{Bench, Emulator, LabError, Labelled, Request, hash, keep, repeat};
@@ -93,6 +93,12 @@ impl<V> LabMeter<'_, V> {
         single(request.cells(&mut |name, arch| self.bench.obtain(name, arch))?)
     }
 
+    /// What would fail for any variant just now.
+    fn host_failed(&self, title: &str, source: LabError) -> SearchError {
+        let (title, folder) = (title.to_owned(), self.folder.to_owned());
+        SearchError::HostFailed { title, folder, source: Box::new(source) }
+    }
+
     /// Adds a step to the journal and its file, and says it.
     fn keep(&self, step: Step, journal: &mut Journal) -> Result<String, SearchError> {
         let answer = match (&step.measured, self.limit) {
@@ -151,9 +157,10 @@ impl<V> LabMeter<'_, V> {
             let Some(one) = open.get_mut(at) else { return String::new() };
             match made {
                 Err(LabError::Interrupted) => return "interrupted".to_owned(),
-                Err(e) if e.kind() == FailureKind::Usage => {
-                    broken.get_or_insert_with(|| SearchError::from(e));
-                    return format!("{}: failed", one.title);
+                Err(e) if !e.is_of_kernel() => {
+                    let failed = format!("{}: failed", one.title);
+                    broken.get_or_insert_with(|| self.host_failed(&one.title, e));
+                    return failed;
                 }
                 Err(e) => one.unfit = Some(e.to_string()),
                 Ok(made) => match self.measure.of_run(&made.run) {
@@ -210,18 +217,23 @@ impl<V> LabMeter<'_, V> {
                 if self.bench.stopped() {
                     return Err(LabError::Interrupted.into());
                 }
-                match looked.map_err(SearchError::from).and_then(|l| {
-                    let ns = Measure::of_paths(&l.record)
-                        .map_err(|e| SearchError::NotSeen { why: e.to_string() })?;
-                    let mut made = l.plain.run;
-                    // The figure stands in the file that it is of.
-                    made.paths = Some(Box::new(l.record));
-                    Ok((ns, made))
-                }) {
-                    Ok((ns, _)) if one.worst.as_ref().is_some_and(|(worst, ..)| *worst >= ns) => {}
-                    Ok((ns, made)) => one.worst = Some((ns, made, Vec::new())),
-                    Err(e) if e.kind() == FailureKind::Usage => return Err(e),
-                    Err(e) => one.unfit = Some(e.to_string()),
+                let l = match looked {
+                    Ok(l) => l,
+                    Err(e) if !e.is_of_kernel() => return Err(self.host_failed(&one.title, e)),
+                    Err(e) => {
+                        one.unfit = Some(e.to_string());
+                        continue;
+                    }
+                };
+                match Measure::of_paths(&l.record) {
+                    Ok(ns) if one.worst.as_ref().is_some_and(|(worst, ..)| *worst >= ns) => {}
+                    Ok(ns) => {
+                        let mut made = l.plain.run;
+                        // The figure stands in the file that it is of.
+                        made.paths = Some(Box::new(l.record));
+                        one.worst = Some((ns, made, Vec::new()));
+                    }
+                    Err(why) => one.unfit = Some(why.to_string()),
                 }
             }
             let note = self.done(one, journal)?;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use tailbound_core::FailureKind;
 use tailbound_core::paths::SectionKind;
 use tailbound_core::units;
 use tailbound_lab::bench::{self, Bench};
@@ -49,6 +50,8 @@ pub(super) struct Guests<'a> {
     pub(super) shown: Box<dyn FnMut(usize) + 'a>,
     /// Guests that were run here.
     pub(super) runs: usize,
+    /// What failed that is no candidate's doing: nothing is begun after it.
+    broken: Option<LabError>,
 }
 
 /// What is asked for one candidate: the words of `lab run`.
@@ -87,7 +90,13 @@ impl<'a> Guests<'a> {
             until: None,
             shown: Box::new(|_| {}),
             runs: 0,
+            broken: None,
         })
+    }
+
+    /// What this host failed at, such as a full disk.
+    pub(super) fn whole(&mut self) -> Result<(), LabError> {
+        self.broken.take().map_or(Ok(()), Err)
     }
 
     /// SHA-256 of image and program, and QEMU's version.
@@ -216,17 +225,24 @@ impl Evaluator for Guests<'_> {
                 .and_then(|prepared| figures(&prepared, &bench.means(emulator), watch))
         };
         let mut early: BTreeMap<usize, Result<Figures, LabError>> = BTreeMap::new();
-        let mut broken = false;
+        let mut is_cut_off = false;
+        let broken = &mut self.broken;
         on_cores(batch, self.jobs, &stopped, &work, &mut |what| {
             if let Happened::Done(at, made) = what {
                 *runs += 1;
                 early.insert(at, made);
             }
-            while let Some(made) = early.remove(&nth).filter(|_| !broken) {
+            while let Some(made) = early.remove(&nth).filter(|_| !is_cut_off) {
                 match made {
                     Ok(figures) => told(Outcome::Ran(figures)),
                     Err(LabError::Interrupted) => {
-                        broken = true;
+                        is_cut_off = true;
+                        continue;
+                    }
+                    // Of a candidate it would say something that is not so, now and whenever the hunt goes on.
+                    Err(e) if !e.is_of_kernel() && e.kind() == FailureKind::Cannot => {
+                        is_cut_off = true;
+                        broken.get_or_insert(e);
                         continue;
                     }
                     Err(e) => told(Outcome::Failed(first_line(&e.to_string()))),
@@ -234,7 +250,7 @@ impl Evaluator for Guests<'_> {
                 nth += 1;
             }
             bench.hear();
-            if bench.stopped() || late() {
+            if is_cut_off || bench.stopped() || late() {
                 over.store(true, Ordering::Relaxed);
             }
             shown(*runs);

@@ -240,7 +240,9 @@ fn in_lab<'a>(
         listener.note("booting the kernel, and checking that watching it changes nothing");
         guests.watch()?;
     }
-    held(&folder, &mut guests)?;
+    let is_held = held(&folder, &mut guests);
+    guests.whole()?;
+    is_held?;
     let begin = Instant::now();
     let until = options.length.map(|length| begin + length);
     guests.until = until;
@@ -249,6 +251,7 @@ fn in_lab<'a>(
     guests.shown = Box::new(move |runs| listener.searching(runs, until));
     let evaluations = options.evaluations;
     let end = searched(evaluations, &mut search, &mut folder, &mut guests, listener)?;
+    guests.whole()?;
     let interrupted = bench.stopped() && end == End::Early;
     let worst = chosen(&search, options.shrink, SearchStop::by_signal_if(interrupted))?;
     guests.until = None;
@@ -260,6 +263,7 @@ fn in_lab<'a>(
         let of = (&worst, latest_ns);
         let less = smaller(of, options.within, &lab(), &mut folder, &mut guests)?;
         listener.clear();
+        guests.whole()?;
         if less.end == End::Done {
             remains = Some(remains::make(&guests, &words, &header, &less, &folder.path)?);
         }
