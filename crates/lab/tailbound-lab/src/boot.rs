@@ -23,6 +23,7 @@ use tailbound_sys::process::Pid;
 
 use crate::boot_files;
 use crate::boot_folder::BootFolder;
+use crate::cache::{self, CacheScope, Limits};
 use crate::emulator::Emulator;
 use crate::error::{GuestError, LabError, QemuError, SnapshotError};
 use crate::qemu::Running;
@@ -466,6 +467,9 @@ impl<'a> Watch<'a> {
 
     /// Keeps the machine's state at `place`.
     fn save(&mut self, store: &Store, place: &Place) -> Result<(), LabError> {
+        // A search makes one for each variant: all of them stay within the limit while it goes on. What cannot be removed is
+        // told where the next command begins.
+        let _left = cache::prune(store, Limits::of_environment()?, CacheScope::Remade);
         let making = place.begin(store)?;
         let received = self.migrate(Some(making.file()))?;
         making.finish(&received)

@@ -18,13 +18,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tailbound_core::limits;
 use tailbound_paths::log;
 use tailbound_sys::spawn::Confined;
-use tailbound_sys::{given, owner};
+use tailbound_sys::{given, owner, scratch};
 
 use crate::boot_files::{
     CONSOLE, INITRAMFS, JOB, KERNEL, LOG, PLAN, PLUGIN, RESULTS, STATE, TREE, VARY,
 };
-use crate::error::{FileError, LabError};
+use crate::error::{FileError, LabError, StoreError};
 use crate::hash;
+use crate::needs::BOOT_MIB;
 use crate::setup::Setup;
 use crate::store::{Beside, Store};
 
@@ -35,6 +36,9 @@ const ERRORS: &str = "qemu.err";
 
 /// A file of QEMU's ends here: beyond what is read of one, and what is noticed before that.
 const FILE_BYTES_MAX: u64 = limits::RESULT_BYTES_MAX + (64 << 20);
+
+/// With less room than that something may have been lost.
+const ROOM_BYTES: u64 = 1 << 20;
 
 /// Users of guests begin here: above the ranges of containers, below 2^31.
 const FIRST_USER: u32 = 1_880_000_000;
@@ -222,6 +226,16 @@ impl BootFolder {
         let told = |line: &&str| !line.trim().is_empty() && !line.contains(OF_EVERY_STATE);
         let lines: Vec<&str> = text.lines().filter(told).collect();
         lines.iter().rev().take(3).rev().copied().collect::<Vec<_>>().join("; ")
+    }
+
+    /// Is there no room for what QEMU writes? The rest of a disk may be root's alone, which QEMU's user is not.
+    pub(crate) fn full(&self, store: &Store) -> Option<StoreError> {
+        let free = scratch::free_bytes(self.folder()).ok().flatten()?;
+        (free < ROOM_BYTES).then(|| StoreError::Full {
+            folder: store.folder().to_owned(),
+            free_mib: free >> 20,
+            wanted_mib: BOOT_MIB,
+        })
     }
 
     /// The end of the console.

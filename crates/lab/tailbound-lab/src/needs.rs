@@ -18,7 +18,7 @@ use crate::store::Store;
 /// Disk that a kernel of Debian takes while it is unpacked: the package and what is in it.
 const KERNEL_MIB: u64 = 700;
 /// Disk that one boot takes: initramfs, image, console, a snapshot.
-const BOOT_MIB: u64 = 300;
+pub(crate) const BOOT_MIB: u64 = 300;
 /// What fetches kernels, and the package of Debian that each is in.
 const FETCHERS: [(&str, &str); 3] =
     [("apt-get", "apt"), ("apt-cache", "apt"), ("dpkg-deb", "dpkg")];

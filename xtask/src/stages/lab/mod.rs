@@ -226,6 +226,7 @@ impl Lab {
             one("a guest that dies says why", Lab::deaths),
             one("a guest that does not end is ended", Lab::hang),
             one("a QEMU that was killed is started once more", Lab::killed),
+            one("snapshots stay within their limit while runs go on", Lab::limited),
             ("an ordinary user without network", Box::new(|| self.ordinary_user())),
             one("a board boots, measures, hands in over its console and powers off", Lab::booted),
             one("a board hands in by HTTP", Lab::handed_in),

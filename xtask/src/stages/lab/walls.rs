@@ -121,6 +121,23 @@ impl Lab {
         Ok(())
     }
 
+    /// A search that makes a snapshot for each of its variants does not fill the disk.
+    pub(super) fn limited(&self) -> anyhow::Result<()> {
+        let kernel = self.answers(&["lab", "kernel", "fetch", RT, "--json", "-q"], 0)?;
+        let kernel: Value = serde_json::from_str(&kernel)?;
+        let image = kernel.pointer("/0/image").and_then(Value::as_str).context("no image")?;
+        let kernel = format!("path:{image}");
+        let store = self.folder.join("limited-store");
+        let mut words =
+            vec!["lab", "matrix", "-k", &kernel, "-l", "10", "-j", "1", "-o", "limited"];
+        words.extend(["--append", "a", "--append", "b", "--append", "c"]);
+        let mut c = self.command(&words);
+        self.ends(c.env("TAILBOUND_LAB", &store).env("TAILBOUND_LAB_SIZE", "1M"), 0)?;
+        let left = fs::read_dir(store.join("snapshots"))?.count();
+        ensure!(left == 1, "{left} snapshots beyond the limit");
+        Ok(())
+    }
+
     /// Everything without network and without rights.
     pub(super) fn ordinary_user(&self) -> Tally {
         let name = "an ordinary user without network";

@@ -47,6 +47,13 @@ struct Open {
     note: Option<String>,
 }
 
+/// How often a cell is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    First,
+    Last,
+}
+
 /// The one cell that a request comes to.
 pub(super) fn single(mut all: Vec<Labelled>) -> Result<Labelled, SearchError> {
     match (all.pop(), all.is_empty()) {
@@ -143,58 +150,75 @@ impl<V> LabMeter<'_, V> {
         self.keep(step, journal)
     }
 
-    /// All cells side by side. What takes part in the answer is the greatest figure of the seeds.
+    /// All cells side by side. What takes part in the answer is the greatest figure of the seeds. What a guest does is the
+    /// same each time, so that one without a figure is made once more: twice without one it is the variant's doing.
     fn runs(
         &self,
         mut open: Vec<Open>,
-        cells: &[(usize, Labelled)],
+        cells: Vec<(usize, Labelled)>,
         journal: &mut Journal,
     ) -> Result<(), SearchError> {
-        let all: Vec<_> = cells.iter().map(|(_, l)| l.cell.clone()).collect();
-        let mut broken = None;
-        let made = self.bench.make(&all, self.emulator, &mut |nth, made| {
-            let Some(at) = cells.get(nth).map(|(at, _)| *at) else { return String::new() };
-            let Some(one) = open.get_mut(at) else { return String::new() };
-            match made {
-                Err(LabError::Interrupted) => return "interrupted".to_owned(),
-                Err(e) if !e.is_of_kernel() => {
-                    let failed = format!("{}: failed", one.title);
-                    broken.get_or_insert_with(|| self.host_failed(&one.title, e));
-                    return failed;
-                }
-                Err(e) => one.unfit = Some(e.to_string()),
-                Ok(made) => match self.measure.of_run(&made.run) {
-                    Ok(ns) if one.worst.as_ref().is_some_and(|(worst, ..)| *worst >= ns) => {}
-                    Ok(ns) => one.worst = Some((ns, made.run, made.console)),
-                    Err(why) => {
-                        let why = why.to_string();
-                        broken.get_or_insert(SearchError::Figure { why });
+        let mut cells = cells;
+        for attempt in [Attempt::First, Attempt::Last] {
+            let all: Vec<_> = cells.iter().map(|(_, l)| l.cell.clone()).collect();
+            let (mut broken, mut again) = (None, BTreeSet::new());
+            let made = self.bench.make(&all, self.emulator, &mut |nth, made| {
+                let Some(at) = cells.get(nth).map(|(at, _)| *at) else { return String::new() };
+                let Some(one) = open.get_mut(at) else { return String::new() };
+                match made {
+                    Err(LabError::Interrupted) => return "interrupted".to_owned(),
+                    Err(e) if !e.is_of_kernel() => {
+                        let failed = format!("{}: failed", one.title);
+                        broken.get_or_insert_with(|| self.host_failed(&one.title, e));
+                        return failed;
                     }
-                },
+                    Err(e) if attempt == Attempt::First => {
+                        again.insert(nth);
+                        let why = e.to_string();
+                        let first = why.lines().next().unwrap_or_default();
+                        return format!("{}: {first}; it is booted once more", one.title);
+                    }
+                    Err(e) => one.unfit = Some(e.to_string()),
+                    Ok(made) => match self.measure.of_run(&made.run) {
+                        Ok(ns) if one.worst.as_ref().is_some_and(|(worst, ..)| *worst >= ns) => {}
+                        Ok(ns) => one.worst = Some((ns, made.run, made.console)),
+                        Err(why) => {
+                            let why = why.to_string();
+                            broken.get_or_insert(SearchError::Figure { why });
+                        }
+                    },
+                }
+                one.left = one.left.saturating_sub(1);
+                if one.left > 0 {
+                    return format!("{}: {} more seeds", one.title, one.left);
+                }
+                let whole = Open {
+                    key: one.key.clone(),
+                    title: one.title.clone(),
+                    left: 0,
+                    worst: one.worst.take(),
+                    unfit: one.unfit.take(),
+                    note: one.note.take(),
+                };
+                // A signal ends guests as a failure of theirs would look.
+                if self.bench.stopped() {
+                    return "interrupted".to_owned();
+                }
+                self.done(whole, journal).unwrap_or_else(|e| {
+                    let text = e.to_string();
+                    broken.get_or_insert(e);
+                    text
+                })
+            });
+            broken.map_or(Ok(()), Err)?;
+            made?;
+            let mut nth = 0..;
+            cells.retain(|_| nth.next().is_some_and(|nth| again.contains(&nth)));
+            if cells.is_empty() {
+                break;
             }
-            one.left = one.left.saturating_sub(1);
-            if one.left > 0 {
-                return format!("{}: {} more seeds", one.title, one.left);
-            }
-            let whole = Open {
-                key: one.key.clone(),
-                title: one.title.clone(),
-                left: 0,
-                worst: one.worst.take(),
-                unfit: one.unfit.take(),
-                note: one.note.take(),
-            };
-            // A signal ends guests as a failure of theirs would look.
-            if self.bench.stopped() {
-                return "interrupted".to_owned();
-            }
-            self.done(whole, journal).unwrap_or_else(|e| {
-                let text = e.to_string();
-                broken.get_or_insert(e);
-                text
-            })
-        });
-        broken.map_or_else(|| Ok(made?), Err)
+        }
+        Ok(())
     }
 
     /// One after the other, watched from within QEMU.
@@ -207,13 +231,15 @@ impl<V> LabMeter<'_, V> {
         let shown = self.bench.tasks(cells.len(), Some(Depth::Sections.steps()));
         for (at, mut one) in open.into_iter().enumerate() {
             for (_, labelled) in cells.iter().filter(|(of, _)| *of == at) {
-                let looked = watching::watch(
-                    self.bench,
-                    self.emulator,
-                    &labelled.cell,
-                    Depth::Sections,
-                    &*shown,
-                );
+                let watch = || {
+                    let depth = Depth::Sections;
+                    watching::watch(self.bench, self.emulator, &labelled.cell, depth, &*shown)
+                };
+                // As [`Self::runs`].
+                let looked = match watch() {
+                    Err(e) if e.is_of_kernel() && !self.bench.stopped() => watch(),
+                    looked => looked,
+                };
                 if self.bench.stopped() {
                     return Err(LabError::Interrupted.into());
                 }
@@ -294,7 +320,7 @@ impl<T, V: Variants<T>> Meter<T> for LabMeter<'_, V> {
         }
         match self.measure {
             Measure::Section => self.sections(open, &cells, journal),
-            Measure::Max | Measure::Quantile(_) => self.runs(open, &cells, journal),
+            Measure::Max | Measure::Quantile(_) => self.runs(open, cells, journal),
         }
     }
 
