@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tailbound_sys::environment::Environment;
+use tailbound_sys::error::SysError;
 use tailbound_sys::process::{self, Pid};
 use tailbound_sys::spawn::Spawn;
 use tailbound_sys::{hostinfo, owner};
@@ -82,6 +83,15 @@ fn all_words(
     words
 }
 
+/// Where root may execute it, QEMU's user may not.
+fn not_started(mut e: SysError) -> QemuError {
+    if e.is_permission() && e.call == "execve" && owner::effective_user() == 0 {
+        e.needs =
+            "a program, in folders, that everybody may execute: QEMU runs as a user of its own";
+    }
+    QemuError::Start(e)
+}
+
 /// A running QEMU; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -137,10 +147,10 @@ impl Running {
         };
         let confinement = boot_folder.confinement();
         let (pid, held) = if setup.kvm {
-            let pid = spawn.start_confined(&confinement).map_err(QemuError::Start)?;
+            let pid = spawn.start_confined(&confinement).map_err(not_started)?;
             (pid, Err(NotInTurn::Kvm))
         } else {
-            let (pid, held) = spawn.start_held(&confinement).map_err(QemuError::Start)?;
+            let (pid, held) = spawn.start_held(&confinement).map_err(not_started)?;
             (pid, held.map_err(NotInTurn::NotHeld))
         };
         // Ended by its drop, whatever comes now.
