@@ -64,6 +64,8 @@ fn is_counter(name: &str) -> bool {
         || ["scaling_cur_freq", "cpuinfo_cur_freq"].contains(&last)
         // Which of the allowed CPUs has an interrupt is the kernel's choice of the moment.
         || last.starts_with("effective_affinity")
+        // Of recorders, which are no settings: one of a process that was killed stays until the next command removes it.
+        || name.starts_with("sys/kernel/tracing/instances/")
         // The process that looks has mounts of its own, numbered anew each time.
         || name.starts_with("proc/self/")
         // Folders and links of threads that came or went.
