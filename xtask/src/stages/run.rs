@@ -120,13 +120,13 @@ pub(crate) fn command(words: &[&str]) -> anyhow::Result<()> {
     let chosen: Vec<_> =
         STAGES.iter().filter(|(name, ..)| parted.is_empty() || !asked(name).is_empty()).collect();
     let mut times = Times::new();
-    let disk = if words.is_empty() { disk::too_small(&project) } else { None };
+    let extent = Extent::of(words);
+    let disk = if words.is_empty() { disk::too_small(&project, extent) } else { None };
     if let Some(why) = &disk {
         println!("note: {why}");
     }
     let mut total = Tally::default();
     let mut beside = None;
-    let extent = Extent::of(words);
     for (i, (name, what, work)) in chosen.iter().enumerate() {
         println!("==> [{}/{}] {name}: {what}{}", i + 1, chosen.len(), times.so_far());
         let beginning = Times::begin();
