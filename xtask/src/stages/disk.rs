@@ -9,8 +9,8 @@ use std::path::Path;
 use super::extent::Extent;
 use crate::{exec, root};
 
-/// What stages leave in the target directory of a fresh clone (`du -sm target`, 2026-11-29: 14.7 GB of `.ci/run`, 8 of `make test`); links take some
-/// more meanwhile.
+/// What stages leave in the target directory of a fresh clone: `.ci/run` 14.7 GB (`du -sm target`, 2026-11-29), `make test` 8, as the README says; links
+/// take some more meanwhile.
 const EVERYTHING_GB: u64 = 16;
 const WITHOUT_LONG_GB: u64 = 9;
 
