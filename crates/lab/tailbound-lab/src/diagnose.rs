@@ -63,14 +63,9 @@ pub enum GuestStage {
     AtWork,
 }
 
-/// One sentence about the end, one about its meaning, and the console's last lines.
-#[must_use]
-pub fn explain(ended: &Ended, console: &str, words: &[String], stage: GuestStage) -> String {
-    let ready = stage == GuestStage::AtWork;
-    if let Some(refused) = refusal(ended, words) {
-        return refused;
-    }
-    let what = match ended {
+/// How a guest ended.
+pub(crate) fn ending(ended: &Ended) -> String {
+    match ended {
         Ended::Restarted => "the guest ended without a result".to_owned(),
         Ended::Saved => "its snapshot was made, and cannot be gone on from".to_owned(),
         Ended::Panicked => "the guest's kernel panicked".to_owned(),
@@ -85,8 +80,17 @@ pub fn explain(ended: &Ended, console: &str, words: &[String], stage: GuestStage
         Ended::KvmSilent(s) => format!("KVM did not bring the kernel up within {s} s"),
         Ended::Quit(said) if said.is_empty() => "QEMU ended by itself".to_owned(),
         Ended::Quit(said) => format!("QEMU ended by itself: {said}"),
-    };
-    let mut text = what;
+    }
+}
+
+/// One sentence about the end, one about its meaning, and the console's last lines.
+#[must_use]
+pub fn explain(ended: &Ended, console: &str, words: &[String], stage: GuestStage) -> String {
+    let ready = stage == GuestStage::AtWork;
+    if let Some(refused) = refusal(ended, words) {
+        return refused;
+    }
+    let mut text = ending(ended);
     let meaning = SIGNS.iter().find(|(sign, _)| console.contains(sign)).map(|(_, m)| *m);
     let silent = console.trim().is_empty();
     let kvm = matches!(ended, Ended::KvmSilent(_)).then_some(

@@ -22,9 +22,7 @@ use crate::boot_folder::BootFolder;
 use crate::cell::{Cell, Prepared};
 use crate::diagnose::{self, GuestStage};
 use crate::emulator::Emulator;
-use crate::error::{
-    FileError, GuestError, LabError, SnapshotError, StoreError, TesterError, WatchError,
-};
+use crate::error::{FileError, GuestError, LabError, SnapshotError, TesterError, WatchError};
 use crate::hash;
 use crate::slices;
 use crate::snapshot::Place;
@@ -180,7 +178,7 @@ pub fn collect(
     // Nothing is timed, and megabytes sent in short slices would take minutes. The snapshot is the same.
     prepared.setup.slice_us = 0;
     let ended = to_its_end(&prepared, means, None, progress)?;
-    let envelope = ended.envelope()?;
+    let envelope = envelope::read(&ended.results);
     let got = files.iter().filter_map(|f| Some((f.clone(), envelope.file(f)?.to_vec())));
     let got: BTreeMap<String, Vec<u8>> = got.collect();
     if got.is_empty() {
@@ -196,27 +194,16 @@ struct Over {
     resumed: bool,
     console: Vec<u8>,
     results: Vec<u8>,
-    /// There was no room for results.
-    full: Option<StoreError>,
     notes: Vec<String>,
     log: Option<File>,
 }
 
 impl Over {
-    /// What the guest sent. Where that does not come to its end, and the disk is full, nothing is known of the guest.
-    fn envelope(&self) -> Result<Envelope<'_>, LabError> {
-        let envelope = envelope::read(&self.results);
-        match (&envelope.end, &self.full) {
-            (None, Some(full)) => Err(full.clone().into()),
-            _ => Ok(envelope),
-        }
-    }
-
     fn made(self, prepared: &Prepared) -> Result<Made, LabError> {
         if self.booted.ended == Ended::Overtime {
             return Err(self.failed(prepared, &[]).into());
         }
-        let envelope = self.envelope()?;
+        let envelope = envelope::read(&self.results);
         let run = read(prepared, &envelope, &self)?;
         let booted = &self.booted;
         let cost = Cost {
@@ -270,8 +257,14 @@ fn to_its_end(
     if boot_folder.overtime()? {
         booted.ended = Ended::Overtime;
     }
-    let full = boot_folder.full(means.store);
-    Ok(Over { booted, resumed, console, results, full, notes, log })
+    // Where what it sent does not come to its end, and the disk is full, nothing is known of the guest.
+    if booted.ended != Ended::Overtime
+        && envelope::read(&results).end.is_none()
+        && let Some(full) = boot_folder.full(means.store)
+    {
+        return Err(full.into());
+    }
+    Ok(Over { booted, resumed, console, results, notes, log })
 }
 
 /// One guest that is to be brought to its end.
@@ -398,14 +391,8 @@ fn refused(booted: &Result<Booted, LabError>) -> Option<String> {
 /// kills it: that says nothing of the guest. What a guest executes is the same the second time, or it fails again.
 fn emulator_failed(booted: &Result<Booted, LabError>) -> Option<String> {
     match booted {
-        Ok(Booted { ended: Ended::Quit(said), .. }) if said.is_empty() => {
-            Some("QEMU ended by itself".to_owned())
-        }
-        Ok(Booted { ended: Ended::Quit(said), .. }) => {
-            Some(format!("QEMU ended by itself: {said}"))
-        }
-        Ok(Booted { ended: Ended::Standstill, .. }) => {
-            Some("QEMU executed nothing for a minute".to_owned())
+        Ok(Booted { ended: ended @ (Ended::Quit(_) | Ended::Standstill), .. }) => {
+            Some(diagnose::ending(ended))
         }
         Err(
             e @ (LabError::Qemu(_)

@@ -11,7 +11,7 @@ use tailbound_sys::owner::Foreign;
 use crate::cache::ParseLimitError;
 
 /// A store that cannot be used.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Nothing says where it is.
     #[error("there is no HOME: set TAILBOUND_LAB to a folder for kernels")]

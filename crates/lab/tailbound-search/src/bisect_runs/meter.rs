@@ -155,10 +155,9 @@ impl<V> LabMeter<'_, V> {
     fn runs(
         &self,
         mut open: Vec<Open>,
-        cells: Vec<(usize, Labelled)>,
+        mut cells: Vec<(usize, Labelled)>,
         journal: &mut Journal,
     ) -> Result<(), SearchError> {
-        let mut cells = cells;
         for attempt in [Attempt::First, Attempt::Last] {
             let all: Vec<_> = cells.iter().map(|(_, l)| l.cell.clone()).collect();
             let (mut broken, mut again) = (None, BTreeSet::new());

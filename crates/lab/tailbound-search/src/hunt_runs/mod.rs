@@ -240,9 +240,8 @@ fn in_lab<'a>(
         listener.note("booting the kernel, and checking that watching it changes nothing");
         guests.watch()?;
     }
-    let is_held = held(&folder, &mut guests);
+    held(&folder, &mut guests)?;
     guests.whole()?;
-    is_held?;
     let begin = Instant::now();
     let until = options.length.map(|length| begin + length);
     guests.until = until;
